@@ -1,0 +1,9 @@
+"""What a user can mend: a sentence that says where, what, and what to do."""
+
+
+class InputError(Exception):
+    """The user's input. The command line prints the sentence and exits with 2; nothing is lost."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C or SIGTERM, after everything was saved. The command line exits with 130."""
