@@ -5,5 +5,5 @@ class InputError(Exception):
     """The user's input. The command line prints the sentence and exits with 2; nothing is lost."""
 
 
-class Interrupted(Exception):
+class InterruptedRun(Exception):  # noqa: N818 - nothing went wrong
     """Ctrl-C or SIGTERM, after everything was saved. The command line exits with 130."""

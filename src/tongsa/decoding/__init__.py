@@ -1,0 +1,1 @@
+"""From a memory to an output: search, and text to text."""

@@ -1,0 +1,125 @@
+"""A model on disk: model.toml, weights.safetensors, pieces.model, card.md. Never pickle."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from tongsa import config as settings
+from tongsa import files
+from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
+from tongsa.interface import Config, EncoderDecoder, put, weights
+from tongsa.models import KINDS
+from tongsa.text import Pieces
+
+FORMAT = 1
+"""Raised when an older tongsa could not read what a newer one writes."""
+
+
+class BundleError(InputError):
+    """A folder that is no model, or not any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    kind: str
+    config: Config
+    model: EncoderDecoder
+    source: Pieces
+    target: Pieces
+    decoding: SearchConfig
+    source_language: str = ""
+    target_language: str = ""
+
+    def translator(self) -> Translator:
+        return Translator(self.model, self.source, self.target, self.decoding)
+
+
+def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
+    """Write a bundle in one piece, in place of what is there; with other numbers than the model's own, if given."""
+    values = tensors if tensors is not None else weights(bundle.model)
+    content = {
+        "weights.safetensors": save_tensors(
+            {name: value.detach().contiguous().cpu() for name, value in values.items()}
+        ),
+        "pieces.model": bundle.source.model,
+    }
+    if bundle.target is not bundle.source:
+        content["target-pieces.model"] = bundle.target.model
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": bundle.kind,
+        "source_language": bundle.source_language,
+        "target_language": bundle.target_language,
+        "jamo": bundle.source.jamo,
+        "model": settings.table(bundle.config),
+        "decoding": settings.table(bundle.decoding),
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
+    }
+    content["model.toml"] = settings.dump(description).encode("utf-8")
+    content["card.md"] = card.encode("utf-8")
+    with files.new_folder(path) as folder:
+        for name, data in content.items():
+            (folder / name).write_bytes(data)
+
+
+def find(path: Path) -> Path:
+    """The bundle that is meant by the path of a run or of the bundle itself."""
+    for folder in (path / "model", path):
+        files.settle(folder)
+        if (folder / "model.toml").is_file():
+            return folder
+    if not path.exists():
+        raise BundleError(f"{path}: no such folder; give the folder of a run or of a model")
+    if (path / "run.toml").is_file():
+        raise BundleError(f"{path}: this run has no model yet; go on with: tongsa train --resume {path}")
+    raise BundleError(f"{path}: no model here (no model.toml); give the folder of a run or of a model")
+
+
+def load(path: Path) -> Bundle:
+    folder = find(path)
+    description = settings.read(folder / "model.toml")
+    version = description.get("format")
+    if not isinstance(version, int) or version > FORMAT:
+        raise BundleError(
+            f"{folder}: format {version} was written by a newer tongsa (this one reads {FORMAT}): upgrade"
+        )
+    try:
+        kind = description["kind"]
+        if kind not in KINDS:
+            raise BundleError(f"{folder / 'model.toml'}: unknown kind {kind!r}; {settings.nearest(kind, KINDS)}")
+        data = {name: _checked(folder / name, digest) for name, digest in description["sha256"].items()}
+        config = settings.build(KINDS[kind], description["model"], "model")
+        source = Pieces(data["pieces.model"], description["jamo"])
+        target = Pieces(data["target-pieces.model"], description["jamo"]) if "target-pieces.model" in data else source
+        model = config.build(len(source), len(target))
+        put(model, load_tensors(data["weights.safetensors"]))
+        return Bundle(
+            kind=kind,
+            config=config,
+            model=model.eval(),
+            source=source,
+            target=target,
+            decoding=settings.build(SearchConfig, description["decoding"], "decoding"),
+            source_language=description["source_language"],
+            target_language=description["target_language"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
+        raise BundleError(f"{folder}: damaged ({error}); copy it again, or train again") from None
+
+
+def _checked(path: Path, digest: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); copy the whole folder again") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise BundleError(f"{path}: damaged (its checksum is wrong); copy the whole folder again")
+    return content

@@ -1,0 +1,45 @@
+"""The machine at hand: device, threads, memory, precision. Asked once, at the edge; inside, values are complete."""
+
+import ctypes
+import sys
+from dataclasses import replace
+
+import torch
+
+from tongsa.errors import InputError
+from tongsa.training import precision
+from tongsa.training.loop import TrainingConfig
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+
+
+def device(name: str) -> torch.device:
+    if name == "auto":
+        found = torch.accelerator.current_accelerator(check_available=True)
+        return found if found is not None else torch.device("cpu")
+    try:
+        chosen = torch.device(name)
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f'training.device: {name!r} cannot be used here ({reason}); write "auto" or "cpu"') from None
+    return chosen
+
+
+def keep_freed_memory() -> None:
+    """Large tensors come and go in every step; glibc would hand each back to the system, which clears its pages."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(M_MMAP_MAX, 0)
+            libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def settled(config: TrainingConfig) -> TrainingConfig:
+    """The same settings with every `auto` replaced by what it means here, and the process made ready."""
+    chosen = device(config.device)
+    if chosen.type == "cpu":
+        keep_freed_memory()
+    threads = config.threads or torch.get_num_threads()
+    torch.set_num_threads(threads)
+    return replace(config, device=str(chosen), threads=threads, precision=precision.resolve(config.precision, chosen))

@@ -1,0 +1,125 @@
+"""What to do when the user has not said: sizes from the data, steps from the time there is."""
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+
+from tongsa.config import Table
+from tongsa.errors import InputError
+from tongsa.evaluation.metrics import tokenisation
+from tongsa.evaluation.report import evaluate
+from tongsa.experiment.data import examples
+from tongsa.experiment.recipe import Recipe
+from tongsa.experiment.run import Run
+from tongsa.text import Pair
+from tongsa.training.loop import Position, TrainingConfig, train
+from tongsa.training.optimiser import build
+from tongsa.training.stream import stream
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+PROBES = 12
+"""Updates made and thrown away to see how fast this machine is."""
+VALIDATIONS = 6
+RESERVE = 0.04
+"""Share of the time kept back for what was not measured."""
+
+
+def seconds(text: str) -> float:
+    """`90s`, `20m`, `1h30m`, `2d`; a plain number is minutes."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower().replace(" ", ""):
+        raise InputError(f"--budget {text}: write a time such as 90s, 20m or 1h30m")
+    total = sum(float(number) * UNITS[unit or "m"] for number, unit in parts)
+    if total <= 0:
+        raise InputError(f"--budget {text}: that is no time at all; write for example 20m")
+    return total
+
+
+def sizes(pairs: Sequence[Pair]) -> Table:
+    """A recipe's tables for this much data: small data want a small model, much dropout and many rounds."""
+    words = sum(len(pair.target.split()) for pair in pairs)
+    characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
+    small = words < 30_000
+    large = words > 5_000_000
+    vocabulary = 1000 if characters < 500_000 else 4000 if characters < 2_000_000 else 8000 if not large else 32000
+    width = 128 if small else 512 if large else 256
+    batch = 1024 if small else 25_000 if large else 2048
+    pieces = max(1, round(1.25 * words))
+    return {
+        "pieces": {"size": vocabulary},
+        "model": {
+            "kind": "transformer",
+            "width": width,
+            "inner": 4 * width,
+            "heads": width // 64,
+            "encoder_layers": 6 if large else 3,
+            "decoder_layers": 6 if large else 3,
+            "dropout": 0.1 if large else 0.3 if small else 0.2,
+            "norm": "pre",
+        },
+        "training": {
+            "batch_tokens": batch,
+            "steps": max(500, min(100_000, (60 if small else 30) * pieces // batch)),
+            "optimiser": "adamw",
+            "clip": 1.0,
+            "ema": 0.995,
+            "rate": {"schedule": "linear", "peak": 1e-3, "warmup": 400 if not large else 4000},
+        },
+        "decoding": {"beam": 5, "alpha": 1.0},
+    }
+
+
+def rhythm(steps: int, training: TrainingConfig) -> TrainingConfig:
+    """Validations, snapshots and a warm-up that fit the number of steps."""
+    return replace(
+        training,
+        steps=steps,
+        validate_every=-(-steps // VALIDATIONS),
+        snapshot_every=max(1, min(training.snapshot_every, -(-steps // 10))),
+        rate=replace(training.rate, warmup=max(1, min(training.rate.warmup, steps // 8))),
+    )
+
+
+def within(run: Run, budget: float, began: float) -> Recipe:
+    """The recipe with steps, validations and decay for the time given, from a measurement on a copy of the model."""
+    training = run.recipe.training
+    update, validation = _update_seconds(run), _validation_seconds(run)
+    left = budget * (1 - RESERVE) - (perf_counter() - began)
+    validations = max(1, min(VALIDATIONS, int(left * 0.15 / max(validation, 1e-3))))
+    steps = max(1, int((left - validations * validation) / update))
+    planned = replace(
+        rhythm(steps, training),
+        validate_every=-(-steps // validations),
+        snapshot_every=max(1, int(60 / update)),
+    )
+    return replace(run.recipe, training=planned)
+
+
+def _update_seconds(run: Run) -> float:
+    """Mean time of an update, the first ones left out: they warm up caches and allocators."""
+    training = replace(run.recipe.training, steps=PROBES)
+    model = copy.deepcopy(run.bundle.model)
+    batches = stream(
+        examples(run.data, run.recipe.pieces, training.seed),
+        budget=training.batch_tokens,
+        seed=training.seed + 1,
+        start=Position(),
+    )
+    schedule = training.rate.build(1, PROBES)
+    times = [step.seconds for step in train(model, batches, build(model, training), schedule, training)]
+    return sum(times[PROBES // 4 :]) / len(times[PROBES // 4 :])
+
+
+def _validation_seconds(run: Run) -> float:
+    """Time of a validation. A model that has learnt nothing may babble to the limit, so outputs are kept short."""
+    count = run.recipe.training.validate_sentences
+    pairs = [(pair.source, pair.target) for pair in run.data.dev]
+    pairs = pairs[:count] if count else pairs
+    sample = pairs[:: max(1, len(pairs) // 64)]
+    translator = run.translator()
+    translator.config = replace(translator.config, beyond=0)
+    began = perf_counter()
+    evaluate(translator, sample, tokenise=tokenisation(run.recipe.data.target_language))
+    return (perf_counter() - began) * len(pairs) / len(sample)

@@ -1,0 +1,80 @@
+"""What a person sees while a model learns. Everything goes to stderr; results go to stdout."""
+
+import math
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from tongsa.training.loop import Step
+
+EVERY = 20.0
+"""Seconds between two lines where there is no terminal to draw a bar on."""
+
+
+def console() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Display:
+    """A bar on a terminal, a line now and then in a log."""
+
+    def __init__(self, steps: int, done: int, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+        self.steps = steps
+        self.rate = 0.0
+        self.loss = math.nan
+        self.bar: Progress | None = None
+        self.said = monotonic()
+        if self.console.is_terminal and not quiet:
+            self.bar = Progress(
+                TextColumn("[bold]{task.fields[step]}"),
+                BarColumn(bar_width=None),
+                TextColumn("{task.fields[figures]}"),
+                TimeElapsedColumn(),
+                TextColumn("eta"),
+                TimeRemainingColumn(elapsed_when_finished=False),
+                console=self.console,
+                expand=True,
+            )
+            self.task = self.bar.add_task("", total=steps, completed=done, step=f"step {done:,}", figures="")
+
+    def __enter__(self) -> Self:
+        if self.bar:
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def step(self, step: Step) -> None:
+        speed = step.tokens / step.seconds
+        self.rate = speed if self.rate == 0 else 0.95 * self.rate + 0.05 * speed
+        self.loss = step.loss if math.isnan(self.loss) else 0.95 * self.loss + 0.05 * step.loss
+        figures = f"loss {self.loss:.3f}  perplexity {math.exp(min(self.loss, 30)):,.1f}  {self.rate:,.0f} tokens/s"
+        if self.bar:
+            self.bar.update(self.task, completed=step.step, step=f"step {step.step:,}/{self.steps:,}", figures=figures)
+        elif monotonic() - self.said > EVERY:
+            self.said = monotonic()
+            left = (self.steps - step.step) * step.tokens / self.rate
+            self.say(f"step {step.step:,}/{self.steps:,}  {figures}  eta {duration(left)}")
+
+    def say(self, sentence: str, style: str = "") -> None:
+        self.console.print(escape(sentence), style=style or None)
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def warn(sentence: str) -> None:
+    sys.stderr.write(sentence + "\n")

@@ -1,0 +1,299 @@
+"""A run: its folder, and the `for` around the update."""
+
+import json
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tongsa import bundle, config, files
+from tongsa.bundle import Bundle
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError, InterruptedRun
+from tongsa.evaluation.metrics import tokenisation
+from tongsa.evaluation.report import Report, evaluate
+from tongsa.experiment.board import Board
+from tongsa.experiment.card import card
+from tongsa.experiment.data import Data, examples
+from tongsa.experiment.progress import Display
+from tongsa.experiment.recipe import Recipe
+from tongsa.interface import put, weights
+from tongsa.training import snapshot
+from tongsa.training.journal import Journal
+from tongsa.training.loop import DivergedError, Step, train
+from tongsa.training.optimiser import Average, build
+from tongsa.training.snapshot import Progress
+from tongsa.training.stream import stream
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a run stands on; nothing in it changes but the numbers of the model."""
+
+    folder: Path
+    recipe: Recipe
+    data: Data
+    bundle: Bundle
+
+    def translator(self) -> Translator:
+        return self.bundle.translator()
+
+
+def created(folder: Path, recipe: Recipe, data: Data) -> Run:
+    """A run before its first step; the same recipe and data always give the same weights."""
+    torch.manual_seed(recipe.training.seed)
+    try:
+        model = recipe.model.build(len(data.source), len(data.target))
+    except ValueError as error:
+        raise InputError(f"model: {error}") from None
+    if recipe.data.longest >= model.longest:
+        raise InputError(
+            f"data.longest {recipe.data.longest} does not fit into model.longest {model.longest}: lower it"
+        )
+    made = Bundle(
+        kind=recipe.kind,
+        config=recipe.model,
+        model=model.to(torch.device(recipe.training.device)),
+        source=data.source,
+        target=data.target,
+        decoding=recipe.decoding,
+        source_language=recipe.data.source_language,
+        target_language=recipe.data.target_language,
+    )
+    return Run(folder, recipe, data, made)
+
+
+def write_settings(run: Run) -> None:
+    files.write_text(run.folder / "run.toml", config.dump(run.recipe.table()))
+
+
+def go_on(run: Run, *, quiet: bool = False) -> Progress:
+    """Train from the last whole snapshot, or from the beginning, to the end."""
+    training = run.recipe.training
+    model = run.bundle.model
+    optimiser = build(model, training)
+    average = Average(model, training.ema) if training.ema else None
+    found, remarks = snapshot.latest(run.folder / "snapshots")
+    progress = found.progress if found else Progress()
+    if found:
+        found.restore(model, optimiser, average)
+    if 0 < training.patience <= progress.since_best:
+        return _finish(run, progress)
+    batches = stream(
+        examples(run.data, run.recipe.pieces, training.seed),
+        budget=training.batch_tokens,
+        seed=training.seed,
+        start=progress.position,
+    )
+    schedule = training.rate.build(getattr(run.recipe.model, "width", 512), training.steps)
+    with (
+        Display(training.steps, progress.step, quiet=quiet) as display,
+        Journal(run.folder / "journal.jsonl", after=progress.step) as journal,
+        Board(run.folder / "board", training.board) as board,
+        _stop_signals() as stopping,
+    ):
+        for remark in remarks:
+            display.say(remark, "yellow")
+        try:
+            for step in train(model, batches, optimiser, schedule, training, start=progress.step):
+                if average:
+                    average.update(model, step.step)
+                progress = _further(progress, step)
+                journal.write(_record(step))
+                board.write(
+                    step.step,
+                    loss=step.loss,
+                    rate=step.rate,
+                    norm=step.norm,
+                    tokens_per_second=step.tokens / step.seconds,
+                )
+                display.step(step)
+                last = step.step == training.steps
+                if step.step % training.validate_every == 0 or last:
+                    progress = _validate(run, progress, average, journal, board, display)
+                enough = 0 < training.patience <= progress.since_best
+                if step.step % training.snapshot_every == 0 or last or enough or stopping.is_set():
+                    snapshot.save(
+                        run.folder / "snapshots", progress, model, optimiser, average, training.keep_snapshots
+                    )
+                if enough:
+                    display.say(f"no better for {training.patience} validations: stopping early at step {step.step:,}")
+                    break
+                if stopping.is_set() and not last:
+                    raise InterruptedRun(
+                        f"stopped and saved at step {step.step:,}; go on with: tongsa train --resume {run.folder}"
+                    )
+        except DivergedError as error:
+            raise InputError(
+                f"{error}; stopped. The last good snapshot (step {_last_saved(run)}) and the best model are kept. "
+                "Try a lower training.rate.peak or .scale, a longer training.rate.warmup, or training.clip=1.0"
+            ) from None
+    return _finish(run, progress)
+
+
+def _further(progress: Progress, step: Step) -> Progress:
+    return replace(
+        progress,
+        step=step.step,
+        epoch=step.position.epoch,
+        batch=step.position.batch,
+        tokens=progress.tokens + step.tokens,
+        seconds=progress.seconds + step.seconds,
+    )
+
+
+def _record(step: Step) -> dict[str, float]:
+    return {
+        "step": step.step,
+        "loss": round(step.loss, 6),
+        "rate": step.rate,
+        "norm": round(step.norm, 4),
+        "tokens": step.tokens,
+        "padding": round(step.padding, 4),
+        "epoch": step.position.epoch,
+        "seconds": round(step.seconds, 4),
+    }
+
+
+def _last_saved(run: Run) -> int:
+    found, _ = snapshot.latest(run.folder / "snapshots")
+    return found.progress.step if found else 0
+
+
+@contextmanager
+def _using(run: Run, values: dict[str, Tensor] | None) -> Iterator[None]:
+    """The model with other numbers for a while."""
+    model = run.bundle.model
+    own = {name: value.detach().clone() for name, value in weights(model).items()} if values else {}
+    if values:
+        put(model, values)
+    model.eval()
+    try:
+        yield
+    finally:
+        if values:
+            put(model, own)
+
+
+def _validate(
+    run: Run, progress: Progress, average: Average | None, journal: Journal, board: Board, display: Display
+) -> Progress:
+    """Score what would be kept if training ended now; keep it if it is the best so far."""
+    began = perf_counter()
+    values = average.values if average else None
+    with _using(run, values):
+        report = score(run)
+    figures = {name: value.value for name, value in report.scores.items()}
+    criterion = run.recipe.training.criterion
+    merit = -figures["perplexity"] if criterion == "loss" else figures[criterion]
+    better = progress.best is None or merit >= progress.best  # of equals the later, which has seen more
+    if run.recipe.training.average > 1:
+        _keep_recent(run, progress.step, values)
+    if better:
+        progress = replace(progress, best=merit, best_step=progress.step, since_best=0)
+        save(run, progress, report, values)
+    else:
+        progress = replace(progress, since_best=progress.since_best + 1)
+    record = {name: round(value, 4) for name, value in figures.items()}
+    record |= {"dev_loss": round(math.log(figures["perplexity"]), 6)}
+    journal.write(
+        {
+            "step": progress.step,
+            "validation": record,
+            "best": better,
+            "seconds": round(perf_counter() - began, 2),
+        }
+    )
+    board.write(progress.step, **record)
+    _show(run, progress, report, display, better=better)
+    return progress
+
+
+def score(run: Run) -> Report:
+    """On the development set, through the Translator like everything else."""
+    count = run.recipe.training.validate_sentences
+    pairs = [(pair.source, pair.target) for pair in run.data.dev]
+    return evaluate(
+        run.translator(),
+        pairs[:count] if count else pairs,
+        tokenise=tokenisation(run.recipe.data.target_language),
+    )
+
+
+def _show(run: Run, progress: Progress, report: Report, display: Display, *, better: bool) -> None:
+    figures = "  ".join(f"{name} {value.value:.2f}" for name, value in report.scores.items())
+    display.say(
+        f"step {progress.step:,}  dev {figures}{'  ← best so far' if better else ''}",
+        "green" if better else "",
+    )
+    pair = run.data.dev[progress.step % len(report.translations)]
+    output = report.translations[progress.step % len(report.translations)].text
+    display.say(f"    {pair.source}\n  → {output}\n  = {pair.target}", "dim")
+
+
+def save(run: Run, progress: Progress, report: Report, values: dict[str, Tensor] | None = None) -> None:
+    text = card(run.recipe, run.bundle, progress, report, json.loads((run.folder / "data.json").read_text("utf-8")))
+    bundle.save(run.folder / "model", run.bundle, text, values)
+
+
+def _keep_recent(run: Run, step: int, values: dict[str, Tensor] | None) -> None:
+    """The weights of the last N validations, for their mean at the end."""
+    folder = run.folder / "recent"
+    with files.explained(folder):
+        folder.mkdir(exist_ok=True)
+        part = folder / "new.part"
+        save_file(
+            {name: value.detach().contiguous().cpu() for name, value in (values or weights(run.bundle.model)).items()},
+            part,
+        )
+        part.replace(folder / f"{step:09d}.safetensors")
+        for old in sorted(folder.glob("*.safetensors"))[: -run.recipe.training.average]:
+            old.unlink()
+
+
+def _finish(run: Run, progress: Progress) -> Progress:
+    """Leave the best model in the bundle: the best validated one, or the mean of the last ones if that is better."""
+    recent = [path for path in sorted((run.folder / "recent").glob("*.safetensors")) if int(path.stem) <= progress.step]
+    if run.recipe.training.average > 1 and len(recent) > 1:
+        loaded = [load_file(path) for path in recent[-run.recipe.training.average :]]
+        mean = {
+            name: torch.stack([one[name].double() for one in loaded]).mean(0).to(loaded[0][name].dtype)
+            for name in loaded[0]
+        }
+        with _using(run, mean):
+            report = score(run)
+        criterion = run.recipe.training.criterion
+        merit = -report.scores["perplexity"].value if criterion == "loss" else report.scores[criterion].value
+        if progress.best is None or merit > progress.best:
+            progress = replace(progress, best=merit, best_step=progress.step)
+            save(run, progress, report, mean)
+    return progress
+
+
+@contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """The first Ctrl-C or SIGTERM asks to save and stop after the step; a second Ctrl-C does not wait."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, _: object) -> None:
+        if asked.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

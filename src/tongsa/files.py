@@ -1,0 +1,84 @@
+"""Files that are either whole or not there: written beside, flushed to the disk, then renamed."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tongsa.errors import InputError
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """A disk that is full or closed to us is the user's to mend; nothing that was there before is touched."""
+    try:
+        yield
+    except OSError as error:
+        reasons = {
+            errno.ENOSPC: "the disk is full; free some space",
+            errno.EDQUOT: "your disk quota is used up; free some space",
+            errno.EACCES: "no permission to write there; choose another folder",
+            errno.EROFS: "the disk is read-only; choose another folder",
+            errno.ENOTDIR: "a part of this path is a file; choose another folder",
+            errno.EEXIST: "a file of this name is in the way; choose another folder",
+            errno.EFBIG: "the file is larger than the disk or your limits allow",
+        }
+        if error.errno not in reasons:
+            raise
+        raise InputError(f"{path}: {reasons[error.errno]}, then go on; what was saved before is whole") from None
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync(path.parent)
+
+
+def write_text(path: Path, content: str) -> None:
+    write_bytes(path, content.encode("utf-8"))
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of `path` when all in it is on the disk.
+
+    A death between the two renames leaves the new one complete under its `.new` name; `settle` finds it.
+    """
+    new, old = path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
+    with explained(path):
+        settle(path)
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        yield new
+        for file in new.iterdir():
+            _sync(file)
+        _sync(new)
+        if path.exists():
+            path.rename(old)
+        new.rename(path)
+        _sync(path.parent)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def settle(path: Path) -> None:
+    """Finish a replacement that was cut short: if `path` is gone, its successor was complete."""
+    new, old = path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
+    if not path.exists() and old.exists():
+        (new if new.exists() else old).rename(path)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

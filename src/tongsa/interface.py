@@ -1,0 +1,88 @@
+"""The page to read first: what an encoder leaves, and how it is read.
+
+An encoder leaves a Memory: slots and a mask. Whatever reads it (decoder, classifier, search, picture) sees only that.
+Search and ensembles are written once against this page, never against a kind of model.
+"""
+
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from tongsa.batch import Padded
+
+
+class Memory(NamedTuple):
+    slots: Tensor  # (batch, slot, width)
+    mask: Tensor  # (batch, slot), True where a slot may be read
+
+
+class State(Protocol):
+    """What a decoder carries from step to step, one row for each hypothesis."""
+
+    def select(self, rows: Tensor) -> Self:
+        """The same state for these rows: how a beam repeats, drops and reorders its hypotheses."""
+        ...
+
+
+S = TypeVar("S", bound=State)
+
+
+class Encoder(Protocol):
+    def __call__(self, source: Padded) -> Memory: ...
+
+
+class Decoder(Protocol[S]):
+    """A network, an ensemble, or a ten-line table in a test."""
+
+    def __call__(self, target: Padded, memory: Memory) -> Tensor:
+        """Teacher forcing: logits (batch, length, piece) for a target that begins with <s>."""
+        ...
+
+    def start(self, memory: Memory) -> S: ...
+
+    def step(self, piece: Tensor, state: S) -> tuple[Tensor, S]:
+        """One piece (batch,) further: logits (batch, piece) and the state after it."""
+        ...
+
+
+class EncoderDecoder(nn.Module):
+    """Source and shifted target in, logits out."""
+
+    encoder: Encoder
+    decoder: Decoder[Any]
+
+    def __init__(self, encoder: Encoder, decoder: Decoder[Any], longest: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.longest = longest
+        """The longest sequence, </s> included, that either side can hold."""
+
+    def forward(self, source: Padded, target: Padded) -> Tensor:  # (batch, length, piece)
+        return self.decoder(target, self.encoder(source))
+
+
+class Config(Protocol):
+    """Settings of a kind of model: a frozen dataclass that builds it."""
+
+    def build(self, source: int, target: int) -> EncoderDecoder:
+        """A new model for these vocabulary sizes, its weights drawn from torch's generator."""
+        ...
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """Every number of a model by name; shared ones once."""
+    return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+@torch.no_grad()
+def put(model: nn.Module, values: dict[str, Tensor]) -> None:
+    """Set every number of a model; the names must be the same on both sides."""
+    own = weights(model)
+    if own.keys() != values.keys():
+        raise KeyError(f"names differ: {sorted(own.keys() ^ values.keys())[:4]}")
+    for name, value in values.items():
+        if own[name].shape != value.shape:
+            raise ValueError(f"{name}: {tuple(value.shape)} where {tuple(own[name].shape)} is wanted")
+        own[name].copy_(value)

@@ -1,0 +1,14 @@
+"""Masks are always True where something may be read."""
+
+import torch
+from torch import Tensor
+
+
+def causal(length: int, device: torch.device | None = None) -> Tensor:  # (query, key)
+    """True where a query may look: at itself and to its left."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def over_keys(mask: Tensor) -> Tensor:  # (batch, head, query, key)
+    """A mask of slots (batch, slot), spread over heads and queries."""
+    return mask[:, None, None, :]

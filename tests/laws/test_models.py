@@ -1,0 +1,168 @@
+"""What holds for every kind of model."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from tiny import CONFIGS, SIZE, padded, sentence, tiny
+from tongsa import bundle
+from tongsa.batch import Padded
+from tongsa.bundle import Bundle
+from tongsa.decoding.search import SearchConfig, search
+from tongsa.interface import EncoderDecoder
+from tongsa.layers.attention import watching
+from tongsa.models import KINDS
+from tongsa.text import BOS, PiecesConfig, learn
+from tongsa.training.objective import cross_entropy
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def logits(model: EncoderDecoder, source: Padded, target: Padded) -> torch.Tensor:
+    with torch.no_grad():
+        result: torch.Tensor = model(source, target)
+    return result
+
+
+def begun(*rows: list[int]) -> Padded:
+    return padded(*([BOS, *row[:-1]] for row in rows))
+
+
+@kinds
+def test_stepping_piece_by_piece_equals_teacher_forcing(kind: str) -> None:
+    model, source, target = tiny(kind), padded(sentence(5), sentence(7)), begun(sentence(6, 1), sentence(6, 2))
+    with torch.no_grad():
+        whole = model(source, target)
+        state = model.decoder.start(model.encoder(source))
+        for at in range(target.pieces.shape[1]):
+            step, state = model.decoder.step(target.pieces[:, at], state)
+            assert_close(step, whole[:, at])
+
+
+@kinds
+def test_padding_changes_nothing(kind: str) -> None:
+    model, row, output = tiny(kind), sentence(5), sentence(4, 1)
+    alone = logits(model, padded(row), begun(output))
+    beside = logits(
+        model, padded(row, extra=6), Padded(torch.nn.functional.pad(begun(output).pieces, (0, 3)), torch.tensor([4]))
+    )
+    assert_close(alone, beside[:, :4])
+
+
+@kinds
+def test_a_batch_equals_its_sentences_alone(kind: str) -> None:
+    model = tiny(kind)
+    sources, outputs = [sentence(3), sentence(9), sentence(6)], [sentence(8, 1), sentence(2, 1), sentence(5, 1)]
+    together = logits(model, padded(*sources), begun(*outputs))
+    for at, (source, output) in enumerate(zip(sources, outputs, strict=True)):
+        assert_close(together[at : at + 1, : len(output)], logits(model, padded(source), begun(output)))
+
+
+@kinds
+def test_later_target_pieces_never_change_earlier_logits(kind: str) -> None:
+    model, source, output = tiny(kind), padded(sentence(5)), sentence(8, 1)
+    before = logits(model, source, begun(output))
+    for at in range(1, 7):
+        changed = [*output]
+        changed[at] = 4 + (output[at] - 3) % (SIZE - 4)
+        after = logits(model, source, begun(changed))
+        assert_close(before[:, : at + 1], after[:, : at + 1])
+        assert not torch.equal(before[:, at + 1], after[:, at + 1]), "the change was seen nowhere"
+
+
+@kinds
+def test_the_source_is_read(kind: str) -> None:
+    model, output = tiny(kind), begun(sentence(4, 1))
+    assert not torch.allclose(
+        logits(model, padded(sentence(5, 2)), output), logits(model, padded(sentence(5, 3)), output)
+    )
+
+
+@kinds
+def test_watched_equals_fused(kind: str) -> None:
+    model, source, target = tiny(kind), padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(3, 1))
+    fused = logits(model, source, target)
+    with watching() as seen:
+        watched = logits(model, source, target)
+    assert_close(fused, watched)
+    for layers in seen.values():
+        for weights in layers:
+            assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))
+            assert (weights >= 0).all()
+
+
+@kinds
+def test_every_parameter_gets_a_gradient(kind: str) -> None:
+    model, target = tiny(kind).train(), padded(sentence(6, 1), sentence(4, 1))
+    loss, _ = cross_entropy(model(padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(4, 1))), target, 0.1)
+    loss.backward()  # type: ignore[no-untyped-call]
+    idle = [name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
+    assert idle == []
+
+
+@kinds
+def test_two_pairs_can_be_learnt_by_heart(kind: str) -> None:
+    model, sources, outputs = tiny(kind), [sentence(4), sentence(6)], [sentence(6, 1), sentence(3, 1)]
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(200):
+        loss, _ = cross_entropy(model(padded(*sources), begun(*outputs)), padded(*outputs), 0.0)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        optimiser.zero_grad()
+    state = model.decoder.start(model.encoder(padded(*sources)))
+    found = search(model.decoder, state, torch.tensor([20, 20]), SearchConfig(beam=3))
+    assert [best[0].pieces for best in found] == [output[:-1] for output in outputs]
+
+
+@kinds
+@settings(max_examples=30)
+@given(
+    rows=st.lists(st.integers(0, 2), min_size=1, max_size=8), again=st.lists(st.integers(0, 99), min_size=1, max_size=6)
+)
+def test_a_selected_state_goes_on_like_its_rows(kind: str, rows: list[int], again: list[int]) -> None:
+    """Repeated, dropped and reordered, twice over: each row goes on as its own sentence would have."""
+    model, sources, outputs = tiny(kind), [sentence(3), sentence(7), sentence(5)], [sentence(4, at) for at in (1, 2, 3)]
+    again = [at % len(rows) for at in again]
+    with torch.no_grad():
+        state = model.decoder.start(model.encoder(padded(*sources)))
+        for at in range(2):
+            _, state = model.decoder.step(begun(*outputs).pieces[:, at], state)
+            state = state.select(torch.tensor(rows if at == 0 else again))
+            outputs = [outputs[row] for row in (rows if at == 0 else again)]
+            sources = [sources[row] for row in (rows if at == 0 else again)]
+        step, _ = model.decoder.step(begun(*outputs).pieces[:, 2], state)
+        assert_close(step, model(padded(*sources), begun(*outputs))[:, 2])
+
+
+@kinds
+def test_saved_and_loaded_gives_the_same_logits(kind: str, tmp_path: Path) -> None:
+    pieces = learn(["a b c d e f g"], PiecesConfig(kind="char", size=300))
+    torch.manual_seed(3)
+    config = CONFIGS[kind]
+    made = Bundle(
+        kind=kind,
+        config=config,
+        model=config.build(len(pieces), len(pieces)).eval(),
+        source=pieces,
+        target=pieces,
+        decoding=SearchConfig(beam=3, alpha=0.2),
+        source_language="en",
+        target_language="ko",
+    )
+    bundle.save(tmp_path / "model", made, "# card")
+    loaded = bundle.load(tmp_path)
+    source, target = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(3, 1))
+    assert torch.equal(logits(made.model, source, target), logits(loaded.model, source, target))
+    assert (loaded.config, loaded.decoding, loaded.target_language) == (config, made.decoding, "ko")
+
+
+@kinds
+def test_nothing_is_kept_between_calls(kind: str) -> None:
+    model, source, target = tiny(kind), padded(sentence(5)), begun(sentence(6, 1))
+    first = logits(model, source, target)
+    logits(model, padded(sentence(9, 4)), begun(sentence(3, 5)))
+    assert torch.equal(first, logits(model, source, target))

@@ -1,0 +1,165 @@
+"""What holds for the search, on decoders that are nothing but a table of numbers."""
+
+import math
+import random
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tiny import padded, sentence, tiny
+from tongsa.decoding.search import Hypothesis, SearchConfig, penalty, search
+from tongsa.interface import Memory
+from tongsa.models import KINDS
+from tongsa.text import BOS, EOS, PAD
+
+SIZE = 6  # <pad> <s> </s> <unk> and two letters
+
+
+class Prefixes(NamedTuple):
+    rows: list[tuple[int, ...]]
+
+    def select(self, rows: Tensor) -> "Prefixes":
+        return Prefixes([self.rows[row] for row in rows.tolist()])
+
+
+class Table:
+    """A decoder whose logits are drawn from a hash of the prefix; the first element tells the sentences apart."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __call__(self, target: object, memory: Memory) -> Tensor:
+        raise NotImplementedError
+
+    def start(self, memory: Memory) -> Prefixes:
+        return Prefixes([(int(slot),) for slot in memory.slots[:, 0, 0]])
+
+    def logits(self, prefix: tuple[int, ...]) -> list[float]:
+        generator = random.Random(f"{self.seed} {prefix}")
+        return [generator.gauss(0, 1.5) for _ in range(SIZE)]
+
+    def step(self, piece: Tensor, state: Prefixes) -> tuple[Tensor, Prefixes]:
+        rows = [(*row, at) for row, at in zip(state.rows, piece.tolist(), strict=True)]
+        return torch.tensor([self.logits(row) for row in rows]), Prefixes(rows)
+
+    def total(self, sentence: int, pieces: list[int]) -> float:
+        prefix: tuple[int, ...] = (sentence, BOS)
+        total = 0.0
+        for piece in [*pieces, EOS]:
+            total += float(torch.tensor(self.logits(prefix)).log_softmax(0)[piece])
+            prefix = (*prefix, piece)
+        return total
+
+
+def sentences(count: int) -> Memory:
+    return Memory(torch.arange(count, dtype=torch.float).view(count, 1, 1), torch.ones(count, 1, dtype=torch.bool))
+
+
+def searched(table: Table, limits: list[int], nbest: int = 1, **settings: float) -> list[list[Hypothesis]]:
+    config = SearchConfig(**settings)  # type: ignore[arg-type]
+    return search(table, table.start(sentences(len(limits))), torch.tensor(limits), config, nbest)
+
+
+def greedy(table: Table, sentence: int, limit: int) -> list[int]:
+    pieces: list[int] = []
+    while len(pieces) < limit:
+        logits = table.logits((sentence, BOS, *pieces))
+        best = max((piece for piece in range(SIZE) if piece not in (PAD, BOS)), key=logits.__getitem__)
+        if best == EOS:
+            break
+        pieces.append(best)
+    return pieces
+
+
+def every_output(limit: int) -> Iterator[list[int]]:
+    letters = [piece for piece in range(SIZE) if piece not in (PAD, BOS, EOS)]
+    for length in range(limit + 1):
+        yield from (list(pieces) for pieces in product(letters, repeat=length))
+
+
+def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesis]:
+    """The same beam written plainly, for one sentence, which only ever stops when the beam is full or dead."""
+    alive: list[tuple[float, list[int]]] = [(0.0, [])]
+    finished: list[Hypothesis] = []
+    while alive and len(finished) < beam:
+        grown = []
+        for total, pieces in alive:
+            logs = torch.tensor(table.logits((0, BOS, *pieces))).log_softmax(0).tolist()
+            allowed = [EOS] if len(pieces) == limit else [piece for piece in range(SIZE) if piece not in (PAD, BOS)]
+            grown += [(total + logs[piece], [*pieces, piece]) for piece in allowed]
+        grown = sorted(grown, key=lambda one: -one[0])[: 2 * beam]
+        for total, pieces in grown[:beam]:
+            if pieces[-1] == EOS:
+                finished.append(Hypothesis(pieces[:-1], total, total / penalty(len(pieces), alpha)))
+        alive = [one for one in grown if one[1][-1] != EOS][:beam]
+    return sorted(finished, key=lambda one: -one.score)
+
+
+seeds, alphas = st.integers(0, 10**6), st.sampled_from([0.0, 0.6, 1.0])
+
+
+@given(seeds, st.lists(st.integers(0, 7), min_size=1, max_size=4), alphas)
+def test_beam_one_is_greedy(seed: int, limits: list[int], alpha: float) -> None:
+    table = Table(seed)
+    found = searched(table, limits, beam=1, alpha=alpha)
+    assert [best[0].pieces for best in found] == [greedy(table, at, limit) for at, limit in enumerate(limits)]
+
+
+@given(seeds, st.integers(0, 3), alphas)
+@settings(max_examples=40)
+def test_a_beam_as_wide_as_the_space_is_exhaustive(seed: int, limit: int, alpha: float) -> None:
+    table = Table(seed)
+    scores = {tuple(out): table.total(0, out) / penalty(len(out) + 1, alpha) for out in every_output(limit)}
+    (best,) = searched(table, [limit], nbest=3, beam=len(scores) * SIZE, alpha=alpha)
+    expected = sorted(scores, key=lambda out: -scores[out])[:3]
+    assert [tuple(one.pieces) for one in best] == expected
+
+
+@given(seeds, st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 5), alphas)
+def test_totals_are_sums_of_log_probabilities(seed: int, limits: list[int], beam: int, alpha: float) -> None:
+    table = Table(seed)
+    for at, hypotheses in enumerate(searched(table, limits, nbest=beam, beam=beam, alpha=alpha)):
+        assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
+        assert len({tuple(one.pieces) for one in hypotheses}) == len(hypotheses) >= 1
+        for one in hypotheses:
+            assert len(one.pieces) <= limits[at]
+            assert math.isclose(one.total, table.total(at, one.pieces), abs_tol=1e-4)
+            assert math.isclose(one.score, one.total / penalty(len(one.pieces) + 1, alpha), abs_tol=1e-6)
+
+
+@given(seeds, st.lists(st.integers(0, 9), min_size=2, max_size=5), st.integers(1, 4))
+def test_a_batch_finds_what_its_sentences_find_alone(seed: int, limits: list[int], beam: int) -> None:
+    together = searched(Table(seed), limits, beam=beam)
+    for at, limit in enumerate(limits):
+        table = Table(seed)
+        alone = search(table, Prefixes([(at,)]), torch.tensor([limit]), SearchConfig(beam=beam))[0]
+        assert together[at][0].pieces == alone[0].pieces
+
+
+@given(seeds, st.integers(0, 10), st.integers(1, 4), alphas, st.integers(1, 4))
+@settings(max_examples=200)
+def test_stopping_early_never_changes_the_answer(seed: int, limit: int, beam: int, alpha: float, nbest: int) -> None:
+    nbest = min(nbest, beam)
+    table = Table(seed)
+    (found,) = searched(table, [limit], nbest=nbest, beam=beam, alpha=alpha)
+    assert [one.pieces for one in found] == [one.pieces for one in patient(table, limit, beam, alpha)[:nbest]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_scores_of_a_model_equal_teacher_forcing(kind: str, beam: int) -> None:
+    model, sources = tiny(kind), [sentence(4), sentence(9), sentence(6)]
+    with torch.no_grad():
+        state = model.decoder.start(model.encoder(padded(*sources)))
+        found = search(model.decoder, state, torch.tensor([8, 12, 5]), SearchConfig(beam=beam), nbest=beam)
+        for source, hypotheses in zip(sources, found, strict=True):
+            for one in hypotheses:
+                logs = model(padded(source), padded([BOS, *one.pieces])).log_softmax(-1)[0]
+                total = sum(float(logs[at, piece]) for at, piece in enumerate([*one.pieces, EOS]))
+                assert math.isclose(total, one.total, abs_tol=1e-4)
