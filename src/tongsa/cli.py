@@ -193,6 +193,8 @@ def _say(sentence: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    # before torch is loaded: threads that spin while they wait make a shared machine many times slower
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):  # Hangul and emoji, whatever the locale says
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -84,20 +84,20 @@ def every_output(limit: int) -> Iterator[list[int]]:
 
 
 def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesis]:
-    """The same beam written plainly, for one sentence, which only ever stops when the beam is full or dead."""
+    """The same beam written plainly, for one sentence, which stops only when nothing lives."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[Hypothesis] = []
-    while alive and len(finished) < beam:
+    while alive:
         grown = []
         for total, pieces in alive:
             logs = torch.tensor(table.logits((0, BOS, *pieces))).log_softmax(0).tolist()
             allowed = [EOS] if len(pieces) == limit else [piece for piece in range(SIZE) if piece not in (PAD, BOS)]
             grown += [(total + logs[piece], [*pieces, piece]) for piece in allowed]
-        grown = sorted(grown, key=lambda one: -one[0])[: 2 * beam]
-        for total, pieces in grown[:beam]:
+        grown = sorted(grown, key=lambda one: -one[0])[: beam - len(finished)]
+        for total, pieces in grown:
             if pieces[-1] == EOS:
                 finished.append(Hypothesis(pieces[:-1], total, total / penalty(len(pieces), alpha)))
-        alive = [one for one in grown if one[1][-1] != EOS][:beam]
+        alive = [one for one in grown if one[1][-1] != EOS]
     return sorted(finished, key=lambda one: -one.score)
 
 

@@ -54,12 +54,12 @@ class _Answer:
     finished: list[Hypothesis] = field(default_factory=list)
 
     def certain(self, best_alive: float, config: SearchConfig, nbest: int) -> bool:
-        """Whether as many are finished as the beam is wide, or no living hypothesis can still enter the best `nbest`.
+        """Whether nothing is left to follow, or no living hypothesis can still enter the best `nbest`.
 
         The second is proven, not hoped: a total only falls and the penalty only grows, up to its value at the limit, so
         no hypothesis will ever score above its total now over the penalty at the limit.
         """
-        if len(self.finished) >= config.beam or best_alive == -torch.inf:
+        if best_alive == -torch.inf:
             return True
         if len(self.finished) < nbest:
             return False
@@ -86,8 +86,9 @@ def search(
     """The best `nbest` hypotheses of each sentence, best first.
 
     `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Each step
-    keeps the `beam` best living prefixes of a sentence; one that takes </s> while it ranks among the first `beam` is
-    finished. A sentence leaves the batch as soon as its answer is certain.
+    keeps a sentence's best prefixes, as many as `beam` less those finished: an output that takes </s> keeps its place
+    in the beam, so what is living and likely is never crowded out by what is finished and unlikely. A sentence leaves
+    the batch as soon as its answer is certain.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
     count = len(answers)
@@ -121,16 +122,17 @@ def _grown(beams: _Beams, logits: Tensor, answers: list[_Answer], config: Search
     if bool(full.any()):  # no room for another piece: only </s> is left
         others = torch.arange(scores.shape[2], device=scores.device) != EOS
         scores = scores.masked_fill(full[:, None, None] & others, -torch.inf)
-    # twice the beam: even if half of them end, enough live on
-    totals, place = scores.flatten(1).topk(min(2 * config.beam, scores[0].numel()), dim=1)
-    origin, pieces = place // scores.shape[2], place % scores.shape[2]  # (sentence, candidate)
+    totals, place = scores.flatten(1).topk(min(config.beam, scores[0].numel()), dim=1)
+    origin, pieces = place // scores.shape[2], place % scores.shape[2]  # (sentence, rank)
+    rank = torch.arange(totals.shape[1], device=totals.device)
+    room = torch.tensor([config.beam - len(answers[at].finished) for at in beams.sentences], device=totals.device)
+    totals = totals.masked_fill(rank >= room.unsqueeze(1), -torch.inf)
     ends = pieces == EOS
-    for row, rank in (ends & totals.isfinite())[:, : config.beam].nonzero().tolist():
-        total = totals[row, rank].item()
-        output = beams.prefixes[row, origin[row, rank], 1:].tolist()
+    for row, place_in_beam in (ends & totals.isfinite()).nonzero().tolist():
+        total = totals[row, place_in_beam].item()
+        output = beams.prefixes[row, origin[row, place_in_beam], 1:].tolist()
         answers[beams.sentences[row]].finished.append(Hypothesis(output, total, total / penalty(length, config.alpha)))
-    rank = torch.arange(ends.shape[1], device=ends.device)
-    living = (rank + ends * len(rank)).argsort(dim=1)[:, : config.beam]  # those that go on, in their order, first
+    living = (rank + ends * len(rank)).argsort(dim=1)  # those that go on come first, in their order
     totals, origin, pieces = (part.gather(1, living) for part in (totals.masked_fill(ends, -torch.inf), origin, pieces))
     prefixes = beams.prefixes.gather(1, origin.unsqueeze(2).expand(-1, -1, length))
     return _Beams(beams.sentences, totals, torch.cat([prefixes, pieces.unsqueeze(2)], dim=2)), origin

@@ -30,4 +30,5 @@ class Average:
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
         share = 1 - min(self.decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(list(self.values.values()), [w.detach() for w in weights(model).values()], share)
+        now = weights(model)
+        torch._foreach_lerp_(list(self.values.values()), [now[name].detach() for name in self.values], share)

@@ -1,0 +1,81 @@
+import random
+from collections import Counter
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongsa.batch import Examples, Ragged, by_tokens, pad, plan
+from tongsa.text import BOS, EOS
+from tongsa.training.loop import Position
+from tongsa.training.stream import stream
+
+lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=80).map(np.array)
+
+
+@given(lengths, st.integers(1, 200), st.integers(0, 5), st.integers(0, 5))
+def test_an_epoch_holds_every_pair_once_within_the_budget(pairs: np.ndarray, budget: int, seed: int, epoch: int) -> None:  # type: ignore[type-arg]
+    batches = plan(pairs, budget=budget, seed=seed, epoch=epoch)
+    assert Counter(np.concatenate(batches).tolist()) == Counter(range(len(pairs)))
+    for batch in batches:
+        assert len(batch) == 1 or pairs[batch].max() * len(batch) <= budget
+
+
+@given(lengths)
+def test_the_order_is_a_pure_function_of_lengths_seed_and_epoch(pairs: np.ndarray) -> None:  # type: ignore[type-arg]
+    once, again = (plan(pairs, budget=90, seed=3, epoch=4) for _ in range(2))
+    assert [batch.tolist() for batch in once] == [batch.tolist() for batch in again]
+
+
+def test_epochs_and_seeds_differ() -> None:
+    pairs = np.random.default_rng(0).integers(1, 30, (500, 2))
+    plans = [plan(pairs, budget=200, seed=seed, epoch=epoch) for seed, epoch in ((1, 0), (1, 1), (2, 0))]
+    firsts = {tuple(batches[0].tolist()) for batches in plans}
+    assert len(firsts) == 3
+
+
+def test_sorting_in_pools_leaves_little_padding() -> None:
+    """Sentences as long as those of a caption corpus: a normal length, the target near the source."""
+    generator = np.random.default_rng(0)
+    source = np.clip(generator.normal(14, 4.5, 29_000), 3, 50)
+    target = np.clip(source * generator.normal(1.02, 0.13, 29_000), 3, 50)
+    pairs = np.stack([source, target], axis=1).astype(int)
+    places = sum(2 * pairs[batch].max() * len(batch) for batch in plan(pairs, budget=4096, seed=1, epoch=0))
+    by_side = sum(pairs[batch].max(axis=0).sum() * len(batch) for batch in plan(pairs, budget=4096, seed=1, epoch=0))
+    assert by_side <= places
+    assert 1 - pairs.sum() / by_side < 0.15
+
+
+@given(st.lists(st.lists(st.integers(4, 99), max_size=9), min_size=1, max_size=9))
+def test_padded_rows_come_back(rows: list[list[int]]) -> None:
+    batch = pad(rows)
+    assert [row[:length].tolist() for row, length in zip(batch.pieces, batch.lengths, strict=True)] == rows
+    assert int(batch.mask.sum()) == sum(map(len, rows))
+    ragged = Ragged(rows)
+    assert [ragged[at].tolist() for at in range(len(rows))] == rows
+
+
+def test_a_batch_shifts_its_target_behind_the_beginning() -> None:
+    batch = Examples(Ragged([[7, 8], [9]]), Ragged([[5], [6, 4, 7]])).batch(np.array([1, 0]))
+    assert batch.source.pieces.tolist() == [[9, EOS, 0], [7, 8, EOS]]
+    assert batch.shifted.pieces.tolist() == [[BOS, 6, 4, 7], [BOS, 5, 0, 0]]
+    assert batch.target.pieces.tolist() == [[6, 4, 7, EOS], [5, EOS, 0, 0]]
+
+
+@given(st.integers(0, 30))
+def test_a_stream_goes_on_from_any_of_its_positions(stop: int) -> None:
+    generator = random.Random(1)
+    rows = [[4] * generator.randint(1, 9) for _ in range(40)]
+    examples = Examples(Ragged(rows), Ragged(rows))
+    whole = stream(lambda _: examples, budget=60, seed=1, start=Position())
+    seen = [next(whole) for _ in range(stop + 1)]
+    expected = next(whole)
+    position, batch = next(stream(lambda _: examples, budget=60, seed=1, start=seen[-1][0]))
+    assert position == expected[0]
+    assert torch.equal(batch.source.pieces, expected[1].source.pieces)
+
+
+def test_one_pair_longer_than_the_budget_is_a_batch_of_its_own() -> None:
+    pairs = np.array([[50, 2], [3, 3], [3, 3]])
+    assert [batch.tolist() for batch in by_tokens(pairs, np.arange(3), 10)] == [[0], [1, 2]]

@@ -1,0 +1,100 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongsa import config
+from tongsa.config import ConfigError
+from tongsa.experiment.recipe import merged, parse
+from tongsa.models.transformer import TransformerConfig
+
+RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"model": {"widht": 3}}, "model.widht: unknown key; did you mean 'width'?"),
+        ({"trainig": {}}, "[trainig]: unknown section; did you mean 'training'?"),
+        ({"model": {"width": "512"}}, "model.width: '512' is not a whole number"),
+        ({"model": {"width": True}}, "model.width: True is not a whole number"),
+        ({"model": {"kind": "transfomer"}}, "model.kind: 'transfomer' is no kind of model; did you mean 'transformer'?"),
+        ({"model": {"norm": "middle"}}, "model.norm: 'middle' is not one of 'post', 'pre'"),
+        ({"model": {"width": 10, "heads": 4}}, "model: width 10 is not a multiple of heads 4"),
+        ({"training": {"rate": {"peek": 1}}}, "training.rate.peek: unknown key; did you mean 'peak'?"),
+        ({"training": {"rate": 3}}, "training.rate: a table is wanted, not 3; write [training.rate]"),
+        ({"training": {"steps": 0}}, "training: steps 0 is not at least 1"),
+        ({"data": {"columns": [1]}}, "data.columns: 2 values are wanted, not 1"),
+        ({"data": 4}, "data: a table is wanted; write [data]"),
+        ({"decoding": {"beam": 0}}, "decoding: beam 0 is not at least 1"),
+    ],
+)
+def test_a_wrong_recipe_gets_a_sentence(values: config.Table, sentence: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse(values, "my.toml")
+    assert str(error.value) == f"my.toml: {sentence}"
+
+
+def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text("[model]\nwidth = \n", "utf-8")
+    with pytest.raises(ConfigError, match=r"r\.toml: not valid TOML: .*line 2"):
+        config.read(path)
+    with pytest.raises(ConfigError, match=r"none\.toml: no such file"):
+        config.read(tmp_path / "none.toml")
+
+
+def test_every_setting_in_force_reads_back_as_the_same_recipe() -> None:
+    recipe = parse({"model": {"width": 64, "heads": 2}, "data": {"train": "a.tsv", "source_language": "no"}})
+    assert recipe.data.train == ("a.tsv",)
+    again = parse(config.tomllib.loads(config.dump(recipe.table())))
+    assert again == recipe
+    assert again.data.source_language == "no"
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_in_the_box_parses(path: Path) -> None:
+    recipe = parse(config.read(path), str(path))
+    assert parse(recipe.table()) == recipe
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("training.steps=5", {"training": {"steps": 5}}),
+        ("training.rate.peak=1e-3", {"training": {"rate": {"peak": 1e-3}}}),
+        ("data.train=a.tsv", {"data": {"train": "a.tsv"}}),
+        ('data.train=["가.de", "나.en"]', {"data": {"train": ["가.de", "나.en"]}}),
+        ("pieces.jamo=true", {"pieces": {"jamo": True}}),
+        ("data.folder=a=b", {"data": {"folder": "a=b"}}),
+    ],
+)
+def test_set_takes_toml_or_plain_text(assignment: str, expected: config.Table) -> None:
+    values: config.Table = {}
+    config.override(values, assignment)
+    assert values == expected
+
+
+@pytest.mark.parametrize("assignment", ["training.steps", "=3", ""])
+def test_set_without_a_key_or_a_value_says_how(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=r"write key\.path=value"):
+        config.override({}, assignment)
+
+
+tables = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=6)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), tables), st.dictionaries(st.sampled_from("abc"), tables))
+def test_merging_keeps_what_is_not_changed(values: config.Table, changes: config.Table) -> None:
+    result = merged(values, changes)
+    assert merged(result, changes) == result
+    for key in values.keys() | changes.keys():
+        if key not in changes:
+            assert result[key] == values[key]
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        TransformerConfig().width = 3  # type: ignore[misc]

@@ -1,0 +1,40 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tongsa.layers.dropout import Dropout, kept
+
+
+@given(st.floats(0.01, 0.9), st.integers(0, 100))
+def test_each_lane_is_dropped_at_the_rate(rate: float, seed: int) -> None:
+    """Four elements share a 64-bit draw: none of the four may be luckier than the others."""
+    torch.manual_seed(seed)
+    mask = kept(torch.Size([20_000, 4]), rate)
+    deviation = (rate * (1 - rate) / 20_000) ** 0.5
+    assert ((1 - mask.mean(dim=0)) - rate).abs().max() < 5 * deviation + 1e-4
+
+
+def test_neighbours_are_independent() -> None:
+    torch.manual_seed(1)
+    mask = kept(torch.Size([50_000, 8]), 0.3)
+    correlation = torch.corrcoef(mask.T) - torch.eye(8)
+    assert correlation.abs().max() < 0.02
+
+
+def test_what_is_kept_is_scaled_and_so_is_its_gradient() -> None:
+    torch.manual_seed(1)
+    values = torch.randn(31, 7, requires_grad=True)
+    dropped = Dropout(0.25)(values)
+    assert set((dropped / values).detach().round(decimals=4).unique().tolist()) == {0.0, round(4 / 3, 4)}
+    (gradient,) = torch.autograd.grad(dropped.sum(), values)
+    torch.testing.assert_close(gradient * values, dropped)
+
+
+def test_it_follows_the_seed_and_rests_in_evaluation() -> None:
+    layer, values = Dropout(0.5), torch.ones(100)
+    torch.manual_seed(7)
+    first = layer(values)
+    torch.manual_seed(7)
+    assert torch.equal(first, layer(values))
+    assert not torch.equal(first, layer(values))
+    assert torch.equal(layer.eval()(values), values)
