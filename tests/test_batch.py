@@ -15,7 +15,9 @@ lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1
 
 
 @given(lengths, st.integers(1, 200), st.integers(0, 5), st.integers(0, 5))
-def test_an_epoch_holds_every_pair_once_within_the_budget(pairs: np.ndarray, budget: int, seed: int, epoch: int) -> None:  # type: ignore[type-arg]
+def test_an_epoch_holds_every_pair_once_within_the_budget(
+    pairs: np.ndarray, budget: int, seed: int, epoch: int
+) -> None:  # type: ignore[type-arg]
     batches = plan(pairs, budget=budget, seed=seed, epoch=epoch)
     assert Counter(np.concatenate(batches).tolist()) == Counter(range(len(pairs)))
     for batch in batches:

@@ -20,7 +20,10 @@ RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
         ({"trainig": {}}, "[trainig]: unknown section; did you mean 'training'?"),
         ({"model": {"width": "512"}}, "model.width: '512' is not a whole number"),
         ({"model": {"width": True}}, "model.width: True is not a whole number"),
-        ({"model": {"kind": "transfomer"}}, "model.kind: 'transfomer' is no kind of model; did you mean 'transformer'?"),
+        (
+            {"model": {"kind": "transfomer"}},
+            "model.kind: 'transfomer' is no kind of model; did you mean 'transformer'?",
+        ),
         ({"model": {"norm": "middle"}}, "model.norm: 'middle' is not one of 'post', 'pre'"),
         ({"model": {"width": 10, "heads": 4}}, "model: width 10 is not a multiple of heads 4"),
         ({"training": {"rate": {"peek": 1}}}, "training.rate.peek: unknown key; did you mean 'peak'?"),
@@ -83,7 +86,9 @@ def test_set_without_a_key_or_a_value_says_how(assignment: str) -> None:
         config.override({}, assignment)
 
 
-tables = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=6)
+tables = st.recursive(
+    st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=6
+)
 
 
 @given(st.dictionaries(st.sampled_from("abc"), tables), st.dictionaries(st.sampled_from("abc"), tables))

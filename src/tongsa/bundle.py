@@ -72,8 +72,8 @@ def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor]
 
 def find(path: Path) -> Path:
     """The bundle that is meant by the path of a run or of the bundle itself."""
+    files.settle(path / "model")
     for folder in (path / "model", path):
-        files.settle(folder)
         if (folder / "model.toml").is_file():
             return folder
     if not path.exists():

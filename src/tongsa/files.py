@@ -50,12 +50,13 @@ def write_text(path: Path, content: str) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill, which takes the place of `path` when all in it is on the disk.
 
-    A death between the two renames leaves the new one complete under its `.new` name; `settle` finds it.
+    A death between the two renames leaves the new one complete under its other name; `settle` finds it.
     """
-    new, old = path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
+    new, old = _beside(path)
     with explained(path):
         settle(path)
-        shutil.rmtree(new, ignore_errors=True)
+        for left in (new, old):
+            shutil.rmtree(left, ignore_errors=True)
         new.mkdir(parents=True)
         yield new
         for file in new.iterdir():
@@ -70,10 +71,13 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 def settle(path: Path) -> None:
     """Finish a replacement that was cut short: if `path` is gone, its successor was complete."""
-    new, old = path.with_name(path.name + ".new"), path.with_name(path.name + ".old")
+    new, old = _beside(path)
     if not path.exists() and old.exists():
         (new if new.exists() else old).rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f".{path.name}.incoming"), path.with_name(f".{path.name}.outgoing")
 
 
 def _sync(path: Path) -> None:

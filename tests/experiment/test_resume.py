@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tiny import SMALL, reversing, write_pairs
 
 COMMAND = [sys.executable, "-m", "tongsa.cli", "train"]
@@ -92,7 +93,9 @@ def test_killed_at_random_moments_and_resumed_a_run_ends_in_the_same_bytes(undis
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_saves_says_how_to_go_on_and_does(undisturbed: Path, number: signal.Signals) -> None:
     run = undisturbed / number.name
-    process = start("--pairs", "pairs.tsv", "--run", number.name, *settings("training.snapshot_every=1000"), cwd=undisturbed)
+    process = start(
+        "--pairs", "pairs.tsv", "--run", number.name, *settings("training.snapshot_every=1000"), cwd=undisturbed
+    )
     wait_for(run, 20, process)
     process.send_signal(number)
     code, messages = finish(process)
@@ -117,7 +120,9 @@ def flip_a_bit(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [cut_in_half, flip_a_bit, Path.unlink])
 @pytest.mark.parametrize("name", ["state.safetensors", "progress.json"])
-def test_a_damaged_snapshot_is_recognised_and_the_one_before_it_used(undisturbed: Path, harm: object, name: str) -> None:
+def test_a_damaged_snapshot_is_recognised_and_the_one_before_it_used(
+    undisturbed: Path, harm: object, name: str
+) -> None:
     from tongsa.training import snapshot
 
     copied = undisturbed / "damaged"

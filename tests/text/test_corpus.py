@@ -126,9 +126,7 @@ def damaged(kind: str) -> bytes:
     return {
         "truncated": whole[:middle],
         "not gzip": b"a\tb\n",
-        "flipped": whole[:middle]
-        + bytes(255 - byte for byte in whole[middle : middle + 40])
-        + whole[middle + 40 :],
+        "flipped": whole[:middle] + bytes(255 - byte for byte in whole[middle : middle + 40]) + whole[middle + 40 :],
         "wrong sum": whole[:-8] + b"\0" * 8,
     }[kind]
 
@@ -151,15 +149,9 @@ def test_columns_are_counted_from_one(tmp_path: Path) -> None:
         texts(written(tmp_path / "a.tsv", "a\tb\n"), columns=(0, 1))
 
 
-words = st.sampled_from(
-    [b"a", b"\xea\xb0\x80", b"\t", b" ", b"\xff", b"\r", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\0"]
-)
-records = st.sampled_from(
-    [b'{"source":"a","target":"b"}', b'{"source":"\\ud800","target":"b"}', b"{}", b"[]", b"3"]
-)
-garbage = st.lists(st.lists(words | records | st.binary(max_size=3), max_size=5).map(b"".join)).map(
-    b"\n".join
-)
+words = st.sampled_from([b"a", b"\xea\xb0\x80", b"\t", b" ", b"\xff", b"\r", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\0"])
+records = st.sampled_from([b'{"source":"a","target":"b"}', b'{"source":"\\ud800","target":"b"}', b"{}", b"[]", b"3"])
+garbage = st.lists(st.lists(words | records | st.binary(max_size=3), max_size=5).map(b"".join)).map(b"\n".join)
 
 
 @given(garbage, st.sampled_from(["a.tsv", "a.jsonl", "a.tsv.gz", "a.txt"]))

@@ -88,9 +88,7 @@ def test_many_texts_are_split_as_each_alone() -> None:
 
 
 def test_names_show_spaces_and_whole_syllables() -> None:
-    assert (
-        "".join(learnt("char", jamo=True).names(learnt("char", jamo=True).split("the 갔다"))) != "▁the▁갔다"
-    )
+    assert "".join(learnt("char", jamo=True).names(learnt("char", jamo=True).split("the 갔다"))) != "▁the▁갔다"
     assert "".join(learnt("char").names(learnt("char").split("the 갔다"))) == "▁the▁갔다"
     assert "▁갔다" in learn(["갔다 갔다 가다"], PiecesConfig(kind="bpe", jamo=True)).names(range(260, 275))
 
@@ -126,9 +124,7 @@ def test_another_process_draws_the_same(kind: Kind, tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from tongsa.text import Pieces;"
         "print(Pieces.load(Path(sys.argv[1])).sample_all(['the cats ran away', '갔다'], 0.2, 5))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == str(learnt(kind).sample_all(["the cats ran away", "갔다"], 0.2, 5))
 
 
@@ -171,18 +167,14 @@ def test_no_text_is_an_error(texts: list[str]) -> None:
         learn(texts, PiecesConfig())
 
 
-many_characters = [
-    "".join(map(chr, range(0x4E00 + start, 0x4E00 + start + 50))) for start in range(0, 3100, 50)
-]
+many_characters = ["".join(map(chr, range(0x4E00 + start, 0x4E00 + start + 50))) for start in range(0, 3100, 50)]
 some_often = many_characters + ["".join(map(chr, range(0x4E00, 0x4E00 + 2500)))] * 200
 
 
 @pytest.mark.parametrize("byte_fallback", [False, True])
 @pytest.mark.parametrize("kind", LOSSLESS)
 @pytest.mark.parametrize("texts", [TEXTS, some_often], ids=["small alphabet", "large alphabet"])
-def test_a_size_too_small_names_the_smallest_that_works(
-    kind: Kind, byte_fallback: bool, texts: list[str]
-) -> None:
+def test_a_size_too_small_names_the_smallest_that_works(kind: Kind, byte_fallback: bool, texts: list[str]) -> None:
     def sized(size: int) -> Pieces:
         return learn(texts, PiecesConfig(kind=kind, size=size, byte_fallback=byte_fallback))
 
@@ -208,9 +200,18 @@ def test_a_very_long_line_is_learnt_from(kind: Kind) -> None:
 
 def test_a_huge_corpus_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAMPLE", 1000)
-    lines = module._lines((str(number) for number in range(10_000)), jamo=False)
-    assert len(lines) == 1000
-    assert 4500 < sum(map(int, lines)) / 1000 < 5500
+    words = module._counted((str(number) for number in range(10_000)), jamo=False)
+    assert words.total() == 1000
+    assert 4500 < sum(map(int, words)) / 1000 < 5500
+
+
+def test_a_text_repeated_many_times_is_learnt_from_at_once() -> None:
+    repeated = learn(["the cat sat on the mat"] * 20_000 + ["gaga"], PiecesConfig())  # minutes if fed as it is
+    assert repeated.names(repeated.split("the cat")) == ["▁the", "▁cat"]
+
+
+def test_the_order_of_the_texts_does_not_matter() -> None:
+    assert learn(TEXTS[::-1], PiecesConfig(size=400)).model == learnt("unigram").model
 
 
 # --- on disk

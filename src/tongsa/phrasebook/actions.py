@@ -11,34 +11,32 @@ from tongsa.phrasebook.clauses import (
     denies,
     doing,
     progressing,
-    said,
     states,
 )
-from tongsa.phrasebook.conjugation import Stem, connective, question, statement
-from tongsa.phrasebook.english import Tense, spaced
+from tongsa.phrasebook.conjugation import Stem
 from tongsa.phrasebook.fillings import (
     ANY,
     ASKED,
     COMPANY,
+    DAILY_VERBS,
     FREQUENCY,
     HABITUAL,
-    HEARER,
     LOCATED,
     MANNERED,
+    ONE,
     ONGOING,
-    STYLES,
     SUBJECTS,
     TOLD,
-    WILLED,
     WITH_YOU,
     at,
     of,
-    whens,
+    when,
+    where_and_when,
     with_,
 )
 from tongsa.phrasebook.hangul import marked
-from tongsa.phrasebook.nouns import OTHER_NAMES, Subject, nouns
-from tongsa.phrasebook.slots import Chapter, Joint, Slot, Word
+from tongsa.phrasebook.nouns import OTHER_NAMES, Subject, nouns, places
+from tongsa.phrasebook.slots import Chapter, Crossed, Joint, Slot, Word
 from tongsa.phrasebook.verbs import GIVING_TABLE, Act
 
 ACTIONS = Chapter()
@@ -110,28 +108,33 @@ def progressive_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, progressing(act), PRESENT)
 
 
-@pattern("present with time", HABITUAL, whens(PRESENT), SUBJECTS)
-def present_time(act: Act, time: Word, subject: Subject) -> Pair:
+@pattern("present with time", when(DAILY_VERBS, PRESENT), SUBJECTS)
+def present_time(timed: Joint, subject: Subject) -> Pair:
+    act, time = timed.parts
     return states(subject, doing(act), PRESENT, Setting(time=time.pair))
 
 
-@pattern("past with time", HABITUAL, whens(PAST), SUBJECTS, weight=2)
-def past_time(act: Act, time: Word, subject: Subject) -> Pair:
+@pattern("past with time", when(DAILY_VERBS, PAST), SUBJECTS, weight=2)
+def past_time(timed: Joint, subject: Subject) -> Pair:
+    act, time = timed.parts
     return states(subject, doing(act), PAST, Setting(time=time.pair))
 
 
-@pattern("future with time", HABITUAL, whens(FUTURE), SUBJECTS, weight=2)
-def future_time(act: Act, time: Word, subject: Subject) -> Pair:
+@pattern("future with time", when(DAILY_VERBS, FUTURE), SUBJECTS, weight=2)
+def future_time(timed: Joint, subject: Subject) -> Pair:
+    act, time = timed.parts
     return states(subject, doing(act), FUTURE, Setting(time=time.pair))
 
 
-@pattern("past question with time", HABITUAL, whens(PAST), ASKED)
-def past_question_time(act: Act, time: Word, subject: Subject) -> Pair:
+@pattern("past question with time", when(DAILY_VERBS, PAST), ASKED)
+def past_question_time(timed: Joint, subject: Subject) -> Pair:
+    act, time = timed.parts
     return asks(subject, doing(act), PAST, Setting(time=time.pair))
 
 
-@pattern("future question with time", HABITUAL, whens(FUTURE), ASKED)
-def future_question_time(act: Act, time: Word, subject: Subject) -> Pair:
+@pattern("future question with time", when(DAILY_VERBS, FUTURE), ASKED)
+def future_question_time(timed: Joint, subject: Subject) -> Pair:
+    act, time = timed.parts
     return asks(subject, doing(act), FUTURE, Setting(time=time.pair))
 
 
@@ -158,16 +161,16 @@ def question_place(located: Joint, subject: Subject) -> Pair:
     return asks(subject, doing(act), PAST, setting)
 
 
-@pattern("past with place and time", LOCATED, whens(PAST), SUBJECTS, weight=1.5)
-def past_place_time(located: Joint, time: Word, subject: Subject) -> Pair:
-    act, setting = here(located)
-    return states(subject, doing(act), PAST, setting._replace(time=time.pair))
+@pattern("past with place and time", where_and_when(DAILY_VERBS, PAST), SUBJECTS, weight=1.5)
+def past_place_time(joint: Joint, subject: Subject) -> Pair:
+    act, place, time = joint.parts
+    return states(subject, doing(act), PAST, Setting(time=time.pair, place=at(place)))
 
 
-@pattern("future with place and time", LOCATED, whens(FUTURE), SUBJECTS, weight=1.5)
-def future_place_time(located: Joint, time: Word, subject: Subject) -> Pair:
-    act, setting = here(located)
-    return states(subject, doing(act), FUTURE, setting._replace(time=time.pair))
+@pattern("future with place and time", where_and_when(DAILY_VERBS, FUTURE), SUBJECTS, weight=1.5)
+def future_place_time(joint: Joint, subject: Subject) -> Pair:
+    act, place, time = joint.parts
+    return states(subject, doing(act), FUTURE, Setting(time=time.pair, place=at(place)))
 
 
 @pattern("frequency", HABITUAL, FREQUENCY, SUBJECTS)
@@ -209,19 +212,26 @@ def future_company(act: Act, other: Subject, subject: Subject) -> Pair:
     return states(subject, doing(act), FUTURE, Setting(company=with_(other)))
 
 
-@pattern("alone", SHARED, SUBJECTS, fixed="alone", weight=0.7)
+@pattern("alone", SHARED, ONE, fixed="alone", weight=0.7)
 def alone(act: Act, subject: Subject) -> Pair:
     return states(subject, doing(act), PAST, Setting(company=("alone", "혼자")))
 
 
-RIDES = nouns("bus, train, subway, taxi, airplane, ship, car, bicycle")
-SPEEDS = of("go")
-RIDE = Slot([RIDES])
+NEAR = "school, bank, market, library, park, station, hospital, zoo, museum, department store, beach, church, theater"
+RIDES = Slot(
+    [
+        Crossed(places(NEAR), nouns("bus, subway, taxi, car, bicycle")),
+        Crossed(places("Busan, Seoul"), nouns("train, bus, airplane, car")),
+        Crossed(places("Korea, Japan, China"), nouns("airplane, ship")),
+    ]
+)
 
 
-@pattern("by vehicle", SPEEDS, RIDE, SUBJECTS)
-def by_vehicle(act: Act, ride: Word, subject: Subject) -> Pair:
-    return states(subject, doing(act), PAST, Setting(place=(f"by {ride.english}", marked(ride.korean, "으로/로"))))
+@pattern("by vehicle", RIDES, SUBJECTS, fixed="go")
+def by_vehicle(ride: Joint, subject: Subject) -> Pair:
+    place, vehicle = ride.parts
+    way = (f"by {vehicle.english}", marked(vehicle.korean, "으로/로"))
+    return states(subject, Predicate("go", place.to, place.korean + "에", Stem("가")), PAST, Setting(place=way))
 
 
 RECEIVERS = Slot([OTHER_NAMES])

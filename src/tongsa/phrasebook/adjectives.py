@@ -101,9 +101,7 @@ def parsed(table: str) -> dict[Adjective, tuple[Noun, ...]]:
 
 
 QUALITIES = parsed(QUALITY_TABLE)
-PREDICATIVE = {
-    quality: held for quality, held in QUALITIES.items() if quality.english not in ATTRIBUTIVE_ONLY
-}
+PREDICATIVE = {quality: held for quality, held in QUALITIES.items() if quality.english not in ATTRIBUTIVE_ONLY}
 FITTING: dict[str, tuple[Adjective, ...]] = {}
 for _quality, _held in QUALITIES.items():
     for _noun in _held:
@@ -118,9 +116,7 @@ STATES = adjectives(
     "tired 피곤하다, busy 바쁘다, hungry 배고프다, thirsty 목마르다, full 배부르다, sick 아프다, happy 행복하다, healthy 건강하다"
 )
 """States that show: anyone may be said to be in them."""
-FEELINGS = adjectives(
-    "sad 슬프다, lonely 외롭다, bored 심심하다, glad 기쁘다, cold 춥다, hot 덥다, nervous 불안하다"
-)
+FEELINGS = adjectives("sad 슬프다, lonely 외롭다, bored 심심하다, glad 기쁘다, cold 춥다, hot 덥다, nervous 불안하다")
 """States that only the one who has them may assert."""
 TRAITS = adjectives(
     "kind 친절하다, smart 똑똑하다, diligent 부지런하다, lazy 게으르다, honest 정직하다, brave 용감하다, quiet 조용하다, "

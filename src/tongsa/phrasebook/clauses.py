@@ -114,9 +114,7 @@ def denies(subject: Subject, predicate: Predicate, tense: Tense, setting: Settin
     return said(subject.polite, english, spaced(subject.topic, korean_predicate(predicate, form, setting)))
 
 
-def asks(
-    subject: Subject, predicate: Predicate, tense: Tense, setting: Setting = HERE, wh: str = ""
-) -> Pair:
+def asks(subject: Subject, predicate: Predicate, tense: Tense, setting: Setting = HERE, wh: str = "") -> Pair:
     form = ko.question(predicate.stem, tense, subject.polite)
     english = english_question(subject, predicate, tense, setting, wh)
     return said(subject.polite, english, spaced(subject.topic, korean_predicate(predicate, form, setting)))

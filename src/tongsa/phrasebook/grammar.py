@@ -5,9 +5,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from tongsa.phrasebook.actions import ACTIONS
+from tongsa.phrasebook.questions import QUESTIONS
 from tongsa.phrasebook.slots import Pattern
+from tongsa.phrasebook.wishes import WISHES
 
-GRAMMAR: tuple[Pattern, ...] = (*ACTIONS,)
+GRAMMAR: tuple[Pattern, ...] = (*ACTIONS, *WISHES, *QUESTIONS)
 CUMULATED = list(accumulate(pattern.weight for pattern in GRAMMAR))
 
 

@@ -49,7 +49,8 @@ headwear 개: hat 모자, glasses+ 안경
 handwear 개: ring 반지, gloves+ 장갑
 reading 권: book 책, magazine 잡지, novel 소설책, dictionary 사전, comic_book 만화책
 stationery 개: pen 펜, eraser 지우개, notebook 공책, pencil 연필
-writing: letter 편지, poem 시, report 보고서, story 이야기, email 이메일
+writing 통: letter 편지
+writing: poem 시, report 보고서, story 이야기, email 이메일
 goods 개: bag 가방, umbrella 우산, cup 컵, clock 시계, mirror 거울, spoon 숟가락, knife 칼, plate 접시, towel 수건
 goods 개: toothbrush 칫솔, wallet 지갑, key 열쇠, box 상자, basket 바구니, pillow 베개, soap~ 비누, blanket 이불
 plaything 개: toy 장난감, doll 인형, ball 공
@@ -66,7 +67,7 @@ coin 개: coin 동전
 animal 마리: dog 개, puppy 강아지, cat 고양이, bird 새, rabbit 토끼, horse 말, cow 소, pig 돼지, duck 오리, chicken 닭
 mouse 마리: mouse 쥐
 beast 마리: bear 곰, tiger 호랑이, lion 사자, monkey 원숭이, elephant 코끼리
-person 명: friend 친구, child 아이, student 학생, doctor 의사, nurse 간호사, singer 가수, actor 배우, guest 손님
+person 명: man 남자, woman 여자, friend 친구, child 아이, student 학생, doctor 의사, nurse 간호사, singer 가수, actor 배우, guest 손님
 language: Korean~ 한국어, English~ 영어, Japanese~ 일본어, Chinese~ 중국어, French~ 프랑스어
 subject: math~ 수학, history~ 역사, science~ 과학
 sport: soccer~ 축구, baseball~ 야구, basketball~ 농구, volleyball~ 배구
@@ -83,8 +84,8 @@ light: light 불
 money: money~ 돈, medicine~ 약, time~ 시간
 body: head 머리, stomach 배, leg 다리, arm 팔, back 허리, throat 목, eye 눈
 season: spring~ 봄, summer~ 여름, fall~ 가을, winter~ 겨울
-job: teacher 선생님, cook 요리사, writer 작가, farmer 농부, lawyer 변호사, painter 화가, police_officer 경찰관
-job: scientist 과학자, engineer 기술자, soldier 군인, driver 운전사, pilot 조종사
+job 명: teacher 선생님, cook 요리사, writer 작가, farmer 농부, lawyer 변호사, painter 화가, police_officer 경찰관
+job 명: scientist 과학자, engineer 기술자, soldier 군인, driver 운전사, pilot 조종사
 """
 COUNTERS = {"notebook": "권", "pencil": "자루", "blanket": "장", "towel": "장", "ring": "개", "gloves": "켤레",
             "ship": "척", "soap": ""}  # fmt: skip
@@ -218,12 +219,12 @@ KIN = (Subject("Mom", "엄마", own="her"), Subject("Dad", "아빠"), Subject("m
        Subject("my younger brother", "내 남동생"), Subject("my younger sister", "내 여동생", own="her"),
        Subject("my wife", "내 아내", own="her"), Subject("my husband", "내 남편"), Subject("my son", "내 아들"),
        Subject("my daughter", "내 딸", own="her"))  # fmt: skip
-STRANGERS = (Subject("the student", "학생"), Subject("the child", "아이"), Subject("the woman", "여자", own="her"),
-             Subject("the man", "남자"))  # fmt: skip
+STRANGERS = (Subject("the student", "그 학생"), Subject("the child", "그 아이"), Subject("the woman", "그 여자", own="her"),
+             Subject("the man", "그 남자"))  # fmt: skip
 OTHER_NAMES = (Subject("Yuna", "유나", own="her"), Subject("Junho", "준호"), Subject("Sujin", "수진", own="her"),
                Subject("Taehyun", "태현"))  # fmt: skip
 OTHERS = (*OTHER_NAMES, Subject("my cousin", "사촌"), Subject("my uncle", "삼촌"), Subject("my aunt", "이모"),
-          Subject("the neighbor", "이웃"), Subject("the teacher", "선생님"))  # fmt: skip
+          Subject("the neighbor", "이웃"), Subject("my classmate", "반 친구"))  # fmt: skip
 
 
 def politely(subject: Subject) -> Subject:
@@ -238,12 +239,14 @@ class Time(NamedTuple):
     english: str
     korean: str
     tenses: tuple[Tense, ...]
+    scale: str = ""
+    """The flag a verb needs to be told of this time, or nothing: t at night, y over years."""
+    parting: bool = False
+    """Whether it is a part of the day."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (
-            self.english.removeprefix("in the ").removeprefix("at ").removeprefix("on ").removeprefix("in "),
-        )
+        return (self.english.removeprefix("in the ").removeprefix("at ").removeprefix("on ").removeprefix("in "),)
 
 
 WEEKDAYS = (("Monday", "월요일"), ("Tuesday", "화요일"), ("Wednesday", "수요일"), ("Thursday", "목요일"),
@@ -252,27 +255,39 @@ NOW, THEN, LATER = Tense.PRESENT, Tense.PAST, Tense.FUTURE
 TIMES = (
     Time("today", "오늘", (THEN, LATER)),
     Time("yesterday", "어제", (THEN,)),
-    Time("last night", "어젯밤에", (THEN,)),
+    Time("last night", "어젯밤에", (THEN,), "t", True),
     Time("last week", "지난주에", (THEN,)),
-    Time("last year", "작년에", (THEN,)),
-    Time("this morning", "오늘 아침에", (THEN,)),
+    Time("last year", "작년에", (THEN,), "y"),
+    Time("this morning", "오늘 아침에", (THEN,), "", True),
     Time("tomorrow", "내일", (LATER,)),
     Time("next week", "다음 주에", (LATER,)),
-    Time("next year", "내년에", (LATER,)),
-    Time("tonight", "오늘 밤에", (LATER,)),
+    Time("next year", "내년에", (LATER,), "y"),
+    Time("tonight", "오늘 밤에", (LATER,), "t", True),
     Time("every day", "매일", (NOW,)),
-    Time("every morning", "매일 아침", (NOW,)),
-    Time("in the morning", "아침에", (NOW, THEN, LATER)),
-    Time("in the afternoon", "오후에", (NOW, THEN, LATER)),
-    Time("in the evening", "저녁에", (NOW, THEN, LATER)),
-    Time("at night", "밤에", (NOW, THEN, LATER)),
+    Time("every morning", "매일 아침", (NOW,), "", True),
+    Time("in the morning", "아침에", (NOW, THEN, LATER), "", True),
+    Time("in the afternoon", "오후에", (NOW, THEN, LATER), "", True),
+    Time("in the evening", "저녁에", (NOW, THEN, LATER), "", True),
+    Time("at night", "밤에", (NOW, THEN, LATER), "t", True),
     Time("on the weekend", "주말에", (NOW, THEN, LATER)),
     *(Time(f"on {day}", f"{korean}에", (NOW, THEN, LATER)) for day, korean in WEEKDAYS),
 )
 
 
-def times(tense: Tense) -> tuple[Time, ...]:
-    return tuple(time for time in TIMES if tense in time.tenses)
+LONG_SPANS = ("last week", "last year", "next week", "next year", "every day")
+
+
+def times(tense: Tense, flags: str) -> tuple[Time, ...]:
+    """The times a verb with these flags may be told of."""
+
+    def suits(time: Time) -> bool:
+        if "l" in flags:
+            return time.english in LONG_SPANS
+        if "d" in flags:
+            return time.parting or time.english in ("yesterday", "today", "tomorrow", "every day")
+        return not time.scale or time.scale in flags
+
+    return tuple(time for time in TIMES if tense in time.tenses and suits(time))
 
 
 NUMBERS = dict(zip(

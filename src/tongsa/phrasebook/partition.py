@@ -53,8 +53,11 @@ def splits(seed: int = 1, train: int = 20000, dev: int = 500, test: int = 1000, 
     known: list[tuple[str, str]] = []
     longer: list[tuple[str, str]] = []
     seen: set[str] = set()
+    draws = 0
     while len(new) < new_wanted or len(known) < known_wanted or len(longer) < long:
         phrase = sample(rng)
+        draws += 1
+        assert draws < 40 * (known_wanted + long), "the grammar is too small for these sizes"
         if phrase.english in seen:
             continue
         seen.add(phrase.english)

@@ -154,9 +154,7 @@ def _parallel(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[
         yield pair
 
 
-def _one_file(
-    path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str]
-) -> Iterator[Pair]:
+def _one_file(path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str]) -> Iterator[Pair]:
     file, holds_json = str(path), _form(path) == ".jsonl"
     for number, raw in enumerate(_raw_lines(path), start=1):
         ledger.saw(file)

@@ -4,7 +4,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,7 +23,7 @@ PAD, BOS, EOS, UNK = range(4)
 SAMPLE = 1_000_000
 """Pieces are learnt from at most this many texts, drawn evenly from all of them."""
 LONGEST = 1_000
-"""Longer texts are learnt from in parts of this many characters; sentencepiece alone would skip them."""
+"""Longer words (scripts without spaces have them) are learnt from in parts of this many characters."""
 LARGE_ALPHABET = 3_000
 """With more distinct characters than this, the rarest 0.01 % of the text is left to bytes (or to UNK)."""
 BYTES = 256
@@ -53,9 +53,7 @@ class PiecesConfig:
         if not 0 <= self.sampling <= 1:
             raise InputError(f"sampling = {self.sampling}: write a number from 0 (off) to 1")
         if self.sampling and self.kind not in ("unigram", "bpe"):
-            raise InputError(
-                f"sampling = {self.sampling}: kind {self.kind!r} cuts a text in one way only; write 0"
-            )
+            raise InputError(f"sampling = {self.sampling}: kind {self.kind!r} cuts a text in one way only; write 0")
 
 
 class Pieces:
@@ -88,9 +86,7 @@ class Pieces:
         try:
             return cls(path.read_bytes(), jamo)
         except OSError as error:
-            raise InputError(
-                f"{path}: cannot be read ({error.strerror}); name the file that `save` wrote"
-            ) from None
+            raise InputError(f"{path}: cannot be read ({error.strerror}); name the file that `save` wrote") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -118,11 +114,7 @@ class Pieces:
             return self.split_all(texts)
         draw, generator = self._draw, Random(seed)
         return [
-            [
-                index
-                for word in _words(self._prepared(text))
-                for index in self._spelt(draw(word, alpha, generator))
-            ]
+            [index for word in _words(self._prepared(text)) for index in self._spelt(draw(word, alpha, generator))]
             for text in texts
         ]
 
@@ -196,30 +188,27 @@ def _works(call: Callable[[], object]) -> bool:
 
 
 def learn(texts: Iterable[str], config: PiecesConfig) -> Pieces:
-    """The pieces of `texts`: the same texts in the same order give the same bytes."""
-    lines = _lines(texts, config.jamo)
-    if not lines:
-        raise CorpusError(
-            "no text to learn pieces from: every line is empty or was dropped; look at the ledger"
-        )
+    """The pieces of `texts`; the same texts give the same bytes."""
+    words = _counted(texts, config.jamo)
+    if not words:
+        raise CorpusError("no text to learn pieces from: every line is empty or was dropped; look at the ledger")
     spells_bytes = config.byte_fallback and config.kind != "word"
-    coverage, characters = (1.0, 1) if config.kind == "word" else _coverage(lines)
+    coverage, characters = (1.0, 1) if config.kind == "word" else _coverage(words)
     smallest = UNK + 1 + spells_bytes * BYTES + characters
     if config.size < smallest:
-        raise InputError(
-            f"size = {config.size}: this text needs at least {smallest} pieces; write that or more"
-        )
+        raise InputError(f"size = {config.size}: this text needs at least {smallest} pieces; write that or more")
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
+            sentence_iterator=_rows(words),
+            input_format="tsv",
             model_writer=model,
             model_type=config.kind,
             vocab_size=config.size,
             hard_vocab_limit=False,  # a small text gives fewer pieces instead of an error
             byte_fallback=spells_bytes,
             character_coverage=coverage,
-            max_sentence_length=4 * LONGEST,  # in bytes
+            max_sentence_length=5 * LONGEST,  # in bytes, at most 4 per character, and the count
             normalization_rule_name="identity",  # `normalise` has done it
             remove_extra_whitespaces=False,
             pad_id=PAD,
@@ -234,29 +223,35 @@ def learn(texts: Iterable[str], config: PiecesConfig) -> Pieces:
     return Pieces(model.getvalue(), config.jamo)
 
 
-def _lines(texts: Iterable[str], jamo: bool) -> list[str]:
-    """What the trainer reads: an even sample (Vitter's algorithm R), in parts of at most LONGEST."""
+def _rows(words: Mapping[str, int]) -> Iterator[str]:
+    """Words with counts, where texts would do: the unigram trainer's time grows as the square of repetition."""
+    # the rarest at the end: the trainer makes no seed of the last word
+    for word in sorted(words, key=lambda word: (-words[word], word)):
+        yield f"{word}\t{words[word]}"
+
+
+def _counted(texts: Iterable[str], jamo: bool) -> Counter[str]:
+    """How often each word occurs in an even sample of the texts (Vitter's algorithm R)."""
     generator, sample = Random(0), list[str]()
     for seen, text in enumerate(texts):
         if len(sample) < SAMPLE:
             sample.append(text)
         elif (place := generator.randrange(seen + 1)) < SAMPLE:
             sample[place] = text
-    lines: list[str] = []
+    words: Counter[str] = Counter()
     for text in sample:
-        plain = " ".join(_RESERVED.sub(" ", normalise(text)).split())
-        spelt = to_jamo(plain) if jamo else plain
-        parts = (spelt[start : start + LONGEST].strip() for start in range(0, len(spelt), LONGEST))
-        lines.extend(part for part in parts if part)
-    return lines
+        plain = _RESERVED.sub(" ", normalise(text))
+        for word in (to_jamo(plain) if jamo else plain).split():
+            words.update(word[start : start + LONGEST] for start in range(0, len(word), LONGEST))
+    return words
 
 
-def _coverage(lines: Sequence[str]) -> tuple[float, int]:
+def _coverage(words: Mapping[str, int]) -> tuple[float, int]:
     """The share of the text whose characters become pieces, and how many characters that takes."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line)
-    counts[" "] += len(lines)  # sentencepiece marks the start of a line like a space
+    counts = Counter({SPACE_MARK: sum(words.values())})
+    for word, count in words.items():
+        for character in word:
+            counts[character] += count
     if len(counts) <= LARGE_ALPHABET:
         return 1.0, len(counts)
     coverage, total, covered = 0.9999, counts.total(), 0

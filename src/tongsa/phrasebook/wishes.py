@@ -1,0 +1,350 @@
+"""Patterns of wishing, being able, having to; commands, requests, suggestions; plans and tastes."""
+
+from tongsa.phrasebook.clauses import (
+    FUTURE,
+    PAST,
+    PRESENT,
+    Pair,
+    Predicate,
+    able,
+    asks,
+    denies,
+    obliged,
+    said,
+    states,
+    wanting,
+)
+from tongsa.phrasebook.conjugation import Stem, ability, attach, command, obligation, question, statement
+from tongsa.phrasebook.english import Tense, gerund, participle, spaced
+from tongsa.phrasebook.fillings import (
+    ASKED,
+    DEFINITE,
+    HABITUAL,
+    HEARER,
+    POLITE,
+    SELVES,
+    SKILLS,
+    STYLES,
+    SUBJECTS,
+    TASTES,
+    WILLED,
+    WITH_YOU,
+    of,
+    word,
+)
+from tongsa.phrasebook.nouns import Subject, nouns, places
+from tongsa.phrasebook.slots import Chapter, Slot, Word
+from tongsa.phrasebook.verbs import Act
+
+WISHES = Chapter()
+pattern = WISHES.pattern
+
+
+@pattern("desire", WILLED, SUBJECTS, fixed="want", weight=2)
+def desire(act: Act, subject: Subject) -> Pair:
+    return states(subject, wanting(act, subject), PRESENT)
+
+
+@pattern("desire past", WILLED, SUBJECTS, fixed="want")
+def desire_past(act: Act, subject: Subject) -> Pair:
+    return states(subject, wanting(act, subject), PAST)
+
+
+@pattern("desire negative", WILLED, SUBJECTS, fixed="want")
+def desire_negative(act: Act, subject: Subject) -> Pair:
+    return denies(subject, wanting(act, subject), PRESENT)
+
+
+@pattern("desire question", WILLED, ASKED, fixed="want")
+def desire_question(act: Act, subject: Subject) -> Pair:
+    return asks(subject, wanting(act, subject), PRESENT)
+
+
+@pattern("ability", WILLED, WITH_YOU, fixed="can", weight=2)
+def can(act: Act, subject: Subject) -> Pair:
+    return states(subject, able(act), PRESENT)
+
+
+@pattern("inability", WILLED, SUBJECTS, fixed="can")
+def cannot(act: Act, subject: Subject) -> Pair:
+    return denies(subject, able(act), PRESENT)
+
+
+@pattern("inability past", WILLED, SUBJECTS, fixed="can")
+def could_not(act: Act, subject: Subject) -> Pair:
+    return denies(subject, able(act), PAST)
+
+
+@pattern("ability question", WILLED, ASKED, fixed="can")
+def can_question(act: Act, subject: Subject) -> Pair:
+    return asks(subject, able(act), PRESENT)
+
+
+@pattern("obligation", WILLED, WITH_YOU, fixed="must", weight=2)
+def must(act: Act, subject: Subject) -> Pair:
+    return states(subject, obliged(act), PRESENT)
+
+
+def having_to(act: Act) -> Predicate:
+    return Predicate("have", spaced("to", act.head, act.rest), act.before, obligation(act.stem))
+
+
+@pattern("obligation past", WILLED, SUBJECTS, fixed="have")
+def had_to(act: Act, subject: Subject) -> Pair:
+    return states(subject, having_to(act), PAST)
+
+
+@pattern("obligation future", WILLED, SUBJECTS, fixed="have")
+def will_have_to(act: Act, subject: Subject) -> Pair:
+    return states(subject, having_to(act), FUTURE)
+
+
+@pattern("obligation question", WILLED, ASKED, fixed="have")
+def have_to_question(act: Act, subject: Subject) -> Pair:
+    return asks(subject, having_to(act), PRESENT)
+
+
+@pattern("no obligation", WILLED, WITH_YOU, fixed="have")
+def need_not(act: Act, subject: Subject) -> Pair:
+    predicate = Predicate("have", spaced("to", act.head, act.rest), act.before, Stem(act.stem.text + "지 않아도 되"))
+    english, _ = denies(subject, predicate, PRESENT)
+    return english, states(subject, predicate, PRESENT)[1]
+
+
+@pattern("prohibition", WILLED, WITH_YOU, fixed="must")
+def must_not(act: Act, subject: Subject) -> Pair:
+    english, _ = denies(subject, obliged(act), PRESENT)
+    forbidden = Predicate("must", "", act.before, Stem(attach(act.stem.text, "(으)면 안 되")))
+    return english, states(subject, forbidden, PRESENT)[1]
+
+
+@pattern("permission question", DEFINITE, STYLES, fixed="may I")
+def may_i(act: Act, style: Word) -> Pair:
+    allowed = Stem(attach(act.stem.text, "아/어도 되"))
+    korean = question(allowed, PRESENT, style is POLITE)
+    return said(style is POLITE, f"may I {act.english('my')}?", spaced(act.before, korean))
+
+
+@pattern("permission", DEFINITE, HEARER, fixed="may you")
+def may(act: Act, subject: Subject) -> Pair:
+    allowed = Predicate("may", "", act.before, Stem(attach(act.stem.text, "아/어도 되")))
+    _, korean = states(subject, allowed, PRESENT)
+    return said(subject.polite, f"you may {act.english('your')}", korean)
+
+
+@pattern("command", DEFINITE, STYLES, weight=2)
+def order(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    return said(polite, act.english("your"), spaced(act.before, command(act.stem, polite)))
+
+
+@pattern("prohibiting command", DEFINITE, STYLES, weight=1.5)
+def do_not(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    ending = "지 마세요" if polite else "지 마라"
+    return said(polite, f"do not {act.english('your')}", spaced(act.before, attach(act.stem.text, ending)))
+
+
+FAVOURS = of(
+    "open", "close", "turn", "clean", "bring", "wait", "help", "fix", "explain", "translate", "make", "read",
+    "sing", "teach", "carry", "invite", "call", "recommend", "choose", "draw", "cut", "cook", "bake", "play", "push",
+    "pull", "hide", "throw", "catch", "feed", "wake", "prepare", "buy", "order",
+)  # fmt: skip
+
+
+@pattern("request", FAVOURS, STYLES, fixed="please", weight=1.5)
+def please(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    korean = favour(act, "주세요" if polite else "줘")
+    return said(polite, f"please {act.english('your')}", spaced(act.before, korean))
+
+
+@pattern("request question", FAVOURS, STYLES, fixed="can you")
+def could_you(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    korean = question(ability(Stem(favour(act, "주"))), PRESENT, polite)
+    return said(polite, f"could you {act.english('your')}?", spaced(act.before, korean))
+
+
+def favour(act: Act, giving: str) -> str:
+    """-아/어 주다, apart; 도와주다 alone is one word."""
+    return attach(act.stem.text, "아/어" if act.head == "help" else "아/어 ") + giving
+
+
+JOINT = of(
+    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take", "shop", "walk", "cook", "go", "travel",
+    "sing", "dance", "clean", "practice", "prepare", "draw", "bake", "visit", "rest", "meet", "help", "invite",
+    "wait", "listen", "play", "run", "ride", "open", "close", "buy", "order", "make", "read", "plant", "sit", "save",
+    "translate", "memorize", "start", "finish", "hide", "fix",
+)  # fmt: skip
+
+
+@pattern("suggestion", JOINT, STYLES, fixed="let", weight=1.5)
+def lets(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    korean = attach(act.stem.text, "아/어요" if polite else "자")
+    return said(polite, f"let's {act.english('our')}", spaced(act.before, korean))
+
+
+@pattern("suggestion together", JOINT, STYLES, fixed="let together")
+def lets_together(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    korean = attach(act.stem.text, "아/어요" if polite else "자")
+    return said(polite, f"let's {act.english('our')} together", spaced("같이", act.before, korean))
+
+
+@pattern("negative suggestion", JOINT, STYLES, fixed="let")
+def lets_not(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    korean = attach(act.stem.text, "지 말아요" if polite else "지 말자")
+    return said(polite, f"let's not {act.english('our')}", spaced(act.before, korean))
+
+
+@pattern("offer", JOINT, STYLES, fixed="shall we")
+def shall_we(act: Act, style: Word) -> Pair:
+    polite = style is POLITE
+    korean = attach(act.stem.text, "(으)ㄹ까요?" if polite else "(으)ㄹ까?")
+    return said(polite, f"shall we {act.english('our')}?", spaced(act.before, korean))
+
+
+def ended(subject: Subject, act: Act, ending: str, stem: Stem, tense: Tense) -> str:
+    """A Korean clause: the act with an ending that leads to another verb."""
+    final = statement(stem, tense, subject.polite)
+    return spaced(subject.topic, act.before, attach(act.stem.text, ending), final)
+
+
+@pattern("intention", WILLED, SUBJECTS, fixed="be go")
+def going_to(act: Act, subject: Subject) -> Pair:
+    predicate = Predicate("be", f"going to {act.head} {act.rest}".strip(), "", Stem(""))
+    english, _ = states(subject, predicate._replace(stem=Stem("하")), PRESENT)
+    return english, ended(subject, act, "(으)려고", Stem("하"), PRESENT)
+
+
+@pattern("decision", WILLED, SUBJECTS, fixed="decide")
+def decided(act: Act, subject: Subject) -> Pair:
+    predicate = Predicate(
+        "decide", spaced("to", act.head, act.rest), act.before, Stem(attach(act.stem.text, "기로 하"))
+    )
+    return states(subject, predicate, PAST)
+
+
+@pattern("promise", WILLED, SUBJECTS, fixed="promise")
+def promised(act: Act, subject: Subject) -> Pair:
+    stem = Stem(attach(act.stem.text, "기로 약속하"))
+    return states(subject, Predicate("promise", spaced("to", act.head, act.rest), act.before, stem), PAST)
+
+
+@pattern("beginning", HABITUAL, SUBJECTS, fixed="start")
+def started(act: Act, subject: Subject) -> Pair:
+    stem = Stem(attach(act.stem.text, "기 시작하"))
+    return states(subject, Predicate("start", spaced("to", act.head, act.rest), act.before, stem), PAST)
+
+
+@pattern("forgetting", WILLED, SUBJECTS, fixed="forget")
+def forgot(act: Act, subject: Subject) -> Pair:
+    stem = Stem(attach(act.stem.text, "는 것을 잊어버리"))
+    return states(subject, Predicate("forget", spaced("to", act.head, act.rest), act.before, stem), PAST)
+
+
+def tasting(verb: str, korean: str, act: Act) -> Predicate:
+    return Predicate(
+        verb, spaced(gerund(act.head), act.general), act.before, Stem(attach(act.stem.text, "는 것을 " + korean))
+    )
+
+
+@pattern("taste", TASTES, SUBJECTS, fixed="like")
+def likes(act: Act, subject: Subject) -> Pair:
+    return states(subject, tasting("like", "좋아하", act), PRESENT)
+
+
+@pattern("taste negative", TASTES, SUBJECTS, fixed="like")
+def dislikes(act: Act, subject: Subject) -> Pair:
+    return denies(subject, tasting("like", "좋아하", act), PRESENT)
+
+
+@pattern("taste question", TASTES, ASKED, fixed="like")
+def likes_question(act: Act, subject: Subject) -> Pair:
+    return asks(subject, tasting("like", "좋아하", act), PRESENT)
+
+
+@pattern("enjoyment", TASTES, SUBJECTS, fixed="enjoy")
+def enjoys(act: Act, subject: Subject) -> Pair:
+    return states(subject, tasting("enjoy", "즐기", act), PRESENT)
+
+
+@pattern("hobby", TASTES, SELVES, fixed="hobby be")
+def hobby(act: Act, subject: Subject) -> Pair:
+    owner = {"나": "내", "저": "제"}.get(subject.korean, subject.korean)
+    korean = statement(Stem(attach(act.stem.text, "는 것"), "copula"), PRESENT, subject.polite)
+    english = f"{subject.own} hobby is {spaced(gerund(act.head), act.general)}"
+    return said(subject.polite, english.replace("{own}", subject.own), spaced(f"{owner} 취미는", act.before, korean))
+
+
+@pattern("skill", SKILLS, SUBJECTS, fixed="know how")
+def knows_how(act: Act, subject: Subject) -> Pair:
+    stem = Stem(attach(act.stem.text, "(으)ㄹ 줄 알"))
+    return states(subject, Predicate("know", spaced("how to", act.head, act.rest), act.before, stem), PRESENT)
+
+
+@pattern("skill question", SKILLS, ASKED, fixed="know how")
+def knows_how_question(act: Act, subject: Subject) -> Pair:
+    stem = Stem(attach(act.stem.text, "(으)ㄹ 줄 알"))
+    return asks(subject, Predicate("know", spaced("how to", act.head, act.rest), act.before, stem), PRESENT)
+
+
+RARE = {noun.english for noun in nouns("*dish, -bread, -rice, *meat, *alcohol, green tea")}
+EXPERIENCES = Slot(
+    [act for act in group if act.head not in ("eat", "drink") or act.words[1] in RARE]
+    for group in of("eat", "drink", "ride", "learn", "visit", "drive", "bake", "plant", "raise").groups
+)
+
+
+def experienced(act: Act) -> Predicate:
+    """-아/어 본 적이 있다; have is the finite verb, the participle follows."""
+    stem = Stem(attach(act.stem.text, "아/어 본 적이 있"), "existence")
+    return Predicate("have", spaced(participle(act.head), act.rest), act.before, stem)
+
+
+@pattern("experience", EXPERIENCES, SUBJECTS, fixed="have before")
+def experience(act: Act, subject: Subject) -> Pair:
+    english, korean = states(subject, experienced(act), PRESENT)
+    return f"{english} before", korean
+
+
+@pattern("no experience", EXPERIENCES, SUBJECTS, fixed="have never")
+def no_experience(act: Act, subject: Subject) -> Pair:
+    predicate = experienced(act)
+    none = Stem(predicate.stem.text[:-1] + "없", "existence")
+    return states(subject, predicate._replace(rest="never " + predicate.rest, stem=none), PRESENT)
+
+
+@pattern("experience question", EXPERIENCES, ASKED, fixed="have ever")
+def experience_question(act: Act, subject: Subject) -> Pair:
+    _, korean = asks(subject, experienced(act), PRESENT)
+    have = "has" if subject.agreement == "third" else "have"
+    done = spaced(participle(act.head), act.rest)
+    return said(subject.polite, f"{have} {subject.english} ever {done}?", korean)
+
+
+GOALS = Slot([places("Korea, Japan, China, America, France, Seoul, Busan, museum, zoo, airport")])
+
+
+@pattern("been", GOALS, SUBJECTS, fixed="have be")
+def been(place: Word, subject: Subject) -> Pair:
+    stem = Stem("가 본 적이 있", "existence")
+    return states(subject, Predicate("have", f"been {place.to}", place.korean + "에", stem), PRESENT)
+
+
+VALUES = Slot([[word("difficult", "어렵"), word("easy", "쉽"), word("important", "중요하"), word("good", "좋")]])
+
+
+EFFORTS = of(
+    "learn", "teach", "exercise", "swim", "cook", "bake", "drive", "translate", "memorize", "save", "read", "play"
+)
+
+
+@pattern("judgement", EFFORTS, VALUES, STYLES, fixed="be")
+def judged(act: Act, value: Word, style: Word) -> Pair:
+    final = statement(Stem(value.korean, "adjective"), PRESENT, style is POLITE)
+    korean = spaced(act.before, attach(act.stem.text, "는 것은"), final)
+    return said(style is POLITE, spaced(f"it is {value.english} to", act.head, act.general), korean)
