@@ -41,6 +41,7 @@ def sizes(pairs: Sequence[Pair]) -> Table:
     """A recipe's tables for this much data: small data want a small model, much dropout and many rounds."""
     words = sum(len(pair.target.split()) for pair in pairs)
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
+    alphabet = len({character for pair in pairs for character in pair.source + pair.target})
     small = words < 30_000
     large = words > 5_000_000
     vocabulary = 1000 if characters < 500_000 else 4000 if characters < 2_000_000 else 8000 if not large else 32000
@@ -48,7 +49,7 @@ def sizes(pairs: Sequence[Pair]) -> Table:
     batch = 1024 if small else 25_000 if large else 2048
     pieces = max(1, round(1.25 * words))
     return {
-        "pieces": {"size": vocabulary},
+        "pieces": {"size": max(vocabulary, 300 + 2 * alphabet)},
         "model": {
             "kind": "transformer",
             "width": width,

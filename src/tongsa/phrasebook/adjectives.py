@@ -120,13 +120,13 @@ FEELINGS = adjectives("sad 슬프다, lonely 외롭다, bored 심심하다, glad
 """States that only the one who has them may assert."""
 TRAITS = adjectives(
     "kind 친절하다, smart 똑똑하다, diligent 부지런하다, lazy 게으르다, honest 정직하다, brave 용감하다, quiet 조용하다, "
-    "young 젊다, polite 공손하다, interesting 재미있다"
+    "young 젊다, polite 공손하다, funny 재미있다"
 )
 TALL = Adjective("tall", Stem("키가 크", "adjective"))
 STRONG = Adjective("strong", Stem("힘이 세", "adjective"))
 WEATHER = adjectives("cold 춥다, hot 덥다, warm 따뜻하다, cool 시원하다")
 SKY = adjectives("good 좋다, bad 나쁘다, cloudy 흐리다, clear 맑다")
-DISTANCES = adjectives("far 멀다, near 가깝다")
+DISTANCES = adjectives("far 멀다, close 가깝다")
 TOWNS = adjectives(
     "quiet 조용하다, noisy 시끄럽다, big 크다, small 작다, clean 깨끗하다, famous 유명하다, beautiful 아름답다, safe 안전하다"
 )

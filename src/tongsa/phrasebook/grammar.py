@@ -6,10 +6,13 @@ from typing import NamedTuple
 
 from tongsa.phrasebook.actions import ACTIONS
 from tongsa.phrasebook.questions import QUESTIONS
+from tongsa.phrasebook.joins import JOINS
+from tongsa.phrasebook.qualities import ESSENCES
+from tongsa.phrasebook.scenes import SCENES
 from tongsa.phrasebook.slots import Pattern
 from tongsa.phrasebook.wishes import WISHES
 
-GRAMMAR: tuple[Pattern, ...] = (*ACTIONS, *WISHES, *QUESTIONS)
+GRAMMAR: tuple[Pattern, ...] = (*ACTIONS, *WISHES, *QUESTIONS, *ESSENCES, *SCENES, *JOINS)
 CUMULATED = list(accumulate(pattern.weight for pattern in GRAMMAR))
 
 

@@ -13,6 +13,7 @@ from typing import Literal, Self
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
+from tongsa import files
 from tongsa.errors import InputError
 from tongsa.text.corpus import CorpusError
 from tongsa.text.normalise import SPACE_MARK, from_jamo, normalise, to_jamo
@@ -75,9 +76,6 @@ class Pieces:
         if marks != (PAD, BOS, EOS, UNK):
             raise InputError(f"pad, bos, eos, unk are {marks}, not 0 to 3; learn the pieces with tongsa")
 
-    def __reduce__(self) -> tuple[type[Self], tuple[bytes, bool]]:
-        return type(self), (self.model, self.jamo)
-
     def __len__(self) -> int:
         return int(self._processor.get_piece_size())
 
@@ -91,12 +89,7 @@ class Pieces:
             raise InputError(f"{path}: {error}") from None
 
     def save(self, path: Path) -> None:
-        part = path.with_name(path.name + ".part")
-        with part.open("wb") as stream:
-            stream.write(self.model)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
+        files.write_bytes(path, self.model)
 
     def split(self, text: str) -> list[int]:
         return self.split_all([text])[0]
