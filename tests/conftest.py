@@ -5,9 +5,31 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from pathlib import Path
+
+import pytest
 import torch
 from hypothesis import settings
+
+from tiny import SMALL, reversing, write_pairs
+from tongsa import experiment
 
 torch.set_num_threads(1)
 settings.register_profile("tongsa", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("tongsa")
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has learnt to reverse and translate six letters, nearly always rightly."""
+    folder = tmp_path_factory.mktemp("trained")
+    pairs = write_pairs(folder / "pairs.tsv", reversing(3000))
+    settings = [*SMALL, "training.steps=500", "training.validate_every=250", "training.batch_tokens=512"]
+    settings += [
+        "training.rate.schedule=linear",
+        "training.rate.peak=5e-3",
+        "training.rate.warmup=50",
+        "model.norm=pre",
+    ]
+    experiment.train(run=folder / "run", pairs=pairs, settings=settings, quiet=True)
+    return folder / "run"

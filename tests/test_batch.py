@@ -17,7 +17,7 @@ lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1
 @given(lengths, st.integers(1, 200), st.integers(0, 5), st.integers(0, 5))
 def test_an_epoch_holds_every_pair_once_within_the_budget(
     pairs: np.ndarray, budget: int, seed: int, epoch: int
-) -> None:  # type: ignore[type-arg]
+) -> None:
     batches = plan(pairs, budget=budget, seed=seed, epoch=epoch)
     assert Counter(np.concatenate(batches).tolist()) == Counter(range(len(pairs)))
     for batch in batches:
@@ -25,7 +25,7 @@ def test_an_epoch_holds_every_pair_once_within_the_budget(
 
 
 @given(lengths)
-def test_the_order_is_a_pure_function_of_lengths_seed_and_epoch(pairs: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_the_order_is_a_pure_function_of_lengths_seed_and_epoch(pairs: np.ndarray) -> None:
     once, again = (plan(pairs, budget=90, seed=3, epoch=4) for _ in range(2))
     assert [batch.tolist() for batch in once] == [batch.tolist() for batch in again]
 

@@ -1,4 +1,5 @@
 import dataclasses
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
 def test_every_setting_in_force_reads_back_as_the_same_recipe() -> None:
     recipe = parse({"model": {"width": 64, "heads": 2}, "data": {"train": "a.tsv", "source_language": "no"}})
     assert recipe.data.train == ("a.tsv",)
-    again = parse(config.tomllib.loads(config.dump(recipe.table())))
+    again = parse(tomllib.loads(config.dump(recipe.table())))
     assert again == recipe
     assert again.data.source_language == "no"
 

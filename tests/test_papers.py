@@ -55,7 +55,7 @@ def test_the_rate_of_equation_3_peaks_at_the_end_of_the_warm_up() -> None:
 
 def test_other_schedules_reach_their_peak_and_their_end() -> None:
     for schedule in ("linear", "cosine"):
-        rate = RateConfig(schedule=schedule, peak=2e-3, warmup=10).build(512, 100)  # type: ignore[arg-type]
+        rate = RateConfig(schedule=schedule, peak=2e-3, warmup=10).build(512, 100)
         assert rate(10) == pytest.approx(2e-3, rel=0.02)
         assert 0 < rate(100) < 1e-4
         assert all(rate(step) >= rate(step + 1) for step in range(10, 100))

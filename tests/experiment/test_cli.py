@@ -6,21 +6,32 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tongsa
 from tiny import SMALL, reversing, write_pairs
+from tongsa import config
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
 
-def run(*arguments: object, cwd: Path, text: str = "", **more: object) -> "subprocess.CompletedProcess[str]":
+def run(
+    *arguments: object, cwd: Path, text: str = "", before: Callable[[], None] | None = None
+) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "tongsa.cli", *map(str, arguments)]
     return subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, input=text, capture_output=True, encoding="utf-8", check=False, **more
-    )  # type: ignore[call-overload,no-any-return]
+        command,
+        cwd=cwd,
+        env=ENVIRONMENT,
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        preexec_fn=before,
+    )
 
 
 def sets(*assignments: str) -> list[str]:
@@ -108,7 +119,7 @@ def test_a_budget_fixes_the_steps_in_run_toml_and_keeps_to_the_time(tmp_path: Pa
     write_pairs(tmp_path / "pairs.tsv", reversing(500))
     done = run("train", "--pairs", "pairs.tsv", "--run", "r", "--budget", "12s", *sets(*SMALL), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    settings = tongsa.config.read(tmp_path / "r" / "run.toml")["training"]  # type: ignore[attr-defined]
+    settings = config.read(tmp_path / "r" / "run.toml")["training"]
     assert 20 < settings["steps"] < 100_000
     assert 1 <= settings["rate"]["warmup"] <= settings["steps"] // 8
     assert settings["validate_every"] <= settings["steps"]
@@ -206,7 +217,7 @@ def test_a_full_disk_during_a_snapshot_loses_nothing(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
 
-    done = run("train", *common, cwd=tmp_path, preexec_fn=limit)
+    done = run("train", *common, cwd=tmp_path, before=limit)
     assert done.returncode == 2, done.stderr
     assert "what was saved before is whole" in done.stderr
     assert "Traceback" not in done.stderr

@@ -79,12 +79,12 @@ def go_on(run: Run, *, quiet: bool = False) -> Progress:
     """Train from the last whole snapshot, or from the beginning, to the end."""
     training = run.recipe.training
     model = run.bundle.model
-    optimiser = build(model, training)
+    optimisers = build(model, training)
     average = Average(model, training.ema) if training.ema else None
     found, remarks = snapshot.latest(run.folder / "snapshots")
     progress = found.progress if found else Progress()
     if found:
-        found.restore(model, optimiser, average)
+        found.restore(model, optimisers, average)
     if 0 < training.patience <= progress.since_best:
         return _finish(run, progress)
     batches = stream(
@@ -103,7 +103,7 @@ def go_on(run: Run, *, quiet: bool = False) -> Progress:
         for remark in remarks:
             display.say(remark, "yellow")
         try:
-            for step in train(model, batches, optimiser, schedule, training, start=progress.step):
+            for step in train(model, batches, optimisers, schedule, training, start=progress.step):
                 if average:
                     average.update(model, step.step)
                 progress = _further(progress, step)
@@ -122,7 +122,7 @@ def go_on(run: Run, *, quiet: bool = False) -> Progress:
                 enough = 0 < training.patience <= progress.since_best
                 if step.step % training.snapshot_every == 0 or last or enough or stopping.is_set():
                     snapshot.save(
-                        run.folder / "snapshots", progress, model, optimiser, average, training.keep_snapshots
+                        run.folder / "snapshots", progress, model, optimisers, average, training.keep_snapshots
                     )
                 if enough:
                     display.say(f"no better for {training.patience} validations: stopping early at step {step.step:,}")

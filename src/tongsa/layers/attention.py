@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tongsa.layers.linear import linear
+from tongsa.layers.linear import Linear
 from tongsa.layers.masks import causal as causal_mask
 
 Role = Literal["encoder", "decoder", "cross"]
@@ -74,8 +74,8 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.heads = heads
         self.role: Role = role
-        self.project = linear(width, 3 * width, blocks=3)
-        self.join = linear(width, width)
+        self.project = Linear(width, 3 * width, blocks=3)
+        self.join = Linear(width, width)
 
     def _projected(self, inputs: Tensor) -> tuple[Tensor, KeysValues]:
         query, keys, values = (split_heads(part, self.heads) for part in self.project(inputs).chunk(3, dim=-1))
@@ -104,9 +104,9 @@ class CrossAttention(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.query = linear(width, width)
-        self.memory = linear(width, 2 * width, blocks=2)
-        self.join = linear(width, width)
+        self.query = Linear(width, width)
+        self.memory = Linear(width, 2 * width, blocks=2)
+        self.join = Linear(width, width)
 
     def read(self, slots: Tensor) -> KeysValues:
         keys, values = (split_heads(part, self.heads) for part in self.memory(slots).chunk(2, dim=-1))

@@ -3,13 +3,17 @@
 from torch import nn
 
 
-def linear(inputs: int, outputs: int, *, blocks: int = 1) -> nn.Linear:
-    """X W + b; `blocks` projections that lie in one matrix are drawn as if each had its own."""
-    layer = nn.Linear(inputs, outputs)
-    for block in layer.weight.chunk(blocks):
-        nn.init.xavier_uniform_(block)
-    nn.init.zeros_(layer.bias)
-    return layer
+class Linear(nn.Linear):
+    """x W + b. Several projections may lie in one matrix, one above the other: one product, but drawn as several."""
+
+    def __init__(self, inputs: int, outputs: int, *, blocks: int = 1) -> None:
+        self.blocks = blocks
+        super().__init__(inputs, outputs)
+
+    def reset_parameters(self) -> None:
+        for block in self.weight.chunk(self.blocks):
+            nn.init.xavier_uniform_(block)
+        nn.init.zeros_(self.bias)
 
 
 def vectors(size: int, width: int) -> nn.Embedding:

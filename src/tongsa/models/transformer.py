@@ -13,7 +13,7 @@ from tongsa.batch import Padded
 from tongsa.interface import EncoderDecoder, Memory
 from tongsa.layers.attention import CrossAttention, KeysValues, SelfAttention
 from tongsa.layers.dropout import Dropout
-from tongsa.layers.linear import linear, vectors
+from tongsa.layers.linear import Linear, vectors
 from tongsa.layers.masks import over_keys
 from tongsa.layers.positions import Positions
 
@@ -96,8 +96,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.widen = linear(config.width, config.inner)
-        self.narrow = linear(config.inner, config.width)
+        self.widen = Linear(config.width, config.inner)
+        self.narrow = Linear(config.inner, config.width)
 
     def forward(self, inputs: Tensor) -> Tensor:
         outputs: Tensor = self.narrow(F.relu(self.widen(inputs)))

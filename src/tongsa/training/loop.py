@@ -1,6 +1,6 @@
 """The update, and nothing but the update. What happens between two of them is the caller's `for`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
@@ -30,7 +30,7 @@ class TrainingConfig:
     seed: int = 1
     smoothing: float = 0.1
     """Label smoothing ε (section 5.4)."""
-    optimiser: Literal["adam", "adamw"] = "adam"
+    optimiser: Literal["adam", "adamw", "muon"] = "adam"
     beta1: float = 0.9
     beta2: float = 0.98
     epsilon: float = 1e-9
@@ -107,7 +107,7 @@ class Step(NamedTuple):
 def train(
     model: EncoderDecoder,
     batches: Iterator[tuple[Position, Batch]],
-    optimiser: torch.optim.Optimizer,
+    optimisers: Sequence[torch.optim.Optimizer],
     schedule: Schedule,
     config: TrainingConfig,
     *,
@@ -134,10 +134,11 @@ def train(
         if not (isfinite(total) and isfinite(norm)):
             raise DivergedError(f"step {step}: the loss is {total / tokens}, the gradient {norm}")
         rate = schedule(step)
-        for group in optimiser.param_groups:
-            group["lr"] = rate
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
+        for optimiser in optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.step()
+        model.zero_grad(set_to_none=True)
         position = taken[-1][0]
         yield Step(step, total / tokens, tokens, _padding(taken), rate, norm, position, perf_counter() - began)
 

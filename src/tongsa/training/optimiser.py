@@ -4,20 +4,25 @@ import torch
 from torch import nn
 
 from tongsa.interface import weights
+from tongsa.layers.linear import Linear
 from tongsa.training.loop import TrainingConfig
+from tongsa.training.muon import Muon
 
 
-def build(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """Adam (Kingma and Ba 2015) as in Vaswani et al., section 5.3; or AdamW, whose decay is of matrices only."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    matrices = [parameter for parameter in parameters if parameter.ndim > 1]
-    others = [parameter for parameter in parameters if parameter.ndim <= 1]
-    groups = [
-        {"params": matrices, "weight_decay": config.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    kind = torch.optim.AdamW if config.optimiser == "adamw" else torch.optim.Adam
-    return kind(groups, lr=1.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True)
+def build(model: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+    """Adam (Kingma and Ba 2015) as in Vaswani et al., section 5.3; AdamW; or Muon, with AdamW for what is no matrix."""
+    found: list[torch.optim.Optimizer] = []
+    rest = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if config.optimiser == "muon":
+        layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
+        found.append(Muon(layers, weight_decay=config.weight_decay))
+        taken = {layer.weight for layer in layers}
+        rest = [parameter for parameter in rest if parameter not in taken]
+    kind = torch.optim.Adam if config.optimiser == "adam" else torch.optim.AdamW
+    matrices, others = [p for p in rest if p.ndim > 1], [p for p in rest if p.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    found.append(kind(groups, lr=1.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True))
+    return found
 
 
 class Average:
@@ -29,6 +34,5 @@ class Average:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
-        share = 1 - min(self.decay, (1 + step) / (10 + step))
-        now = weights(model)
+        share, now = 1 - min(self.decay, (1 + step) / (10 + step)), weights(model)
         torch._foreach_lerp_(list(self.values.values()), [now[name].detach() for name in self.values], share)

@@ -6,6 +6,7 @@ The generators of random numbers need no place here: every draw of a run is seed
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -46,15 +47,16 @@ def save(
     folder: Path,
     progress: Progress,
     model: nn.Module,
-    optimiser: torch.optim.Optimizer,
+    optimisers: Sequence[torch.optim.Optimizer],
     average: Average | None,
     keep: int,
 ) -> Path:
     """Write one more snapshot; older ones go only when it is safely there."""
     tensors = {f"model/{name}": value.detach() for name, value in weights(model).items()}
     tensors |= {f"average/{name}": value for name, value in (average.values if average else {}).items()}
-    for index, state in optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
+    for at, optimiser in enumerate(optimisers):
+        for index, state in optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser {at}/{index}/{name}": value for name, value in state.items()}
     content = save_tensors({name: value.contiguous().cpu() for name, value in tensors.items()})
     path = folder / f"{progress.step:09d}"
     with files.new_folder(path) as new:
@@ -75,15 +77,16 @@ class Snapshot:
     progress: Progress
     tensors: dict[str, Tensor]
 
-    def restore(self, model: nn.Module, optimiser: torch.optim.Optimizer, average: Average | None) -> None:
+    def restore(self, model: nn.Module, optimisers: Sequence[torch.optim.Optimizer], average: Average | None) -> None:
         put(model, self._part("model/"))
         if average:
             average.values = self._part("average/")
-        state: dict[int, dict[str, Any]] = {}
-        for name, value in self._part("optimiser/").items():
-            index, _, key = name.partition("/")
-            state.setdefault(int(index), {})[key] = value
-        optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
+        for at, optimiser in enumerate(optimisers):
+            state: dict[int, dict[str, Any]] = {}
+            for name, value in self._part(f"optimiser {at}/").items():
+                index, _, key = name.partition("/")
+                state.setdefault(int(index), {})[key] = value
+            optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
 
     def _part(self, prefix: str) -> dict[str, Tensor]:
         return {name.removeprefix(prefix): value for name, value in self.tensors.items() if name.startswith(prefix)}

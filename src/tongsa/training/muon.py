@@ -1,0 +1,61 @@
+"""Muon (Jordan et al. 2024): momentum whose every matrix is made orthogonal before the step.
+
+torch has one too, but it computes in bf16, which some CPUs do not survive; this one stays in float32, takes matrices of
+one shape together, and treats projections that lie in one matrix as the several they are. Steps are scaled as by Liu et
+al. (2025, section 2.2), to the size of AdamW's, so that one rate serves both.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tongsa.layers.linear import Linear
+
+ITERATIONS = 5
+
+
+def orthogonal(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:  # (matrix, row, column), rows ≤ columns
+    """The nearest (semi-)orthogonal matrices, roughly: a quintic Newton–Schulz iteration on the singular values."""
+    found = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(iterations):
+        square = found @ found.mT
+        mixed = torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315)
+        found = torch.baddbmm(found, mixed, found, beta=3.4445)
+    return found
+
+
+class Muon(torch.optim.Optimizer):
+    def __init__(self, layers: Iterable[nn.Module], *, momentum: float = 0.95, weight_decay: float = 0.0) -> None:
+        linear = [layer for layer in layers if isinstance(layer, Linear)]
+        self.blocks = [layer.blocks for layer in linear]
+        settings = {"lr": 1.0, "momentum": momentum, "weight_decay": weight_decay}
+        super().__init__([layer.weight for layer in linear], settings)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:
+        assert closure is None  # noqa: S101 - nothing here evaluates twice
+        (group,) = self.param_groups
+        rate, momentum, weights = group["lr"], group["momentum"], group["params"]
+        slopes = [weight.grad for weight in weights]
+        means = [self.state[weight].setdefault("mean", torch.zeros_like(weight)) for weight in weights]
+        torch._foreach_lerp_(means, slopes, 1 - momentum)
+        moves = torch._foreach_lerp(slopes, means, momentum)  # Nesterov: a look ahead along the mean
+        if group["weight_decay"]:
+            torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
+        for weight, move in self._orthogonal(weights, list(moves)):
+            weight.add_(move, alpha=-rate * 0.2 * max(weight.shape) ** 0.5)
+
+    def _orthogonal(self, weights: list[Tensor], moves: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+        """Each block of the weights with its step; blocks of one shape go through the iteration together."""
+        shapes: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
+        for weight, move, count in zip(weights, moves, self.blocks, strict=True):
+            for target, block in zip(weight.chunk(count), move.chunk(count), strict=True):
+                lying = (target, block) if block.shape[0] <= block.shape[1] else (target.mT, block.mT)
+                shapes.setdefault((min(block.shape), max(block.shape)), []).append(lying)
+        return [
+            (target, step)
+            for pairs in shapes.values()
+            for (target, _), step in zip(pairs, orthogonal(torch.stack([block for _, block in pairs])), strict=True)
+        ]
