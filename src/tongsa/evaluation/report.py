@@ -15,6 +15,9 @@ class Report:
     translations: list[Translation]
     seconds: float
 
+    def summary(self) -> str:
+        return "  ".join(f"{name} {score.value:.2f}" for name, score in self.scores.items())
+
     def as_json(self) -> dict[str, object]:
         values: dict[str, object] = {name: round(score.value, 4) for name, score in self.scores.items()}
         return values | {

@@ -1,12 +1,15 @@
 """The one place that knows all parts: TOML → objects → the `for` around the update."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from tongsa import config
+from tongsa import bundle, config, files
 from tongsa.errors import InputError
+from tongsa.evaluation.metrics import tokenisation
+from tongsa.evaluation.report import evaluate
 from tongsa.experiment import plan
 from tongsa.experiment.data import prepare, read
 from tongsa.experiment.machine import settled
@@ -50,7 +53,7 @@ def train(
         new = replace(new, recipe=plan.within(new, time, began))
         display.say(f"{new.recipe.training.steps:,} steps fit into {duration(time)} on this machine")
     write_settings(new)
-    return go_on(new, quiet=quiet)
+    return _to_the_end(new, display)
 
 
 def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: Sequence[str]) -> Recipe:
@@ -94,4 +97,17 @@ def opened(folder: Path) -> Run:
 
 def resume(folder: Path, *, quiet: bool = False) -> Progress:
     """Go on from the last whole snapshot, to the same bytes as if nothing had happened."""
-    return go_on(opened(folder), quiet=quiet)
+    return _to_the_end(opened(folder), Display(0, 0, quiet=quiet))
+
+
+def _to_the_end(run: Run, display: Display) -> Progress:
+    """Train, then score the test set once, with the model that was kept."""
+    progress = go_on(run, quiet=display.console.quiet)
+    data = run.recipe.data
+    if data.test:
+        with Ledger(run.folder / "test-ledger.jsonl") as ledger:
+            pairs = [(pair.source, pair.target) for pair in read(data, data.paths(data.test), ledger)]
+        report = evaluate(bundle.load(run.folder).translator(), pairs, tokenise=tokenisation(data.target_language))
+        files.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
+        display.say(f"test: {report.summary()}", "green")
+    return progress

@@ -1,7 +1,6 @@
 """What a person sees while a model learns. Everything goes to stderr; results go to stdout."""
 
 import math
-import sys
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -14,10 +13,6 @@ from tongsa.training.loop import Step
 
 EVERY = 20.0
 """Seconds between two lines where there is no terminal to draw a bar on."""
-
-
-def console() -> Console:
-    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 class Display:
@@ -74,7 +69,3 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def warn(sentence: str) -> None:
-    sys.stderr.write(sentence + "\n")

@@ -229,11 +229,8 @@ def score(run: Run) -> Report:
 
 
 def _show(run: Run, progress: Progress, report: Report, display: Display, *, better: bool) -> None:
-    figures = "  ".join(f"{name} {value.value:.2f}" for name, value in report.scores.items())
-    display.say(
-        f"step {progress.step:,}  dev {figures}{'  ← best so far' if better else ''}",
-        "green" if better else "",
-    )
+    mark = "  ← best so far" if better else ""
+    display.say(f"step {progress.step:,}  dev {report.summary()}{mark}", "green" if better else "")
     pair = run.data.dev[progress.step % len(report.translations)]
     output = report.translations[progress.step % len(report.translations)].text
     display.say(f"    {pair.source}\n  → {output}\n  = {pair.target}", "dim")

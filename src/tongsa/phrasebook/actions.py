@@ -15,6 +15,7 @@ from tongsa.phrasebook.clauses import (
 )
 from tongsa.phrasebook.conjugation import Stem
 from tongsa.phrasebook.fillings import (
+    ACTIVE,
     ANY,
     ASKED,
     COMPANY,
@@ -53,7 +54,7 @@ def past(act: Act, subject: Subject) -> Pair:
     return states(subject, doing(act), PAST)
 
 
-@pattern("future", ANY, WITH_YOU, weight=2)
+@pattern("future", ACTIVE, WITH_YOU, weight=2)
 def future(act: Act, subject: Subject) -> Pair:
     return states(subject, doing(act), FUTURE)
 
@@ -68,7 +69,7 @@ def negative_past(act: Act, subject: Subject) -> Pair:
     return denies(subject, doing(act), PAST)
 
 
-@pattern("negative future", ANY, SUBJECTS)
+@pattern("negative future", ACTIVE, SUBJECTS)
 def negative_future(act: Act, subject: Subject) -> Pair:
     return denies(subject, doing(act), FUTURE)
 
@@ -83,7 +84,7 @@ def past_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, doing(act), PAST)
 
 
-@pattern("future question", ANY, ASKED)
+@pattern("future question", ACTIVE, ASKED)
 def future_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, doing(act), FUTURE)
 
@@ -190,15 +191,15 @@ def past_manner(mannered: Joint, subject: Subject) -> Pair:
     return states(subject, doing(act), PAST, Setting(manner=how.pair))
 
 
-@pattern("manner negative", MANNERED, SUBJECTS)
-def manner_negative(mannered: Joint, subject: Subject) -> Pair:
+@pattern("manner question", MANNERED, ASKED)
+def manner_question(mannered: Joint, subject: Subject) -> Pair:
     act, how = mannered.parts
-    return denies(subject, doing(act), PAST, Setting(manner=how.pair))
+    return asks(subject, doing(act), PRESENT, Setting(manner=how.pair))
 
 
 SHARED = of(
-    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take", "shop", "walk", "cook", "go", "travel",
-    "sing", "dance", "clean", "practice", "prepare", "draw", "bake", "live", "stay", "fish", "rest",
+    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take a walk", "take a photo", "shop", "walk", "cook", "go", "travel",
+    "sing", "dance", "clean", "practice", "prepare", "prepare for", "draw", "bake", "live in", "stay at", "fish", "rest",
 )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def comparative(adjective: str) -> str:
         return COMPARATIVE[adjective]
     if ends_in_consonant_y(adjective) and len(adjective) < 7:
         return adjective[:-1] + "ier"
-    if len(adjective) > 6 or adjective in ("famous", "boring", "useful", "honest", "bitter"):
+    if len(adjective) > 6 or adjective in ("famous", "boring", "useful", "honest", "bitter", "polite", "active"):
         return "more " + adjective
     if adjective.endswith("e"):
         return adjective + "r"

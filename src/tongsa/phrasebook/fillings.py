@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from tongsa.phrasebook.adjectives import DEGREES
+from tongsa.phrasebook.clauses import NOTHING
 from tongsa.phrasebook.english import Tense
 from tongsa.phrasebook.hangul import marked
 from tongsa.phrasebook.nouns import (
     KIN,
     NAMES,
+    NOWHERE,
     OTHER_NAMES,
     OTHERS,
     PRONOUNS,
@@ -55,16 +57,21 @@ def free(verb: Verb, *flags: str) -> bool:
     return not any(flag in verb.flags for flag in flags)
 
 
-ANY = doable(lambda verb: True)
+ANY = doable(lambda verb: bool(verb))
+ACTIVE = doable(lambda verb: free(verb, "s"))
 TOLD = doable(lambda verb: free(verb, "e"))
 ONGOING = doable(lambda verb: free(verb, "s", "p", "e"))
 WILLED = doable(lambda verb: free(verb, "s", "n"))
+WISHED = doable(lambda verb: free(verb, "s", "n", "u"))
 HABITUAL = doable(lambda verb: free(verb, "s", "n", "e", "p"))
 
 
 def of(*heads: str) -> Slot[Act]:
     """The acts of these verbs."""
-    return doable(lambda verb: verb.english.split()[0] in heads)
+    unknown = set(heads) - {verb.english for verb in ACTS}
+    if unknown:
+        raise ValueError(f"no such verbs: {unknown}")
+    return doable(lambda verb: verb.english in heads)
 
 
 def located(verbs: Iterable[Verb]) -> Slot[Joint]:
@@ -72,12 +79,13 @@ def located(verbs: Iterable[Verb]) -> Slot[Joint]:
     return Slot(Crossed(ACTS[verb], verb.where) for verb in verbs)
 
 
+def visits(slot: Slot[Act]) -> Slot[Joint]:
+    """Acts with a place where one does them, or none."""
+    return Slot(Crossed(acts, (NOWHERE, *acts[0].verb.where)) for acts in slot.groups)
+
+
 def mannered(verbs: Iterable[Verb]) -> Slot[Joint]:
     return Slot(Crossed(ACTS[verb], [ADVERB[how] for how in verb.how]) for verb in verbs)
-
-
-def optional(slot: Slot[Word]) -> Slot[Word]:
-    return Slot([[Word("", "")], *slot.groups])
 
 
 def word(english: str, korean: str) -> Word:
@@ -112,18 +120,18 @@ def where_and_when(slot: Iterable[Verb], tense: Tense) -> Slot[Joint]:
 
 
 def at(place: Place) -> tuple[str, str]:
-    """Where something is done."""
-    return place.at, place.korean + "에서"
+    """Where something is done; nowhere says nothing."""
+    return (place.at, place.korean + "에서") if place.korean else NOTHING
 
 
 def with_(other: Subject) -> tuple[str, str]:
     return f"with {other.english}", marked(other.korean, "와/과") + " 함께"
 
 
-DEFINITE = doable(lambda verb: free(verb, "s", "n") and not verb.english.startswith(("marry", "build", "fight")))
+DEFINITE = doable(lambda verb: free(verb, "s", "n") and not verb.english.startswith(("marry", "build", "fight", "smoke")))
 TASTES = of(
-    "watch", "read", "listen", "swim", "exercise", "take", "shop", "walk", "cook", "travel", "sing", "dance", "draw",
-    "bake", "study", "learn", "play", "collect", "fish", "run", "drive", "ride", "teach", "raise", "plant", "sleep",
+    "watch", "read", "listen to", "swim", "exercise", "take a walk", "take a photo", "shop", "walk", "cook", "travel", "sing", "dance", "draw",
+    "bake", "study", "learn", "play", "collect", "fish", "run", "ride", "teach", "plant", "sleep",
 )  # fmt: skip
 SKILLS = of("play", "swim", "drive", "ride", "cook", "bake", "fix", "draw", "make", "sing", "dance", "use")
 COUNTED = (

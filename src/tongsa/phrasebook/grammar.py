@@ -5,9 +5,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from tongsa.phrasebook.actions import ACTIONS
-from tongsa.phrasebook.questions import QUESTIONS
 from tongsa.phrasebook.joins import JOINS
 from tongsa.phrasebook.qualities import ESSENCES
+from tongsa.phrasebook.questions import QUESTIONS
 from tongsa.phrasebook.scenes import SCENES
 from tongsa.phrasebook.slots import Pattern
 from tongsa.phrasebook.wishes import WISHES

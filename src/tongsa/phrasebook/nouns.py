@@ -10,7 +10,7 @@ class Noun(NamedTuple):
     english: str
     korean: str
     number: str = "count"
-    """count, mass (no plural, no article) or plural (shoes)."""
+    """count, mass (no plural, no article), plural (shoes) or the (the news)."""
     counter: str = ""
 
     @property
@@ -24,15 +24,17 @@ class Noun(NamedTuple):
     @property
     def some(self) -> str:
         """As new to the talk: an apple, bread, shoes."""
+        if self.number == "the":
+            return f"the {self.english}"
         return article(self.english) if self.number == "count" else self.english
 
     @property
     def any(self) -> str:
         """As a kind: apples, bread, shoes."""
-        return plural(self.english) if self.number == "count" else self.english
+        return plural(self.english) if self.number == "count" else self.some
 
 
-# class, counter: nouns; ~ marks a mass noun, + one that is always plural
+# class, counter: nouns; ~ marks a mass noun, + one that is always plural, ! one that always takes the
 TABLE = """
 fruit 개: apple 사과, banana 바나나, orange 오렌지, pear 배, peach 복숭아, strawberry 딸기, watermelon 수박, lemon 레몬
 vegetable 개: tomato 토마토, potato 감자, carrot 당근, onion 양파, mushroom 버섯, egg 달걀
@@ -67,14 +69,14 @@ coin 개: coin 동전
 animal 마리: dog 개, puppy 강아지, cat 고양이, bird 새, rabbit 토끼, horse 말, cow 소, pig 돼지, duck 오리, chicken 닭
 mouse 마리: mouse 쥐
 beast 마리: bear 곰, tiger 호랑이, lion 사자, monkey 원숭이, elephant 코끼리
-person 명: man 남자, woman 여자, friend 친구, child 아이, student 학생, doctor 의사, nurse 간호사, singer 가수, actor 배우, guest 손님
+person 명: boy 소년, girl 소녀, son 아들, daughter 딸, man 남자, woman 여자, friend 친구, child 아이, student 학생, doctor 의사, nurse 간호사, singer 가수, actor 배우, guest 손님
 language: Korean~ 한국어, English~ 영어, Japanese~ 일본어, Chinese~ 중국어, French~ 프랑스어
 subject: math~ 수학, history~ 역사, science~ 과학
 sport: soccer~ 축구, baseball~ 야구, basketball~ 농구, volleyball~ 배구
 racket: tennis~ 테니스, badminton~ 배드민턴
 art: music~ 음악, song 노래, dance 춤
 skill: cooking~ 요리, swimming~ 수영, driving~ 운전
-show: movie 영화, drama 드라마, news~ 뉴스, soccer_game 축구 경기
+show: movie 영화, drama 드라마, news! 뉴스, soccer_game 축구 경기
 event: party 파티, meeting 회의, concert 콘서트, exam 시험, class 수업, festival 축제, trip 여행
 matter: homework~ 숙제, question 질문, word 단어, name 이름, plan 계획, secret 비밀, promise 약속, problem 문제, dream 꿈
 room: room 방, kitchen 부엌, living_room 거실, bathroom 화장실, classroom 교실, office 사무실
@@ -98,8 +100,8 @@ def parsed(table: str) -> dict[str, tuple[Noun, ...]]:
         kind, _, counter = title.partition(" ")
         for entry in entries.split(", "):
             english, _, korean = entry.partition(" ")
-            number = {"~": "mass", "+": "plural"}.get(english[-1], "count")
-            english = english.rstrip("~+").replace("_", " ")
+            number = {"~": "mass", "+": "plural", "!": "the"}.get(english[-1], "count")
+            english = english.rstrip("~+!").replace("_", " ")
             noun = Noun(english, korean, number, COUNTERS.get(english, counter))
             classes[kind] = (*classes.get(kind, ()), noun)
     return classes
@@ -130,7 +132,7 @@ class Place(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (self.english.removeprefix("the ") or "home",)
+        return (self.english.removeprefix("the ") or "home",) if self.korean else ()
 
     @property
     def to(self) -> str:
@@ -166,6 +168,7 @@ def placed(table: str) -> dict[str, Place]:
 
 
 PLACES = placed(PLACE_TABLE)
+NOWHERE = Place("", "", "")
 COUNTRIES = ("Korea", "Japan", "China", "America", "France")
 CITIES = ("Seoul", "Busan")
 ROOMS = ("kitchen", "living room", "classroom", "room", "bathroom", "garden")
@@ -219,7 +222,7 @@ KIN = (Subject("Mom", "엄마", own="her"), Subject("Dad", "아빠"), Subject("m
        Subject("my younger brother", "내 남동생"), Subject("my younger sister", "내 여동생", own="her"),
        Subject("my wife", "내 아내", own="her"), Subject("my husband", "내 남편"), Subject("my son", "내 아들"),
        Subject("my daughter", "내 딸", own="her"))  # fmt: skip
-STRANGERS = (Subject("the student", "그 학생"), Subject("the child", "그 아이"), Subject("the woman", "그 여자", own="her"),
+STRANGERS = (Subject("the student", "그 학생"), Subject("the nurse", "그 간호사", own="her"), Subject("the woman", "그 여자", own="her"),
              Subject("the man", "그 남자"))  # fmt: skip
 OTHER_NAMES = (Subject("Yuna", "유나", own="her"), Subject("Junho", "준호"), Subject("Sujin", "수진", own="her"),
                Subject("Taehyun", "태현"))  # fmt: skip
@@ -246,7 +249,7 @@ class Time(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (self.english.removeprefix("in the ").removeprefix("at ").removeprefix("on ").removeprefix("in "),)
+        return tuple(word for word in self.english.split() if word not in ("in", "the", "at", "on"))
 
 
 WEEKDAYS = (("Monday", "월요일"), ("Tuesday", "화요일"), ("Wednesday", "수요일"), ("Thursday", "목요일"),
@@ -269,8 +272,10 @@ TIMES = (
     Time("in the afternoon", "오후에", (NOW, THEN, LATER), "", True),
     Time("in the evening", "저녁에", (NOW, THEN, LATER), "", True),
     Time("at night", "밤에", (NOW, THEN, LATER), "t", True),
-    Time("on the weekend", "주말에", (NOW, THEN, LATER)),
-    *(Time(f"on {day}", f"{korean}에", (NOW, THEN, LATER)) for day, korean in WEEKDAYS),
+    Time("on the weekend", "주말에", (THEN, LATER)),
+    Time("every weekend", "주말마다", (NOW,)),
+    *(Time(f"on {day}", f"{korean}에", (THEN, LATER)) for day, korean in WEEKDAYS),
+    *(Time(f"every {day}", f"{korean}마다", (NOW,)) for day, korean in WEEKDAYS),
 )
 
 

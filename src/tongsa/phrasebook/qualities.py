@@ -8,13 +8,11 @@ from tongsa.phrasebook.adjectives import (
     FITTING,
     PREDICATIVE,
     QUALITIES,
-    SKY,
     STATES,
     STRONG,
     TALL,
     TOWNS,
     TRAITS,
-    WEATHER,
     Adjective,
 )
 from tongsa.phrasebook.clauses import (
@@ -23,41 +21,40 @@ from tongsa.phrasebook.clauses import (
     PRESENT,
     Pair,
     Predicate,
-    Setting,
     asks,
     denies,
     described,
-    doing,
     identified,
-    said,
     states,
     thing,
 )
-from tongsa.phrasebook.conjugation import Stem, attach, connective, modifier, negative, question, statement
+from tongsa.phrasebook.conjugation import Stem, attach, connective
 from tongsa.phrasebook.english import article, comparative, spaced
 from tongsa.phrasebook.fillings import (
     ASKED,
     DEGREE,
     HEARER,
-    NAMED,
     OTHER,
     PERSONS,
     POLITE,
     SELVES,
-    SKILLS,
     STYLES,
     SUBJECTS,
+    styled,
     word,
 )
 from tongsa.phrasebook.hangul import marked
-from tongsa.phrasebook.nouns import BUILDINGS, CITIES, NUMBERS, PLACES, Noun, Place, Subject, nouns, places
+from tongsa.phrasebook.nouns import BUILDINGS, PLACES, Noun, Place, Subject, nouns, places
 from tongsa.phrasebook.slots import Chapter, Crossed, Joint, Slot, Word
-from tongsa.phrasebook.verbs import ACTS, Act
+from tongsa.phrasebook.verbs import ACTS
 
 ESSENCES = Chapter()
 pattern = ESSENCES.pattern
 
-DESCRIBED = Slot(Crossed([quality], held) for quality, held in PREDICATIVE.items())
+NAMED_KINDS = nouns("*language, *subject")
+DESCRIBED = Slot(
+    Crossed([quality], [noun for noun in held if noun not in NAMED_KINDS]) for quality, held in PREDICATIVE.items()
+)
 DETERMINERS = Slot([[word("the", "")], [word("this", "이"), word("that", "그")]])
 
 
@@ -226,7 +223,9 @@ def trait_comparison(adjective: Adjective, other: Subject, subject: Subject) -> 
 def trait_equality(adjective: Adjective, other: Subject, subject: Subject) -> Pair:
     predicate = described(adjective)
     same = f"as {adjective.english} as {other.english}"
-    return states(subject, predicate._replace(rest=same, before=spaced(other.korean + "만큼", predicate.before)), PRESENT)
+    return states(
+        subject, predicate._replace(rest=same, before=spaced(other.korean + "만큼", predicate.before)), PRESENT
+    )
 
 
 def rivals(adjective: str, names: str) -> list[Joint]:
@@ -236,21 +235,27 @@ def rivals(adjective: str, names: str) -> list[Joint]:
     return [Joint((found, one, other)) for one in held for other in held if one != other]
 
 
+def ranked(adjective: str, names: str) -> list[Joint]:
+    """The same where the order is known: the first has most of it."""
+    order = nouns(names)
+    return [joint for joint in rivals(adjective, names) if order.index(joint.parts[1]) < order.index(joint.parts[2])]
+
+
 COMPARED = Slot(
     [
-        rivals("big", "*fruit, -lemon"),
-        rivals("big", "*beast, horse, cow, pig, dog, cat, rabbit"),
-        rivals("fast", "bus, train, taxi, airplane, subway, ship, car, bicycle"),
+        ranked("big", "watermelon, pear, apple, orange, peach, lemon, strawberry"),
+        ranked("big", "elephant, bear, horse, lion, tiger, pig, dog, cat, rabbit, mouse"),
+        ranked("fast", "airplane, train, subway, taxi, bus, ship, bicycle"),
         rivals("expensive", "*fruit, *meat, cheese, wine, beer"),
         rivals("expensive", "*garment, *appliance, *furniture"),
         rivals("cheap", "*fruit, *vegetable"),
-        rivals("heavy", "*furniture, *appliance"),
         rivals("delicious", "*fruit, *dish, *snack"),
         rivals("difficult", "*language, *subject"),
         rivals("easy", "*language, *subject"),
         rivals("interesting", "novel, movie, drama, comic book, soccer game, history, science"),
         rivals("cute", "puppy, cat, rabbit, bird, duck, monkey"),
         rivals("warm", "coat, sweater, jacket, blanket"),
+        ranked("heavy", "piano, refrigerator, bed, desk, chair, box, bag"),
         rivals("spacious", "room, living room, kitchen, office, classroom"),
         rivals("comfortable", "chair, sofa, bed"),
     ]
@@ -300,6 +305,25 @@ def favourite(noun: Noun, subject: Subject) -> Pair:
     return states(subject, Predicate("like", f"{noun.any} the most", before, Stem("좋아하")), PRESENT)
 
 
+ABSTRACT = Slot(
+    Crossed([quality], [noun for noun in held if noun in NAMED_KINDS])
+    for quality, held in PREDICATIVE.items()
+    if any(noun in NAMED_KINDS for noun in held)
+)
+
+
+@pattern("study quality", ABSTRACT, DEGREE, STYLES)
+def study_quality(joint: Joint, degree: Word, style: Word) -> Pair:
+    adjective, noun = joint.parts
+    return states(thing(noun, "", style is POLITE), described(adjective, degree.pair), PRESENT)
+
+
+@pattern("study question", ABSTRACT, STYLES, weight=0.3)
+def study_question(joint: Joint, style: Word) -> Pair:
+    adjective, noun = joint.parts
+    return asks(thing(noun, "", style is POLITE), described(adjective), PRESENT)
+
+
 JOBS = Slot([nouns("*job, student, doctor, nurse, singer, actor")])
 
 
@@ -323,7 +347,7 @@ def job_negative(noun: Noun, subject: Subject) -> Pair:
     return denies(subject, job_of(noun, subject), PRESENT)
 
 
-SINGULAR = Slot([group for group in ASKED.groups if len(group) > 1 and group[0].english != "he"])
+SINGULAR = styled(PRONOUNS[:2], NAMES, STRANGERS[2:])
 
 
 @pattern("job question", JOBS, SINGULAR)
@@ -345,7 +369,14 @@ def become_future(noun: Noun, subject: Subject) -> Pair:
     return states(subject, becoming(noun, subject), FUTURE)
 
 
-@pattern("opinion", DESCRIBED, SUBJECTS, fixed="think that", weight=1.5)
+OPINIONS = Slot(
+    group
+    for group in DESCRIBED.groups
+    if group[0].parts[0].english not in ("red", "blue", "yellow", "white", "black", "hot", "cold", "big", "sad")
+)
+
+
+@pattern("opinion", OPINIONS, SUBJECTS, fixed="think that", weight=1.5)
 def opinion(joint: Joint, subject: Subject) -> Pair:
     adjective, noun = joint.parts
     clause = f"that this {noun.english} is" if noun.number != "plural" else f"that these {noun.english} are"
@@ -358,7 +389,7 @@ TOWN = Slot(
     for adjective, names in zip(
         TOWNS,
         (
-            "park, library, café, village, church",
+            "park, library, café, village, museum",
             "market, restaurant, café, Seoul, playground",
             "Seoul, Busan, park, market, library, museum, hotel, hospital, airport",
             "village, park, café, library, museum",

@@ -17,7 +17,7 @@ from tongsa.phrasebook.clauses import (
 )
 from tongsa.phrasebook.conjugation import Stem, negative, progressive, question
 from tongsa.phrasebook.english import Tense, finite, gerund, head_and_rest, spaced
-from tongsa.phrasebook.fillings import ANY, ASKED, HABITUAL, NUMBERED, ONGOING, POLITE, STYLES, TOLD, WILLED, free, of
+from tongsa.phrasebook.fillings import ACTIVE, ANY, ASKED, NUMBERED, ONGOING, POLITE, STYLES, TOLD, WILLED, free, of
 from tongsa.phrasebook.hangul import marked
 from tongsa.phrasebook.nouns import BUILDINGS, PLACES, Noun, Place, Subject, nouns
 from tongsa.phrasebook.slots import Chapter, Joint, Slot, Word
@@ -78,14 +78,14 @@ def whom(open_: Open, subject: Subject) -> Pair:
     return asks(subject, open_.predicate, PRESENT, wh="who")
 
 
-@pattern("whom past", opened(True, ""), ASKED, fixed="who", weight=0.6)
+@pattern("whom past", opened(True, "e"), ASKED, fixed="who", weight=0.6)
 def whom_past(open_: Open, subject: Subject) -> Pair:
     return asks(subject, open_.predicate, PAST, wh="who")
 
 
 def who_does(act: Act, predicate: Predicate, tense: Tense, style: Word) -> Pair:
     polite = style is POLITE
-    english = spaced("who", finite(predicate.head, "third", tense), predicate.rest.replace("{own}", "his"))
+    english = spaced("who", finite(predicate.head, "third", tense), predicate.rest.replace("{own}", "their"))
     return said(polite, english + "?", spaced("누가", act.before, question(predicate.stem, tense, polite)))
 
 
@@ -109,17 +109,25 @@ def who_progressive(act: Act, style: Word) -> Pair:
     return who_does(act, progressing(act), PRESENT, style)
 
 
+def generally(act: Act) -> Predicate:
+    return doing(act)._replace(rest=act.general)
+
+
+def definitely(act: Act) -> Predicate:
+    return doing(act)._replace(rest=act.definite)
+
+
 SPOTTED = Slot(ACTS[verb] for verb in ACTS if verb.where and free(verb, "e", "s"))
 
 
 @pattern("where", SPOTTED, ASKED, fixed="where")
 def where(act: Act, subject: Subject) -> Pair:
-    return asks(subject, doing(act), PRESENT, Setting(place=("", "어디에서")), "where")
+    return asks(subject, generally(act), PRESENT, Setting(place=("", "어디에서")), "where")
 
 
 @pattern("where past", SPOTTED, ASKED, fixed="where")
 def where_past(act: Act, subject: Subject) -> Pair:
-    return asks(subject, doing(act), PAST, Setting(place=("", "어디에서")), "where")
+    return asks(subject, definitely(act), PAST, Setting(place=("", "어디에서")), "where")
 
 
 @pattern("when", WILLED, ASKED, fixed="when")
@@ -127,31 +135,38 @@ def when(act: Act, subject: Subject) -> Pair:
     return asks(subject, doing(act), FUTURE, Setting(time=("", "언제")), "when")
 
 
-@pattern("when past", ANY, ASKED, fixed="when")
+@pattern("when past", ACTIVE, ASKED, fixed="when")
 def when_past(act: Act, subject: Subject) -> Pair:
-    return asks(subject, doing(act), PAST, Setting(time=("", "언제")), "when")
+    return asks(subject, definitely(act), PAST, Setting(time=("", "언제")), "when")
 
 
-@pattern("what time", HABITUAL, ASKED, fixed="what time")
+ROUTINE = of(
+    "get up", "sleep", "go", "come", "take a shower", "exercise", "start", "do {own} homework", "return", "take a walk",
+    "wash {own} face", "brush {own} teeth", "feed", "rest", "practice", "do the dishes", "walk",
+)  # fmt: skip
+
+
+@pattern("what time", ROUTINE, ASKED, fixed="what time")
 def what_time(act: Act, subject: Subject) -> Pair:
     return asks(subject, doing(act), PRESENT, Setting(time=("", "몇 시에")), "what time")
 
 
 @pattern("why", TOLD, ASKED, fixed="why")
 def why(act: Act, subject: Subject) -> Pair:
-    return asks(subject, doing(act), PRESENT, Setting(time=("", "왜")), "why")
+    return asks(subject, generally(act), PRESENT, Setting(time=("", "왜")), "why")
 
 
 @pattern("why past", ANY, ASKED, fixed="why")
 def why_past(act: Act, subject: Subject) -> Pair:
-    return asks(subject, doing(act), PAST, Setting(time=("", "왜")), "why")
+    return asks(subject, definitely(act), PAST, Setting(time=("", "왜")), "why")
 
 
-@pattern("why not", ANY, ASKED, fixed="why")
+@pattern("why not", ACTIVE, ASKED, fixed="why")
 def why_not(act: Act, subject: Subject) -> Pair:
-    predicate = doing(act)
+    predicate = definitely(act)
     form = question(negative(act.stem), PAST, subject.polite)
-    english = spaced("why did", subject.english, "not", act.english(subject.own)) + "?"
+    done = predicate.rest.replace("{own}", subject.own)
+    english = spaced("why did", subject.english, "not", act.head, done) + "?"
     return said(subject.polite, english, spaced(subject.topic, "왜", predicate.before, form))
 
 
@@ -234,7 +249,7 @@ def how_much(noun: Noun, style: Word) -> Pair:
     return said(style is POLITE, f"how much {this} {noun.english}?", korean)
 
 
-SITES = Slot([[PLACES[name] for name in BUILDINGS], [PLACES["bathroom"]]])
+SITES = Slot([[PLACES[name] for name in (*BUILDINGS, "bathroom")]])
 
 
 @pattern("where is", SITES, STYLES, fixed="where be")

@@ -10,16 +10,16 @@ from tongsa.phrasebook.clauses import (
     Setting,
     asks,
     denies,
-    described,
+    doing,
     identified,
     said,
     states,
+    thing,
 )
 from tongsa.phrasebook.conjugation import Stem, command, negative, question, statement
-from tongsa.phrasebook.english import Tense, article, be, plural, spaced
+from tongsa.phrasebook.english import Tense, be, plural, spaced
 from tongsa.phrasebook.fillings import (
     ASKED,
-    HEARER,
     NUMBERED,
     PERSONS,
     PLAIN,
@@ -47,6 +47,7 @@ from tongsa.phrasebook.nouns import (
     places,
 )
 from tongsa.phrasebook.slots import Chapter, Crossed, Joint, Slot, Word
+from tongsa.phrasebook.verbs import Act
 
 SCENES = Chapter()
 pattern = SCENES.pattern
@@ -78,16 +79,22 @@ def greeting(word: Word, style: Word) -> Pair:
 @pattern("greeting by name", GREETING, CALLED, STYLES, weight=0.8)
 def greeting_name(word: Word, person: Subject, style: Word) -> Pair:
     called = f"{person.korean} 씨" if style is POLITE else marked(person.korean, "아/야")
-    return said(style is POLITE, f"{word.english}, {person.english}", f"{GREETINGS[word.english][style is POLITE]}, {called}")
+    return said(
+        style is POLITE, f"{word.english}, {person.english}", f"{GREETINGS[word.english][style is POLITE]}, {called}"
+    )
 
 
-PRESENTS = Slot([nouns("*flower, *reading, *handwear, *drink, card, letter, doll, hat, bag, photo, cake, umbrella, lunch, dinner")])
+PRESENTS = Slot(
+    [nouns("*flower, *reading, *handwear, *drink, card, letter, doll, hat, bag, photo, cake, umbrella, lunch, dinner")]
+)
 
 
 @pattern("thanks", PRESENTS, STYLES, fixed="thank you")
 def thanks(noun: Noun, style: Word) -> Pair:
     for_ = noun.english if noun.number == "mass" else f"the {noun.english}"
-    return said(style is POLITE, f"thank you for {for_}", f"{noun.korean} {'고마워요' if style is POLITE else '고마워'}")
+    return said(
+        style is POLITE, f"thank you for {for_}", f"{noun.korean} {'고마워요' if style is POLITE else '고마워'}"
+    )
 
 
 @pattern("name", CALLED, STYLES, fixed="name be", weight=0.1)
@@ -113,7 +120,9 @@ def love_others(person: Subject, subject: Subject) -> Pair:
 @pattern("missing", Slot([OTHER_NAMES, nouns("puppy, dog, cat")]), SELVES, fixed="miss", weight=0.2)
 def missing(missed: Subject | Noun, subject: Subject) -> Pair:
     english = missed.english if isinstance(missed, Subject) else f"{subject.own} {missed.english}"
-    return states(subject, Predicate("miss", english, marked(missed.korean, "이/가"), Stem("보고 싶", "adjective")), PRESENT)
+    return states(
+        subject, Predicate("miss", english, marked(missed.korean, "이/가"), Stem("보고 싶", "adjective")), PRESENT
+    )
 
 
 BODY = Slot([nouns("*body")])
@@ -168,24 +177,38 @@ def sky_question(adjective: Adjective, day: Word, style: Word) -> Pair:
 
 
 FALLING = Slot([[Word("rain", "비", ("rain",)), Word("snow", "눈", ("snow",))]])
-TOLD_TIMES = {tense: Slot([[timed(time) for time in TIMES if tense in time.tenses and time.scale != "y"]]) for tense in Tense}
+TOLD_TIMES = {
+    tense: Slot([[timed(time) for time in TIMES if tense in time.tenses and time.scale != "y"]]) for tense in Tense
+}
 
 
 @pattern("rain past", FALLING, TOLD_TIMES[PAST], STYLES, weight=0.5)
 def rained(what: Word, time: Word, style: Word) -> Pair:
-    return said(style is POLITE, f"it {what.english}ed {time.english}", f"{time.korean} {what.korean}{'가' if what.korean == '비' else '이'} {'왔어요' if style is POLITE else '왔다'}")
+    return said(
+        style is POLITE,
+        f"it {what.english}ed {time.english}",
+        f"{time.korean} {what.korean}{'가' if what.korean == '비' else '이'} {'왔어요' if style is POLITE else '왔다'}",
+    )
 
 
 @pattern("rain future", FALLING, TOLD_TIMES[FUTURE], STYLES, weight=0.5)
 def will_rain(what: Word, time: Word, style: Word) -> Pair:
     korean = statement(Stem("오"), FUTURE, style is POLITE)
-    return said(style is POLITE, f"it will {what.english} {time.english}", f"{time.korean} {marked(what.korean, '이/가')} {korean}")
+    return said(
+        style is POLITE,
+        f"it will {what.english} {time.english}",
+        f"{time.korean} {marked(what.korean, '이/가')} {korean}",
+    )
 
 
 @pattern("rain question", FALLING, TOLD_TIMES[FUTURE], STYLES, weight=0.5)
 def rain_question(what: Word, time: Word, style: Word) -> Pair:
     korean = question(Stem("오"), FUTURE, style is POLITE)
-    return said(style is POLITE, f"will it {what.english} {time.english}?", f"{time.korean} {marked(what.korean, '이/가')} {korean}")
+    return said(
+        style is POLITE,
+        f"will it {what.english} {time.english}?",
+        f"{time.korean} {marked(what.korean, '이/가')} {korean}",
+    )
 
 
 NUMBER = Slot([[word(*item) for item in NUMBERS.items()]])
@@ -193,7 +216,16 @@ SMALL_NUMBER = Slot([[word(*item) for item in NUMBERS.items()][:10], [word(*item
 HOUR = Slot([[word(*item) for item in NUMBERS.items()][:12]])
 
 
-@pattern("hour", HOUR, Slot([[Word("", ""), Word("in the morning", "오전", ("morning",)), Word("in the afternoon", "오후", ("afternoon",))]]), STYLES, fixed="o'clock be", weight=0.3)
+@pattern(
+    "hour",
+    HOUR,
+    Slot(
+        [[Word("", ""), Word("in the morning", "오전", ("morning",)), Word("in the afternoon", "오후", ("afternoon",))]]
+    ),
+    STYLES,
+    fixed="o'clock be",
+    weight=0.3,
+)
 def hour(number: Word, half: Word, style: Word) -> Pair:
     korean = statement(Stem(spaced(half.korean, f"{number.korean} 시"), "copula"), PRESENT, style is POLITE)
     return said(style is POLITE, spaced("it is", number.english, "o'clock", half.english), korean)
@@ -287,7 +319,9 @@ def had(noun: Noun, subject: Subject) -> Pair:
     return states(subject, having(noun), PAST)
 
 
-KEPT = Slot([nouns("friend, *animal, car, bicycle, computer, camera, book, ticket, umbrella, hat, son, daughter, child")])
+KEPT = Slot(
+    [nouns("friend, *animal, car, bicycle, computer, camera, book, ticket, umbrella, hat, son, daughter, child")]
+)
 
 
 @pattern("having many", KEPT, SMALL_NUMBER, SUBJECTS, fixed="have")
@@ -297,7 +331,13 @@ def has_many(noun: Noun, number: Word, subject: Subject) -> Pair:
     return states(subject, Predicate("have", english, before, Stem("있", "existence")), PRESENT)
 
 
-NEEDED = Slot([nouns("*money, *goods, *stationery, *garment, *footwear, *appliance, *wheels, map, ticket, plan, dictionary, friend, doctor")])
+NEEDED = Slot(
+    [
+        nouns(
+            "*money, *goods, *stationery, *garment, *footwear, *appliance, *wheels, map, ticket, plan, dictionary, friend, doctor"
+        )
+    ]
+)
 
 
 def needing(noun: Noun) -> Predicate:
@@ -343,11 +383,26 @@ def know_question(known: Subject | Noun, subject: Subject) -> Pair:
 
 
 CONTENTS = (
-    ("in the refrigerator", "냉장고", "refrigerator", "*fruit, *vegetable, *meat, milk, juice, water, beer, cheese, kimchi, cake, tofu"),
-    ("in the bag", "가방", "bag", "*reading, *stationery, wallet, key, umbrella, towel, camera, phone, medicine, money"),
+    (
+        "in the refrigerator",
+        "냉장고",
+        "refrigerator",
+        "*fruit, *vegetable, *meat, milk, juice, water, beer, cheese, kimchi, cake, tofu",
+    ),
+    (
+        "in the bag",
+        "가방",
+        "bag",
+        "*reading, *stationery, wallet, key, umbrella, towel, camera, phone, medicine, money",
+    ),
     ("on the desk", "책상 위", "desk", "*reading, *stationery, computer, clock, cup, letter, phone, photo, glasses"),
     ("on the table", "식탁 위", "table", "*fruit, bread, cake, salad, cup, plate, spoon, knife, soup, pizza, flower"),
-    ("in the room", "방", "room", "*furniture, piano, computer, clock, mirror, cat, puppy, box, radio, television, doll"),
+    (
+        "in the room",
+        "방",
+        "room",
+        "*furniture, piano, computer, clock, mirror, cat, puppy, box, radio, television, doll",
+    ),
     ("in the kitchen", "부엌", "kitchen", "refrigerator, knife, plate, table, chair, basket, onion, potato, egg"),
     ("at the zoo", "동물원", "zoo", "*beast, rabbit, horse, bird, duck"),
     ("in the garden", "정원", "garden", "tree, rose, flower, bird, cat, dog, rabbit, chair"),
@@ -365,7 +420,11 @@ def there_is(joint: Joint, style: Word) -> Pair:
     spot, noun = joint.parts
     korean = statement(Stem("있", "existence"), PRESENT, style is POLITE)
     verb = "are" if noun.number == "plural" else "is"
-    return said(style is POLITE, f"there {verb} {noun.some} {spot.english}", f"{spot.korean} {marked(noun.korean, '이/가')} {korean}")
+    return said(
+        style is POLITE,
+        f"there {verb} {noun.some} {spot.english}",
+        f"{spot.korean} {marked(noun.korean, '이/가')} {korean}",
+    )
 
 
 @pattern("there is no", CONTAINED, STYLES, fixed="there be no")
@@ -373,7 +432,11 @@ def there_is_no(joint: Joint, style: Word) -> Pair:
     spot, noun = joint.parts
     korean = statement(Stem("없", "existence"), PRESENT, style is POLITE)
     verb = "are" if noun.number == "plural" else "is"
-    return said(style is POLITE, f"there {verb} no {noun.english} {spot.english}", f"{spot.korean} {marked(noun.korean, '이/가')} {korean}")
+    return said(
+        style is POLITE,
+        f"there {verb} no {noun.english} {spot.english}",
+        f"{spot.korean} {marked(noun.korean, '이/가')} {korean}",
+    )
 
 
 @pattern("is there", CONTAINED, STYLES, fixed="there be")
@@ -381,11 +444,18 @@ def is_there(joint: Joint, style: Word) -> Pair:
     spot, noun = joint.parts
     korean = question(Stem("있", "existence"), PRESENT, style is POLITE)
     verb = "are" if noun.number == "plural" else "is"
-    return said(style is POLITE, f"{verb} there {noun.some} {spot.english}?", f"{spot.korean} {marked(noun.korean, '이/가')} {korean}")
+    return said(
+        style is POLITE,
+        f"{verb} there {noun.some} {spot.english}?",
+        f"{spot.korean} {marked(noun.korean, '이/가')} {korean}",
+    )
 
 
 COUNTED_THERE = Slot(
-    Crossed([Word(english, korean + "에", (lemma,))], [noun for noun in nouns(names) if noun.counter and noun.number == "count"])
+    Crossed(
+        [Word(english, korean + "에", (lemma,))],
+        [noun for noun in nouns(names) if noun.counter and noun.number == "count"],
+    )
     for english, korean, lemma, names in CONTENTS
 )
 FEW = Slot([[word(*item) for item in NUMBERS.items()][1:10]])
@@ -397,16 +467,31 @@ def there_are_many(joint: Joint, number: Word, style: Word) -> Pair:
     english, korean = numbered(number, noun)
     verb = "is" if number.english == "one" else "are"
     final = statement(Stem("있", "existence"), PRESENT, style is POLITE)
-    return said(style is POLITE, f"there {verb} {english} {spot.english}", f"{spot.korean} {marked(korean, '이/가')} {final}")
+    return said(
+        style is POLITE, f"there {verb} {english} {spot.english}", f"{spot.korean} {marked(korean, '이/가')} {final}"
+    )
 
 
-RELATIONS = Slot([[Word("on", "위"), Word("under", "밑"), Word("next to", "옆"), Word("behind", "뒤"), Word("in front of", "앞")]])
-SMALL_THINGS = Slot([nouns("*reading, *stationery, *plaything, bag, cup, clock, umbrella, wallet, key, box, cat, phone, camera, hat, glasses")])
+RELATIONS = Slot(
+    [[Word("on", "위"), Word("under", "밑"), Word("next to", "옆"), Word("behind", "뒤"), Word("in front of", "앞")]]
+)
+SMALL_THINGS = Slot(
+    [
+        nouns(
+            "*reading, *stationery, *plaything, bag, cup, clock, umbrella, wallet, key, box, cat, phone, camera, hat, glasses"
+        )
+    ]
+)
 SUPPORTS = Slot([nouns("*furniture, television, refrigerator, computer")])
 
 
 def lying(relation: Word, support: Noun) -> Predicate:
-    return Predicate("be", f"{relation.english} the {support.english}", f"{support.korean} {relation.korean}에", Stem("있", "existence"))
+    return Predicate(
+        "be",
+        f"{relation.english} the {support.english}",
+        f"{support.korean} {relation.korean}에",
+        Stem("있", "existence"),
+    )
 
 
 @pattern("location", SMALL_THINGS, SUPPORTS, RELATIONS, STYLES, weight=1.5)
@@ -426,7 +511,13 @@ def where_is_thing(noun: Noun, style: Word) -> Pair:
     return said(style is POLITE, f"where {verb} the {noun.english}?", f"{marked(noun.korean, '은/는')} 어디에 {korean}")
 
 
-ROOMS = Slot([places("kitchen, living room, classroom, room, bathroom, garden, library, park, home, school, office, hospital, work")])
+ROOMS = Slot(
+    [
+        places(
+            "kitchen, living room, classroom, room, bathroom, garden, library, park, home, school, office, hospital, work"
+        )
+    ]
+)
 
 
 @pattern("whereabouts", ROOMS, PERSONS)
@@ -445,14 +536,26 @@ def where_are(subject: Subject) -> Pair:
 
 
 LANDMARKS = Slot([[Joint((PLACES[one], PLACES[other])) for one in BUILDINGS for other in BUILDINGS if one != other]])
-BESIDE = Slot([[Word("next to", "옆"), Word("behind", "뒤"), Word("in front of", "앞"), Word("across from", "맞은편"), Word("near", "근처")]])
+BESIDE = Slot(
+    [
+        [
+            Word("next to", "옆"),
+            Word("behind", "뒤"),
+            Word("in front of", "앞"),
+            Word("across from", "맞은편"),
+            Word("near", "근처"),
+        ]
+    ]
+)
 
 
 @pattern("landmark", LANDMARKS, BESIDE, STYLES, weight=2)
 def landmark(joint: Joint, relation: Word, style: Word) -> Pair:
     one, other = joint.parts
     subject = Subject(one.english, one.korean, polite=style is POLITE)
-    predicate = Predicate("be", f"{relation.english} {other.english}", f"{other.korean} {relation.korean}에", Stem("있", "existence"))
+    predicate = Predicate(
+        "be", f"{relation.english} {other.english}", f"{other.korean} {relation.korean}에", Stem("있", "existence")
+    )
     return states(subject, predicate, PRESENT)
 
 
@@ -480,8 +583,19 @@ def duration(joint: Joint, number: Word, style: Word) -> Pair:
     return said(style is POLITE, english, f"{one.korean}에서 {other.korean}까지 {number.korean} 시간 {korean}")
 
 
-POSSESSED = Slot([nouns("*goods, -soap, *reading, *stationery, *garment, *footwear, *headwear, *wheels, camera, phone, room, desk, bed")])
-OWNERS = Slot([[Word("my", ""), Word("our", "우리")], [Word(f"{one.english}'s", one.korean + "의", one.words) for one in (*NAMES, *OTHER_NAMES)]])
+POSSESSED = Slot(
+    [
+        nouns(
+            "*goods, -soap, *reading, *stationery, *garment, *footwear, *headwear, *wheels, camera, phone, room, desk, bed"
+        )
+    ]
+)
+OWNERS = Slot(
+    [
+        [Word("my", ""), Word("our", "우리")],
+        [Word(f"{one.english}'s", one.korean + "의", one.words) for one in (*NAMES, *OTHER_NAMES)],
+    ]
+)
 
 
 @pattern("possession", POSSESSED, OWNERS, STYLES, fixed="this be", weight=1.5)

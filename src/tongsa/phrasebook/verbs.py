@@ -10,7 +10,7 @@ from tongsa.phrasebook.nouns import OTHER_NAMES, OTHERS, Noun, Place, nouns, pla
 # English | Korean stem | objects | mark of the object | flags | where it is done | how it is done.
 # Objects are named as new (some), known (the), a kind (any), the subject's (own), a goal (to, in), a place or a person.
 # Flags: s a state, p of a moment, e an event told as past or to come, n not willed; and when: t at night too,
-# y of years too, l only of long spans, d a part of every day.
+# y of years too, l only of long spans, d a part of every day; u nothing one wishes for.
 TABLE = """
 eat | 먹 | some: *fruit, -lemon, *snack, *dish, *meat, *meal, tomato, egg | flags: t | where: restaurant,
     home, park | how: fast, slowly, a lot
@@ -54,7 +54,7 @@ wash {own} hands | 손을 씻 | flags: dt | where: bathroom, kitchen | how: quic
 wash {own} face | 세수를 하 | flags: dt | how: quickly
 brush {own} teeth | 이를 닦 | flags: dt | where: bathroom | how: quickly
 cook | 요리하 | some: *meat, noodles, tofu, potato, mushroom | flags: t | where: kitchen | how: well, fast
-make | 만들 | some: *snack, -candy, salad, cake, kimchi, soup, doll, toy, chair, card, bread | where: home |
+make | 만들 | some: *snack, -candy, salad, kimchi, soup, doll, toy, chair, card, bread | where: home |
     how: well
 open | 열 | the: *opening, box, bag, refrigerator | how: slowly, quietly
 close | 닫 | the: *opening, refrigerator | how: slowly, quietly
@@ -68,7 +68,7 @@ remember | 기억하 | the: name, word, promise, dream, story, song, trip | flag
 believe | 믿 | person | flags: s
 borrow | 빌리 | some: *reading, -dictionary, umbrella, pen, eraser, camera, bicycle, pencil, knife
 bring | 가져오 | some: *drink, *snack, umbrella, bag, camera, guitar, towel, blanket, cup, chair, plate,
-    spoon, ball, map
+    spoon, ball, map | flags: u
 take | 타 | the: bus, train, subway, taxi, airplane, ship
 ride | 타 | some: bicycle, horse | where: park | how: well
 drive | 운전하 | some: car, bus, taxi | flags: t | how: well, slowly, fast
@@ -88,20 +88,20 @@ play with | 놀 | the: *animal, -cow, -pig, -chicken, -duck, -horse, -bird, chil
     where: garden, park, living room
 draw | 그리 | some: *animal, *beast, *flower, tree, map | where: home, school | how: well
 take a photo | 사진을 찍 | where: park, beach, zoo, museum | how: well
-cut | 자르 | the: cake, bread, watermelon, cheese, carrot, onion | how: well, slowly
+cut | 자르 | the: cake, bread, watermelon, cheese, carrot, onion | flags: u | how: well, slowly
 fix | 고치 | the: *wheels, *appliance, -phone, clock, door, window, chair, bed | how: fast, well
 choose | 고르 | some: *garment, *footwear, *reading, *furniture, hat, card, ring, bag
-throw | 던지 | the: ball, toy, pillow | how: fast, well
-catch | 잡 | the: ball, mouse, rabbit, chicken, duck | how: well
-push | 밀 | the: *furniture, -table, door, box, car | how: slowly
-pull | 당기 | the: chair, door, blanket, table | how: slowly
-carry | 나르 | the: *furniture, box, basket, refrigerator, piano | how: slowly
+throw | 던지 | the: ball, toy, pillow | flags: u | how: fast, well
+catch | 잡 | the: ball, mouse, rabbit, chicken, duck | flags: u | how: well
+push | 밀 | the: *furniture, -table, door, box, car | flags: u | how: slowly
+pull | 당기 | the: chair, door, blanket, table | flags: u | how: slowly
+carry | 나르 | the: *furniture, box, basket, refrigerator, piano | flags: u | how: slowly
 raise | 키우 | some: *animal | flags: l | where: home
 feed | 먹이를 주 | the: *animal, monkey, bear | mark: 에게 | where: zoo
 plant | 심 | some: tree, rose, flower | where: garden
 build | 짓 | some: *building | flags: l
 ask | 물어보 | person | mark: 에게
-answer | 대답하 | the: question | mark: 에 | how: well, quickly, slowly
+answer | 대답하 | the: question | mark: 에 | flags: u | how: well, quickly, slowly
 start | 시작하 | the: class, meeting, exam, party | flags: p
 finish | 끝내 | the: homework, report, meeting, class | flags: pe | how: quickly
 turn on | 켜 | the: light, computer, television, radio | flags: p
@@ -113,7 +113,7 @@ collect | 모으 | any: stamp, coin, doll, toy, card, photo, stamp | flags: l | 
 order | 주문하 | some: *drink, -water, *dish, -tofu, -bread, -rice, *snack, -candy, beer, wine | where:
     restaurant, café
 recommend | 추천하 | some: *reading, movie, drama, song, hotel
-change | 바꾸 | the: plan, name, promise, song, light | flags: p
+change | 바꾸 | the: plan, name, promise, song | flags: p
 hide | 숨기 | the: letter, money, key, ring, box, photo, doll, candy | how: well
 practice | 연습하 | the: *instrument, song, dance | flags: t | where: home, school | how: hard
 prepare for | 준비하 | the: party, concert, festival, trip, meeting, exam
@@ -123,7 +123,7 @@ translate | 번역하 | the: letter, novel, poem, story, report, word | flags: t
 memorize | 외우 | the: word, poem, song, name | how: fast, well
 pack | 싸 | own: bag | how: quickly
 boil | 끓이 | any: water, soup, ramen | where: kitchen
-bake | 굽 | some: bread, cookie, cake, pizza | flags: t | where: home, bakery | how: well
+bake | 굽 | some: bread, cookie, pizza | flags: t | where: home, bakery | how: well
 wake up | 깨우 | person
 sleep | 자 | flags: t | where: home, hotel, room | how: well, a lot
 rest | 쉬 | flags: t | where: home, park, hotel, office | how: a lot
@@ -150,12 +150,12 @@ talk with | 이야기하 | person | mark: 와/과 | flags: t | where: café, par
     quietly
 fight with | 싸우 | person | mark: 와/과 | flags: t
 marry | 결혼하 | name | mark: 와/과 | flags: epl
-sit on | 앉 | the: chair, sofa, bed | mark: 에 | how: quietly
-lie on | 눕 | the: bed, sofa | mark: 에 | how: quietly
+sit on | 앉 | the: chair, sofa, bed | mark: 에 | flags: u | how: quietly
+lie on | 눕 | the: bed, sofa | mark: 에 | flags: u | how: quietly
 live in | 살 | place: Seoul, Busan, Korea, Japan, China, America, France | mark: 에 | flags: pl
 stay at | 머무르 | place: hotel | mark: 에
 smoke | 담배를 피우 | how: a lot
-hurry | 서두르 | flags: p
+hurry | 서두르 | flags: up
 fall | 넘어지 | flags: en | where: playground, park, bathroom
 catch a cold | 감기에 걸리 | flags: en
 go | 가 | to: school, work, home, bank, market, library, restaurant, café, station, airport, post office,
@@ -227,6 +227,13 @@ class Act(NamedTuple):
         """What follows the verb when the act is meant as a kind: read books, where once it is read a book."""
         if self.thing and self.verb.naming == "some":
             return spaced(head_and_rest(self.verb.english)[1], self.thing.any)
+        return self.rest
+
+    @property
+    def definite(self) -> str:
+        """What follows the verb when the object is known: read the book."""
+        if self.thing and self.verb.naming == "some" and self.thing.number != "mass":
+            return spaced(head_and_rest(self.verb.english)[1], "the", self.thing.english)
         return self.rest
 
 

@@ -19,7 +19,6 @@ from tongsa.phrasebook.english import Tense, gerund, participle, spaced
 from tongsa.phrasebook.fillings import (
     ASKED,
     DEFINITE,
-    HABITUAL,
     HEARER,
     POLITE,
     SELVES,
@@ -28,6 +27,7 @@ from tongsa.phrasebook.fillings import (
     SUBJECTS,
     TASTES,
     WILLED,
+    WISHED,
     WITH_YOU,
     of,
     word,
@@ -40,22 +40,22 @@ WISHES = Chapter()
 pattern = WISHES.pattern
 
 
-@pattern("desire", WILLED, SUBJECTS, fixed="want", weight=2)
+@pattern("desire", WISHED, SUBJECTS, fixed="want", weight=2)
 def desire(act: Act, subject: Subject) -> Pair:
     return states(subject, wanting(act, subject), PRESENT)
 
 
-@pattern("desire past", WILLED, SUBJECTS, fixed="want")
+@pattern("desire past", WISHED, SUBJECTS, fixed="want")
 def desire_past(act: Act, subject: Subject) -> Pair:
     return states(subject, wanting(act, subject), PAST)
 
 
-@pattern("desire negative", WILLED, SUBJECTS, fixed="want")
+@pattern("desire negative", WISHED, SUBJECTS, fixed="want")
 def desire_negative(act: Act, subject: Subject) -> Pair:
     return denies(subject, wanting(act, subject), PRESENT)
 
 
-@pattern("desire question", WILLED, ASKED, fixed="want")
+@pattern("desire question", WISHED, ASKED, fixed="want")
 def desire_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, wanting(act, subject), PRESENT)
 
@@ -138,7 +138,15 @@ def order(act: Act, style: Word) -> Pair:
     return said(polite, act.english("your"), spaced(act.before, command(act.stem, polite)))
 
 
-@pattern("prohibiting command", DEFINITE, STYLES, weight=1.5)
+FORBIDDEN = of(
+    "eat", "drink", "buy", "open", "close", "turn on", "turn off", "smoke", "run", "sleep", "cry", "laugh", "fight with",
+    "watch", "throw", "push", "pull", "sit on", "lie on", "go", "come", "wear", "use", "hide", "cut", "catch", "wait for",
+    "call", "meet", "invite", "wake up", "sing", "dance", "talk with", "play", "ride", "drive", "sell", "feed", "draw",
+    "take a photo", "bring", "forget", "lose", "hug", "smoke", "believe", "spend", "change", "leave", "take off",
+)  # fmt: skip
+
+
+@pattern("prohibiting command", FORBIDDEN, STYLES, weight=1.5)
 def do_not(act: Act, style: Word) -> Pair:
     polite = style is POLITE
     ending = "지 마세요" if polite else "지 마라"
@@ -146,9 +154,9 @@ def do_not(act: Act, style: Word) -> Pair:
 
 
 FAVOURS = of(
-    "open", "close", "turn", "clean", "bring", "wait", "help", "fix", "explain", "translate", "make", "read",
-    "sing", "teach", "carry", "invite", "call", "recommend", "choose", "draw", "cut", "cook", "bake", "play", "push",
-    "pull", "hide", "throw", "catch", "feed", "wake", "prepare", "buy", "order",
+    "open", "close", "turn on", "turn off", "clean", "bring", "wait for", "help", "fix", "explain", "translate", "make",
+    "read", "sing", "teach", "carry", "invite", "call", "recommend", "choose", "draw", "cut", "cook", "bake", "play",
+    "push", "pull", "hide", "throw", "catch", "feed", "wake up", "prepare", "buy", "order",
 )  # fmt: skip
 
 
@@ -172,10 +180,10 @@ def favour(act: Act, giving: str) -> str:
 
 
 JOINT = of(
-    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take", "shop", "walk", "cook", "go", "travel",
-    "sing", "dance", "clean", "practice", "prepare", "draw", "bake", "visit", "rest", "meet", "help", "invite",
-    "wait", "listen", "play", "run", "ride", "open", "close", "buy", "order", "make", "read", "plant", "sit", "save",
-    "translate", "memorize", "start", "finish", "hide", "fix",
+    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take", "take a walk", "take a photo", "shop", "walk",
+    "cook", "go", "travel", "sing", "dance", "clean", "practice", "prepare", "prepare for", "draw", "bake", "visit", "rest",
+    "meet", "help", "invite", "wait for", "listen to", "play", "play with", "run", "ride", "open", "close", "buy", "order",
+    "make", "read", "plant", "sit on", "save", "translate", "memorize", "start", "hide", "fix", "do {own} homework",
 )  # fmt: skip
 
 
@@ -213,14 +221,14 @@ def ended(subject: Subject, act: Act, ending: str, stem: Stem, tense: Tense) -> 
     return spaced(subject.topic, act.before, attach(act.stem.text, ending), final)
 
 
-@pattern("intention", WILLED, SUBJECTS, fixed="be go")
+@pattern("intention", WISHED, SUBJECTS, fixed="be go")
 def going_to(act: Act, subject: Subject) -> Pair:
     predicate = Predicate("be", f"going to {act.head} {act.rest}".strip(), "", Stem(""))
     english, _ = states(subject, predicate._replace(stem=Stem("하")), PRESENT)
     return english, ended(subject, act, "(으)려고", Stem("하"), PRESENT)
 
 
-@pattern("decision", WILLED, SUBJECTS, fixed="decide")
+@pattern("decision", WISHED, SUBJECTS, fixed="decide")
 def decided(act: Act, subject: Subject) -> Pair:
     predicate = Predicate(
         "decide", spaced("to", act.head, act.rest), act.before, Stem(attach(act.stem.text, "기로 하"))
@@ -228,19 +236,37 @@ def decided(act: Act, subject: Subject) -> Pair:
     return states(subject, predicate, PAST)
 
 
-@pattern("promise", WILLED, SUBJECTS, fixed="promise")
+PROMISED = of(
+    "call", "buy", "bring", "clean", "write", "study", "exercise", "do {own} homework", "do the dishes", "do the laundry",
+    "meet", "help", "wait for", "visit", "go", "come", "teach", "return", "fix", "make", "feed", "invite", "prepare",
+)  # fmt: skip
+ERRANDS = of(
+    "call", "buy", "bring", "close", "turn on", "turn off", "wash", "brush {own} teeth", "clean", "feed", "write",
+    "do {own} homework", "do the dishes", "do the laundry", "pack", "wake up", "prepare for", "memorize", "practice",
+    "invite", "explain", "fix", "wash {own} hands", "borrow", "order", "translate", "finish",
+)  # fmt: skip
+
+
+@pattern("promise", PROMISED, SUBJECTS, fixed="promise")
 def promised(act: Act, subject: Subject) -> Pair:
     stem = Stem(attach(act.stem.text, "기로 약속하"))
     return states(subject, Predicate("promise", spaced("to", act.head, act.rest), act.before, stem), PAST)
 
 
-@pattern("beginning", HABITUAL, SUBJECTS, fixed="start")
+BEGUN = of(
+    "read", "write", "watch", "listen to", "learn", "study", "teach", "clean", "cook", "make", "sing", "dance", "play",
+    "draw", "build", "collect", "practice", "translate", "memorize", "walk", "run", "work", "exercise", "cry", "laugh",
+    "swim", "save", "prepare", "fix", "raise", "do {own} homework", "talk with", "fight with", "pack",
+)  # fmt: skip
+
+
+@pattern("beginning", BEGUN, SUBJECTS, fixed="start")
 def started(act: Act, subject: Subject) -> Pair:
     stem = Stem(attach(act.stem.text, "기 시작하"))
     return states(subject, Predicate("start", spaced("to", act.head, act.rest), act.before, stem), PAST)
 
 
-@pattern("forgetting", WILLED, SUBJECTS, fixed="forget")
+@pattern("forgetting", ERRANDS, SUBJECTS, fixed="forget")
 def forgot(act: Act, subject: Subject) -> Pair:
     stem = Stem(attach(act.stem.text, "는 것을 잊어버리"))
     return states(subject, Predicate("forget", spaced("to", act.head, act.rest), act.before, stem), PAST)

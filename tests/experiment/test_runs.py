@@ -1,0 +1,154 @@
+"""Runs from end to end, in this process."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import tongsa
+from tiny import SMALL, reversing, write_pairs
+from tongsa import config, experiment
+from tongsa.batch import Examples, Ragged
+from tongsa.errors import InputError
+from tongsa.experiment import plan
+from tongsa.experiment.data import carved
+from tongsa.experiment.recipe import parse
+from tongsa.text import Pair
+from tongsa.training.journal import read
+from tongsa.training.loop import Position, train
+from tongsa.training.optimiser import build
+from tongsa.training.stream import stream
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["pieces.kind=bpe", "pieces.sampling=0.1"],
+        ["pieces.kind=char", "pieces.jamo=true"],
+        ["pieces.kind=word"],
+        ["pieces.shared=false", "model.share=target", "pieces.jamo=true"],
+        ["pieces.shared=false", "model.share=none"],
+        ["training.optimiser=muon", "training.accumulate=2"],
+        ["model.positions=learned", "model.longest=300"],
+        ["training.precision=bf16"] if torch.cpu._is_avx512_bf16_supported() is False else ["training.precision=fp32"],
+    ],
+    ids=" ".join,
+)
+def test_every_way_of_cutting_and_sharing_trains_and_loads(settings: list[str], tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "p.tsv", reversing(120))
+    translator = tongsa.train(run=tmp_path / "r", pairs=pairs, settings=[*SMALL, "training.steps=6", *settings])
+    result = translator("a b c")
+    assert result.alignment.shape == (len(result.pieces) + 1, len(result.source_pieces) + 1)
+    assert result.alignment.sum(axis=1) == pytest.approx(1, abs=1e-4)
+
+
+def test_scores_while_training_and_after_are_the_same(trained: Path) -> None:
+    records = [record["validation"] for record in read(trained / "journal.jsonl") if "validation" in record]
+    best = max(records, key=lambda record: record["bleu"])
+    data = experiment.opened(trained).data
+    translator = tongsa.load(trained)
+    outputs = [one.text for one in translator.translate([pair.source for pair in data.dev])]
+    same = sum(output == pair.target for output, pair in zip(outputs, data.dev, strict=True))
+    assert best["exact_match"] == pytest.approx(100 * same / len(outputs), abs=1e-3)
+
+
+def test_totals_equal_the_sum_of_scores(trained: Path) -> None:
+    translator = tongsa.load(trained)
+    for text in ("a", "b c d e f", "e e"):
+        result = translator(text)
+        assert sum(translator.score([(text, result.text)])[0]) == pytest.approx(result.total, abs=1e-3)
+
+
+def test_the_order_of_the_inputs_and_their_company_change_nothing(trained: Path) -> None:
+    translator = tongsa.load(trained)
+    texts = [source for source, _ in reversing(40, seed=3)]
+    together = [one.text for one in translator.translate(texts)]
+    assert [one.text for one in reversed(translator.translate(texts[::-1]))] == together
+    assert [translator(text).text for text in texts] == together
+
+
+def test_a_test_set_is_scored_once_at_the_end(tmp_path: Path) -> None:
+    for name, seed in (("train", 0), ("dev", 1), ("test", 2)):
+        write_pairs(tmp_path / f"{name}.tsv", reversing(80, seed))
+    (tmp_path / "recipe.toml").write_text(
+        f'[data]\nfolder = "{tmp_path}"\ntrain = "train.tsv"\ndev = "dev.tsv"\ntest = "test.tsv"\n', "utf-8"
+    )
+    experiment.train(tmp_path / "recipe.toml", run=tmp_path / "r", settings=[*SMALL, "training.steps=4"], quiet=True)
+    scores = json.loads((tmp_path / "r" / "scores.json").read_text("utf-8"))["test"]
+    assert scores["sentences"] == 80
+
+
+def test_patience_ends_a_run_early_and_resuming_it_adds_nothing(tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "p.tsv", reversing(80))
+    settings = [
+        *SMALL,
+        "training.steps=400",
+        "training.validate_every=2",
+        "training.patience=3",
+        "training.criterion=loss",
+    ]
+    settings += ["training.rate.schedule=constant", "training.rate.peak=0.3", "training.rate.warmup=1"]
+    done = experiment.train(run=tmp_path / "r", pairs=pairs, settings=settings, quiet=True)
+    assert done.step < 400
+    assert done.step == done.best_step + 2 * 3
+    weights = (tmp_path / "r" / "model" / "weights.safetensors").read_bytes()
+    assert experiment.resume(tmp_path / "r", quiet=True).step == done.step
+    assert (tmp_path / "r" / "model" / "weights.safetensors").read_bytes() == weights
+
+
+def test_tensorboard_gets_what_the_journal_gets(tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "p.tsv", reversing(80))
+    settings = [*SMALL, "training.steps=3", "training.board=true"]
+    experiment.train(run=tmp_path / "r", pairs=pairs, settings=settings, quiet=True)
+    (events,) = (tmp_path / "r" / "board").iterdir()
+    assert b"tokens_per_second" in events.read_bytes()
+
+
+def test_a_carved_set_never_shares_a_source_with_train() -> None:
+    pairs = [Pair(f"s{at % 50}", f"t{at}", "f", at) for at in range(200)]
+    train_pairs, dev = carved(pairs, 0.1, seed=1)
+    assert len(train_pairs) + len(dev) == 200
+    assert len({pair.source for pair in dev}) == 5
+    assert not {pair.source for pair in dev} & {pair.source for pair in train_pairs}
+    assert carved(pairs[::-1], 0.1, seed=1)[1] == dev[::-1], "the choice depends on the order"
+
+
+def test_five_pairs_are_enough_to_train_and_the_ledger_adds_up(tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_text("a\t가\nb\t나\nbad line\n\nc\t" + "다 " * 400 + "\n", "utf-8")
+    experiment.train(run=tmp_path / "r", pairs=tmp_path / "p.tsv", settings=[*SMALL, "training.steps=2"], quiet=True)
+    lines = [json.loads(line) for line in (tmp_path / "r" / "ledger.jsonl").read_text("utf-8").splitlines()]
+    assert [line["reason"] for line in lines[:-1]] == ["no-tab", "empty", "too-long"]
+    totals = lines[-1]["totals"]
+    assert (totals["read"], totals["kept"]) == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1h30m", 5400), ("2", 120), ("0.5h", 1800), ("1d", 86400)]
+)
+def test_budgets_are_read_as_people_write_them(text: str, seconds: float) -> None:
+    assert plan.seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0m", "-5m", "ten", "5x", "m"])
+def test_budgets_that_are_no_time_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--budget"):
+        plan.seconds(text)
+
+
+@pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-de-big"])
+def test_the_papers_recipes_load_build_and_take_a_step(name: str, tmp_path: Path) -> None:
+    """On generated text and with small batches: what is left of the recipe is the paper's."""
+    values = config.read(ROOT / "recipes" / f"{name}.toml")
+    recipe = parse(values)
+    assert recipe.training.rate.build(recipe.model.width, 1)(4000) == (recipe.model.width * 4000) ** -0.5  # type: ignore[attr-defined]
+    torch.manual_seed(1)
+    model = recipe.model.build(500, 500)
+    rows = Ragged([[4 + (7 * at + place) % 490 for place in range(6)] for at in range(4)])
+    batches = stream(lambda _: Examples(rows, rows), budget=32, seed=1, start=Position())
+    training = recipe.training
+    schedule = training.rate.build(recipe.model.width, training.steps)  # type: ignore[attr-defined]
+    step = next(train(model, batches, build(model, training), schedule, training))
+    assert 5 < step.loss < 9, "ln 500 is 6.2"
