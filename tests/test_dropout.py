@@ -1,6 +1,9 @@
+from collections.abc import Callable
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from tongsa.layers.dropout import Dropout, kept
 
@@ -40,3 +43,30 @@ def test_it_follows_the_seed_and_rests_in_evaluation() -> None:
     assert torch.equal(first, layer(values))
     assert not torch.equal(first, layer(values))
     assert torch.equal(layer.eval()(values), values)
+
+
+def test_the_passes_that_do_more_at_once_do_the_same() -> None:
+    layer, values, residual = (
+        Dropout(0.3),
+        torch.randn(50, 9, requires_grad=True),
+        torch.randn(50, 9, requires_grad=True),
+    )
+    ways: list[tuple[Callable[[], Tensor], Callable[[], Tensor]]] = [
+        (lambda: layer.onto(residual, values), lambda: residual + layer(values)),
+        (lambda: layer.relu(values), lambda: layer(torch.relu(values))),
+    ]
+    for fused, plain in ways:
+        torch.manual_seed(3)
+        once = fused()
+        torch.manual_seed(3)
+        twice = plain()
+        torch.testing.assert_close(once, twice)
+        slope = torch.randn_like(once)
+        for one, other in zip(
+            torch.autograd.grad(once, [values, residual], slope, allow_unused=True),
+            torch.autograd.grad(twice, [values, residual], slope, allow_unused=True),
+            strict=True,
+        ):
+            assert (one is None) == (other is None)
+            if one is not None:
+                torch.testing.assert_close(one, other)

@@ -15,11 +15,12 @@ def test_newton_schulz_brings_singular_values_near_one(shape: tuple[int, ...]) -
     drawn = torch.randn(shape)
     found = orthogonal(drawn)
     values = torch.linalg.svdvals(found)
-    assert values.max() < 1.3
-    assert values.median() > 0.6
+    drawn_values = torch.linalg.svdvals(drawn / drawn.norm(dim=(1, 2), keepdim=True))
+    assert values.max() < 1.7
+    assert values[drawn_values > 0.05].min() > 0.35
     left, _, right = torch.linalg.svd(drawn, full_matrices=False)
     for one, other in zip(found, left @ right, strict=True):  # the same directions as the exact polar factor
-        assert torch.nn.functional.cosine_similarity(one.flatten(), other.flatten(), dim=0) > 0.95
+        assert torch.nn.functional.cosine_similarity(one.flatten(), other.flatten(), dim=0) > 0.9
 
 
 def test_projections_in_one_matrix_move_as_if_each_had_its_own() -> None:

@@ -10,7 +10,7 @@ from tongsa.errors import InputError
 from tongsa.training import precision
 from tongsa.training.loop import TrainingConfig
 
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4
 
 
 def device(name: str) -> torch.device:
@@ -33,6 +33,7 @@ def keep_freed_memory() -> None:
         if hasattr(libc, "mallopt"):
             libc.mallopt(M_MMAP_MAX, 0)
             libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+            libc.mallopt(M_TOP_PAD, 64 << 20)
 
 
 def settled(config: TrainingConfig) -> TrainingConfig:

@@ -70,12 +70,12 @@ def join_heads(split: Tensor) -> Tensor:  # (batch, length, width)
 class SelfAttention(nn.Module):
     """Queries, keys and values of all heads from one product."""
 
-    def __init__(self, width: int, heads: int, role: Role) -> None:
+    def __init__(self, width: int, heads: int, role: Role, *, gain: float = 1.0) -> None:
         super().__init__()
         self.heads = heads
         self.role: Role = role
         self.project = Linear(width, 3 * width, blocks=3)
-        self.join = Linear(width, width)
+        self.join = Linear(width, width, gain=gain)
 
     def _projected(self, inputs: Tensor) -> tuple[Tensor, KeysValues]:
         query, keys, values = (split_heads(part, self.heads) for part in self.project(inputs).chunk(3, dim=-1))
@@ -101,12 +101,12 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """Queries from the decoder, keys and values from the memory, which are computed once for each sentence."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, *, gain: float = 1.0) -> None:
         super().__init__()
         self.heads = heads
         self.query = Linear(width, width)
         self.memory = Linear(width, 2 * width, blocks=2)
-        self.join = Linear(width, width)
+        self.join = Linear(width, width, gain=gain)
 
     def read(self, slots: Tensor) -> KeysValues:
         keys, values = (split_heads(part, self.heads) for part in self.memory(slots).chunk(2, dim=-1))

@@ -1,7 +1,8 @@
 """Dropout (Srivastava et al. 2014) whose random numbers cost little on a CPU.
 
 torch draws one number for each element, on one core. Here a 64-bit draw of torch's own generator serves four elements,
-sixteen bits each: the rate is exact to 1/65,536, the masks are independent, and they follow `torch.manual_seed`.
+sixteen bits each: the rate is exact to 1/65,536, the masks are independent, and they follow `torch.manual_seed`. What
+stands next to a dropout in every network, a sum before it or a max(0, x), is done in the same pass.
 """
 
 from typing import Any
@@ -21,18 +22,49 @@ def kept(shape: torch.Size, rate: float) -> Tensor:
     return torch.ge(lanes, round(rate * LEVELS) - LEVELS // 2, out=torch.empty(shape))
 
 
-class _Drop(torch.autograd.Function):
+class _Dropped(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, values: Tensor, rate: float) -> Tensor:
-        mask = kept(values.shape, rate)
+        mask = kept(values.shape, rate).mul_(1 / (1 - rate))
         context.save_for_backward(mask)
-        context.scale = 1 / (1 - rate)
-        return (values * mask).mul_(context.scale)
+        return values * mask
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (mask,) = context.saved_tensors
-        return (gradients[0] * mask).mul_(context.scale), None
+        return gradients[0] * mask, None
+
+
+class _Sum(torch.autograd.Function):
+    """residual + dropped values."""
+
+    @staticmethod
+    def forward(context: Any, residual: Tensor, values: Tensor, rate: float) -> Tensor:
+        mask = kept(values.shape, rate)
+        context.save_for_backward(mask)
+        context.scale = 1 / (1 - rate)
+        return torch.addcmul(residual, values, mask, value=context.scale)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        (mask,) = context.saved_tensors
+        return gradients[0], (gradients[0] * mask).mul_(context.scale), None
+
+
+class _Relu(torch.autograd.Function):
+    """max(0, values), dropped: what comes out positive is what was let through."""
+
+    @staticmethod
+    def forward(context: Any, values: Tensor, rate: float) -> Tensor:
+        context.scale = 1 / (1 - rate)
+        outputs = F.relu(values).mul_(kept(values.shape, rate).mul_(context.scale))
+        context.save_for_backward(outputs)
+        return outputs
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (outputs,) = context.saved_tensors
+        return torch.ops.aten.threshold_backward(gradients[0], outputs, 0).mul_(context.scale), None
 
 
 class Dropout(nn.Module):
@@ -41,12 +73,26 @@ class Dropout(nn.Module):
         self.rate = rate
 
     def forward(self, values: Tensor) -> Tensor:
-        if not self.training or self.rate == 0:
-            return values
-        if values.device.type != "cpu":
-            return F.dropout(values, self.rate)
-        dropped: Tensor = _Drop.apply(values, self.rate)  # type: ignore[no-untyped-call]
-        return dropped
+        return self._apply_to(_Dropped, values) if self._here(values) else self._plain(values)
+
+    def onto(self, residual: Tensor, values: Tensor) -> Tensor:
+        """Residual + dropped values."""
+        return self._apply_to(_Sum, residual, values) if self._here(values) else residual + self._plain(values)
+
+    def relu(self, values: Tensor) -> Tensor:
+        """max(0, values), dropped."""
+        return self._apply_to(_Relu, values) if self._here(values) else self._plain(F.relu(values))
+
+    def _here(self, values: Tensor) -> bool:
+        """Whether our own random numbers are wanted: a GPU has fast ones, and evaluation needs none."""
+        return self.training and self.rate > 0 and values.device.type == "cpu" and values.dtype == torch.float32
+
+    def _plain(self, values: Tensor) -> Tensor:
+        return F.dropout(values, self.rate, self.training)
+
+    def _apply_to(self, function: type[torch.autograd.Function], *values: Tensor) -> Tensor:
+        result: Tensor = function.apply(*values, self.rate)  # type: ignore[no-untyped-call]
+        return result
 
     def extra_repr(self) -> str:
         return str(self.rate)

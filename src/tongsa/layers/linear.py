@@ -6,13 +6,14 @@ from torch import nn
 class Linear(nn.Linear):
     """x W + b. Several projections may lie in one matrix, one above the other: one product, but drawn as several."""
 
-    def __init__(self, inputs: int, outputs: int, *, blocks: int = 1) -> None:
+    def __init__(self, inputs: int, outputs: int, *, blocks: int = 1, gain: float = 1.0) -> None:
         self.blocks = blocks
+        self.gain = gain
         super().__init__(inputs, outputs)
 
     def reset_parameters(self) -> None:
         for block in self.weight.chunk(self.blocks):
-            nn.init.xavier_uniform_(block)
+            nn.init.xavier_uniform_(block, self.gain)
         nn.init.zeros_(self.bias)
 
 

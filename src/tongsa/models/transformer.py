@@ -31,6 +31,8 @@ class TransformerConfig:
     decoder_layers: int = 6
     dropout: float = 0.1
     """On each sub-layer's output and on embeddings + positions (section 5.4)."""
+    inner_dropout: float = 0.0
+    """Inside the position-wise network too: not in the paper, and good for small data."""
     norm: Literal["post", "pre"] = "post"
     """LayerNorm(x + Sublayer(x)) as in the paper, or x + Sublayer(LayerNorm(x)), which needs no long warm-up."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
@@ -42,8 +44,9 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         if self.width % self.heads or self.width < 1:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout {self.dropout} is not in [0, 1)")
+        for rate in (self.dropout, self.inner_dropout):
+            if not 0 <= rate < 1:
+                raise ValueError(f"dropout {rate} is not in [0, 1)")
         if min(self.inner, self.encoder_layers, self.decoder_layers, self.longest) < 1:
             raise ValueError("inner, encoder_layers, decoder_layers and longest are at least 1")
 
@@ -86,22 +89,28 @@ class Residual(nn.Module):
 
     def forward(self, inputs: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.before:
-            return inputs + self.dropout(sublayer(self.norm(inputs)))
-        normed: Tensor = self.norm(inputs + self.dropout(sublayer(inputs)))
+            return self.dropout.onto(inputs, sublayer(self.norm(inputs)))
+        normed: Tensor = self.norm(self.dropout.onto(inputs, sublayer(inputs)))
         return normed
 
 
 class FeedForward(nn.Module):
     """max(0, xW₁ + b₁)W₂ + b₂, the same at every position: equation 2."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, gain: float) -> None:
         super().__init__()
         self.widen = Linear(config.width, config.inner)
-        self.narrow = Linear(config.inner, config.width)
+        self.narrow = Linear(config.inner, config.width, gain=gain)
+        self.dropout = Dropout(config.inner_dropout)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        outputs: Tensor = self.narrow(F.relu(self.widen(inputs)))
+        outputs: Tensor = self.narrow(self.dropout.relu(self.widen(inputs)))
         return outputs
+
+
+def gain(config: TransformerConfig, sublayers: int) -> float:
+    """Without a norm after each sum, every sum adds variance: sub-layers begin smaller (Radford et al. 2019, 2.3)."""
+    return sublayers**-0.5 if config.norm == "pre" else 1.0
 
 
 def last_norm(config: TransformerConfig) -> nn.Module:
@@ -112,8 +121,9 @@ def last_norm(config: TransformerConfig) -> nn.Module:
 class EncoderLayer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.attention = SelfAttention(config.width, config.heads, "encoder")
-        self.feed_forward = FeedForward(config)
+        small = gain(config, 2 * config.encoder_layers)
+        self.attention = SelfAttention(config.width, config.heads, "encoder", gain=small)
+        self.feed_forward = FeedForward(config, small)
         self.around_attention = Residual(config)
         self.around_feed_forward = Residual(config)
 
@@ -162,9 +172,10 @@ class DecoderState:
 class DecoderLayer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.attention = SelfAttention(config.width, config.heads, "decoder")
-        self.cross_attention = CrossAttention(config.width, config.heads)
-        self.feed_forward = FeedForward(config)
+        small = gain(config, 3 * config.decoder_layers)
+        self.attention = SelfAttention(config.width, config.heads, "decoder", gain=small)
+        self.cross_attention = CrossAttention(config.width, config.heads, gain=small)
+        self.feed_forward = FeedForward(config, small)
         self.around_attention = Residual(config)
         self.around_cross_attention = Residual(config)
         self.around_feed_forward = Residual(config)

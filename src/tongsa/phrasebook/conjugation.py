@@ -3,6 +3,7 @@
 Endings are written as in a grammar book: "아/어서", "(으)면", "고", "ㄴ/는다"; a stem decides how they join.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 from tongsa.phrasebook.english import Tense
@@ -48,6 +49,7 @@ def irregular(text: str) -> str:
     return final if members.get(final, False) else ""
 
 
+@cache
 def infinitive(text: str) -> str:
     """The stem with 아 or 어, by vowel harmony and contraction: 가, 와, 마셔, 추워, 들어, 몰라, 해."""
     head, last = text[:-1], text[-1]
@@ -79,6 +81,7 @@ def infinitive(text: str) -> str:
     return text + "어"
 
 
+@cache
 def attach(text: str, ending: str) -> str:
     """The stem joined with an ending by the class of both."""
     if ending.startswith("아/어"):
@@ -126,6 +129,7 @@ def connective(stem: Stem, tense: Tense, ending: str) -> str:
     return attach(stem.text, ending)
 
 
+@cache
 def statement(stem: Stem, tense: Tense, polite: bool) -> str:
     """나는 간다, 갔다, 갈 것이다; 저는 가요, 갔어요, 갈 거예요."""
     match tense:
@@ -136,6 +140,7 @@ def statement(stem: Stem, tense: Tense, polite: bool) -> str:
     return polite_present(stem) if polite else plain_present(stem)
 
 
+@cache
 def question(stem: Stem, tense: Tense, polite: bool) -> str:
     """가니? 갔니? 갈 거니? and in polite style the statement with a rising tone."""
     if polite:
@@ -166,6 +171,7 @@ def modifier(stem: Stem) -> str:
     return attach(stem.text, "(으)ㄴ" if stem.kind == "adjective" else "는")
 
 
+@cache
 def negative(stem: Stem) -> Stem:
     """안 먹다; 공부하지 않다; 크지 않다; 없다; 모르다; 학생이 아니다."""
     text, kind = stem

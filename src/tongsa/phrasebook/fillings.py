@@ -10,6 +10,7 @@ from tongsa.phrasebook.nouns import (
     KIN,
     NAMES,
     NOWHERE,
+    NUMBERS,
     OTHER_NAMES,
     OTHERS,
     PRONOUNS,
@@ -38,6 +39,7 @@ def styled(*groups: Sequence[Subject]) -> Slot[Subject]:
 
 THIRD = (PRONOUNS, NAMES, KIN, STRANGERS)
 SUBJECTS = styled([I], [I, WE], *THIRD)
+ADULTS = styled([I], [I, WE], PRONOUNS, NAMES, KIN, STRANGERS[2:])
 WITH_YOU = Slot([*SUBJECTS.groups, [YOU]])
 ASKED = styled([YOU], [YOU], PRONOUNS, NAMES, KIN[:3], STRANGERS)
 ONE = styled([I], [I, *PRONOUNS[:2]], NAMES, KIN, STRANGERS)
@@ -128,33 +130,43 @@ def with_(other: Subject) -> tuple[str, str]:
     return f"with {other.english}", marked(other.korean, "와/과") + " 함께"
 
 
-DEFINITE = doable(lambda verb: free(verb, "s", "n") and not verb.english.startswith(("marry", "build", "fight", "smoke")))
+DEFINITE = doable(
+    lambda verb: free(verb, "s", "n") and not verb.english.startswith(("marry", "build", "fight", "smoke"))
+)
 TASTES = of(
     "watch", "read", "listen to", "swim", "exercise", "take a walk", "take a photo", "shop", "walk", "cook", "travel", "sing", "dance", "draw",
     "bake", "study", "learn", "play", "collect", "fish", "run", "ride", "teach", "plant", "sleep",
 )  # fmt: skip
 SKILLS = of("play", "swim", "drive", "ride", "cook", "bake", "fix", "draw", "make", "sing", "dance", "use")
-COUNTED = (
-    (
-        "buy",
-        "사",
-        "*fruit, *vegetable, *snack, *garment, *headwear, *reading, *stationery, *furniture, *appliance, *wheels, *paper",
-    ),
-    ("buy", "사", "bag, umbrella, cup, mirror, spoon, plate, towel, box, basket, pillow, blanket, *flower, *plaything"),
-    ("eat", "먹", "*fruit, *snack, egg, tomato, potato"),
-    ("see", "보", "*animal, *beast"),
-    ("raise", "키우", "*animal"),
-    ("read", "읽", "book, novel, magazine, comic book"),
-    ("borrow", "빌리", "book, novel, magazine, comic book, pencil, umbrella"),
-    ("sell", "팔", "*fruit, *vegetable, *wheels, *flower, *furniture"),
-    ("draw", "그리", "*animal, *flower, tree"),
-    ("plant", "심", "tree, rose, flower"),
-    ("meet", "만나", "*person, man, woman"),
-    ("invite", "초대하", "friend, child, student, singer, actor, writer"),
-    ("receive", "받", "card, letter, flower, rose, photo, book"),
-)
-"""What is counted: a verb with the things of which one may have a number."""
-NUMBERED = Slot(
-    Crossed([word(english, korean)], [noun for noun in nouns(names) if noun.counter and noun.number == "count"])
-    for english, korean, names in COUNTED
-)
+COUNTED = """
+buy 사 20: *fruit, *vegetable, *snack, *stationery, *flower, ticket, card, stamp
+buy 사 5: *garment, *reading, *furniture, *plaything, hat, camera, phone, computer, bag, umbrella, mirror, towel, blanket
+buy 사 9: cup, spoon, plate, box, basket, pillow, photo, map
+eat 먹 6: *fruit, -lemon, -watermelon, *snack, egg, tomato, potato
+see 보 12: *animal, *beast
+raise 키우 15: *animal
+read 읽 12: book, novel, magazine, comic book
+borrow 빌리 5: book, novel, magazine, comic book, pencil, umbrella
+sell 팔 20: *fruit, *vegetable, *flower, umbrella, hat, bicycle, car
+draw 그리 6: *animal, *beast, flower, rose, tree
+plant 심 20: tree, rose, flower
+meet 만나 20: friend, child, student, doctor, nurse, singer, actor, guest, man, woman, boy, girl
+invite 초대하 20: friend, child, student, guest
+receive 받 12: card, letter, flower, rose, photo, book
+"""
+"""A verb, the largest number, and the things of which one may do it to so many."""
+NUMERALS = [word(*item) for item in NUMBERS.items()]
+
+
+def counted(table: str, numbers: bool) -> Slot[Joint]:
+    groups = []
+    for line in table.strip().splitlines():
+        title, _, names = line.partition(": ")
+        english, korean, most = title.split()
+        things = [noun for noun in nouns(names) if noun.number == "count"]
+        verb = [word(english, korean)]
+        groups.append(Crossed(verb, things, NUMERALS[: int(most)]) if numbers else Crossed(verb, things))
+    return Slot(groups)
+
+
+NUMBERED, UNNUMBERED = counted(COUNTED, True), counted(COUNTED, False)

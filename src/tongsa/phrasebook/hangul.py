@@ -1,5 +1,7 @@
 """Hangul syllables as lead, vowel and tail (Unicode 3.12), and the particles that depend on the tail."""
 
+from functools import cache
+
 LEADS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
 VOWELS = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 TAILS = ("", *"ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ")
@@ -57,6 +59,7 @@ def particle(word: str, pair: str) -> str:
     return closed
 
 
+@cache
 def marked(word: str, mark: str) -> str:
     """The word with its particle; a particle of one form, such as 에게, is simply added."""
     return word + (particle(word, mark) if mark in PARTICLES else mark)

@@ -57,14 +57,9 @@ def optional(words: list[Word]) -> list[Word]:
     return [Word("", ""), *words]
 
 
-def contrasts(tense: Tense) -> Slot[Joint]:
-    """One verb with two different objects, and perhaps a time."""
-    groups = []
-    for verb, acts in ACTS.items():
-        if len(acts) > 2 and free(verb, "n") and (tense is not PRESENT or free(verb, "e")):
-            pairs = [Joint((one, other)) for one in acts for other in acts if one is not other]
-            groups.append(pairs)
-    return Slot(groups)
+def contrasts(slot: Slot[Act]) -> Slot[Joint]:
+    """One verb with two different objects."""
+    return Slot([Joint((one, two)) for one in acts for two in acts if one is not two] for acts in slot.groups)
 
 
 def but(joint: Joint, subject: Subject, other: Subject, tense: Tense, time: Word) -> Pair:
@@ -83,19 +78,24 @@ NONE = Slot([[Word("", "")]])
 PAST_DAYS = Slot([[Word("", "")], [timed(time) for time in TIMES if time.tenses == (PAST,) and not time.scale]])
 
 
-@pattern("but", contrasts(PRESENT), SUBJECTS, OTHER, weight=1.5)
+TASTE = of(
+    "like", "hate", "want", "learn", "study", "teach", "play", "drink", "raise", "collect", "live in", "wear", "sell"
+)
+
+
+@pattern("but", contrasts(TASTE), SUBJECTS, OTHER, weight=1.5)
 def but_present(joint: Joint, subject: Subject, other: Subject) -> Pair:
     return but(joint, subject, other, PRESENT, Word("", ""))
 
 
-@pattern("but past", contrasts(PAST), SUBJECTS, OTHER, PAST_DAYS, weight=2)
+@pattern("but past", contrasts(doable(lambda verb: free(verb, "n", "u"))), SUBJECTS, OTHER, PAST_DAYS, weight=2)
 def but_past(joint: Joint, subject: Subject, other: Subject, time: Word) -> Pair:
     return but(joint, subject, other, PAST, time)
 
 
 FIRST = of(
     "eat", "drink", "buy", "clean", "wash {own} hands", "wash {own} face", "brush {own} teeth", "read", "write", "exercise",
-    "do {own} homework", "do the dishes", "do the laundry", "take a shower", "meet", "call", "cook", "get up", "finish",
+    "do {own} homework", "do the dishes", "do the laundry", "take a shower", "meet", "call", "cook", "finish",
     "turn off", "pack",
 )  # fmt: skip
 SECOND = of(
@@ -192,7 +192,7 @@ def because_feeling(joint: Joint, subject: Subject, time: Word) -> Pair:
 HINDRANCES = Slot([adjectives("busy 바쁘다, tired 피곤하다, sick 아프다")])
 PLANS = of(
     "watch", "meet", "go", "exercise", "swim", "study", "visit", "shop", "clean", "cook", "practice", "do {own} homework",
-    "write", "read", "play", "take a walk", "do the laundry", "travel", "call", "work", "invite", "help",
+    "write", "read", "play", "take a walk", "do the laundry", "travel", "call", "invite", "help",
 )  # fmt: skip
 
 
@@ -226,7 +226,9 @@ WEATHERS = Slot(
         ]
     ]
 )
-OUTDOORS = of("go", "take a walk", "run", "walk", "fish", "ride", "travel", "shop", "visit")
+FAR = ("Seoul", "Busan", "Korea", "Japan", "China", "America", "France", "bathroom", "kitchen", "home")
+OUT = Slot([[act for act in of("go") if act.words[1] not in FAR]])
+OUTDOORS = Slot([*OUT.groups, *of("take a walk", "run", "fish", "ride", "travel", "shop").groups])
 
 
 @pattern("because of weather", OUTDOORS, WEATHERS, SUBJECTS, PAST_DAYS)
@@ -351,8 +353,8 @@ CONDITIONS = Slot([[Word("the weather is good", "날씨가 좋으면", ("weather
                     Word("it is not cold", "춥지 않으면", ("cold",)), Word("it is warm", "따뜻하면", ("warm",))]])  # fmt: skip
 DAYS = Slot([[Word("", ""), Word("tomorrow", "내일", ("tomorrow",)), Word("on the weekend", "주말에", ("weekend",)),
               Word("on Saturday", "토요일에", ("Saturday",)), Word("on Sunday", "일요일에", ("Sunday",))]])  # fmt: skip
-OUTINGS = of(
-    "go", "take a walk", "run", "fish", "swim", "ride", "travel", "take a photo", "wash", "plant", "visit", "shop"
+OUTINGS = Slot(
+    [*OUT.groups, *of("take a walk", "run", "fish", "swim", "ride", "take a photo", "wash", "plant", "shop").groups]
 )
 
 
@@ -415,7 +417,7 @@ def purpose(located: Joint, subject: Subject, tense: Tense) -> Pair:
     return said(subject.polite, f"{english} to {act.english(subject.own)}", korean)
 
 
-ERRAND_VERBS = ("eat", "drink", "buy", "read", "watch", "see", "study", "learn", "meet", "exercise", "swim", "walk", "run", "shop",
+ERRAND_VERBS = ("eat", "drink", "buy", "read", "watch", "see", "study", "learn", "meet", "exercise", "swim", "run", "shop",
                 "take a walk", "take a photo", "fish", "rest", "play", "work", "teach")  # fmt: skip
 TRIPS = Slot(
     Crossed(acts, [place for place in verb.where if place.words != ("home",) and place.words != ("room",)])
@@ -434,18 +436,18 @@ def purpose_future(located: Joint, subject: Subject) -> Pair:
     return purpose(located, subject, FUTURE)
 
 
-DOERS = ("buy", "make", "borrow", "choose", "draw", "read", "wear", "recommend", "watch", "write", "eat")
-DONE = Slot(
-    [
-        Joint((act, quality))
-        for act in acts
-        if act.thing
-        for quality in FITTING.get(act.thing.english, ())
-        if quality in PREDICATIVE and quality.english not in ("good",)
-    ]
-    for verb, acts in ACTS.items()
-    if verb.english in DOERS and verb.naming == "some"
-)
+def done(*names: str) -> Slot[Joint]:
+    """Acts on a thing, each with an adjective that suits the thing."""
+    return Slot(
+        [
+            Joint((act, quality))
+            for act in acts
+            if act.thing
+            for quality in FITTING.get(act.thing.english, ())
+            if quality in PREDICATIVE and quality.english != "good"
+        ]
+        for acts in of(*names).groups
+    )
 
 
 def of_the_past(act: Act, subject: Subject, time: Word) -> Pair:
@@ -457,25 +459,38 @@ def of_the_past(act: Act, subject: Subject, time: Word) -> Pair:
     return f"the {noun.english} that {clause}", korean
 
 
-@pattern("relative subject", DONE, SUBJECTS, PAST_DAYS, fixed="that", weight=2)
-def relative_subject(joint: Joint, subject: Subject, time: Word) -> Pair:
+def relative(joint: Joint, subject: Subject, time: Word, tense: Tense) -> Pair:
     act, quality = joint.parts
     english, korean = of_the_past(act, subject, time)
     topic = Subject(english, korean, act.thing.agreement, polite=subject.polite)
-    return states(topic, described(quality), PRESENT)
+    return states(topic, described(quality), tense)
 
 
-OBJECTS = Slot(
-    [
-        [act for act in acts if act.thing]
-        for verb, acts in ACTS.items()
-        if verb.english in DOERS and verb.naming == "some"
-    ]
+@pattern(
+    "relative subject", done("buy", "make", "borrow", "choose", "wear"), SUBJECTS, PAST_DAYS, fixed="that", weight=1.5
 )
-ATTITUDES = Slot([[word("like", "좋아하"), word("hate", "싫어하"), word("want", "원하"), word("remember", "기억하")]])
+def relative_subject(joint: Joint, subject: Subject, time: Word) -> Pair:
+    return relative(joint, subject, time, PRESENT)
 
 
-@pattern("relative object", OBJECTS, ATTITUDES, OTHER, SUBJECTS, fixed="that", weight=2)
+@pattern(
+    "relative past",
+    done("eat", "watch", "read", "drink", "order", "sing"),
+    SUBJECTS,
+    PAST_DAYS,
+    fixed="that",
+    weight=1.5,
+)
+def relative_past(joint: Joint, subject: Subject, time: Word) -> Pair:
+    return relative(joint, subject, time, PAST)
+
+
+KEEPING = of("buy", "make", "borrow", "choose", "write", "wear")
+WORKS = of("buy", "make", "recommend", "watch", "read", "write", "sing")
+ATTITUDES = Slot([[word("like", "좋아하"), word("hate", "싫어하"), word("remember", "기억하")]])
+
+
+@pattern("relative object", WORKS, ATTITUDES, OTHER, SUBJECTS, fixed="that", weight=1.5)
 def relative_object(act: Act, attitude: Word, other: Subject, subject: Subject) -> Pair:
     english, korean = of_the_past(act, other, Word("", ""))
     return states(
@@ -483,7 +498,7 @@ def relative_object(act: Act, attitude: Word, other: Subject, subject: Subject) 
     )
 
 
-@pattern("relative question", OBJECTS, SUBJECTS, PAST_DAYS, fixed="where that", weight=1.5)
+@pattern("relative question", KEEPING, SUBJECTS, PAST_DAYS, fixed="where that", weight=1.5)
 def relative_question(act: Act, subject: Subject, time: Word) -> Pair:
     english, korean = of_the_past(act, subject, time)
     be = "are" if act.thing and act.thing.number == "plural" else "is"
@@ -491,29 +506,37 @@ def relative_question(act: Act, subject: Subject, time: Word) -> Pair:
     return said(subject.polite, f"where {be} {english}?", f"{marked(korean, '은/는')} 어디에 {final}")
 
 
-WHO = Slot([nouns("man, woman, child, student, boy, girl")])
-TIES = Slot([[Word("my friend", "친구", ("friend",)), Word("my younger brother", "남동생", ("younger brother",)), Word("my cousin", "사촌", ("cousin",)),
-              Word("my younger sister", "여동생", ("younger sister",)), Word("my classmate", "반 친구", ("classmate",))]])  # fmt: skip
+def tie(english: str, korean: str) -> Word:
+    return Word(f"my {english}", korean, (english,))
 
 
-@pattern("relative who", BUSY, WHO, TIES, STYLES, fixed="who", weight=1.5)
-def relative_who(act: Act, who: Noun, tie: Word, style: Word) -> Pair:
+ANYONE = [tie("friend", "친구"), tie("cousin", "사촌"), tie("classmate", "반 친구")]
+TIES = Slot(
+    [
+        Crossed(nouns("man, boy"), [*ANYONE, tie("younger brother", "남동생")]),
+        Crossed(nouns("woman, girl"), [*ANYONE, tie("younger sister", "여동생")]),
+        Crossed(nouns("child, student"), [tie("son", "아들"), tie("cousin", "사촌"), tie("younger brother", "남동생")]),
+    ]
+)
+
+
+@pattern("relative who", BUSY, TIES, STYLES, fixed="who", weight=1.5)
+def relative_who(act: Act, joint: Joint, style: Word) -> Pair:
+    who, kin = joint.parts
     mine = "제" if style is POLITE else "내"
-    own = "his" if who.english in ("man", "boy", "student") else "her"
+    own = "her" if who.english in ("woman", "girl") else "his"
     predicate = progressing(act)
     korean = spaced(korean_predicate(predicate, modifier(predicate.stem)), marked(who.korean, "은/는"))
     doing_so = predicate.rest.replace("{own}", own)
-    final = statement(Stem(f"{mine} {tie.korean}", "copula"), PRESENT, style is POLITE)
-    return said(style is POLITE, f"the {who.english} who is {doing_so} is {tie.english}", f"{korean} {final}")
+    final = statement(Stem(f"{mine} {kin.korean}", "copula"), PRESENT, style is POLITE)
+    return said(style is POLITE, f"the {who.english} who is {doing_so} is {kin.english}", f"{korean} {final}")
 
 
-@pattern(
-    "know who",
-    of("teach", "learn", "sell", "write", "live in", "raise", "collect", "play", "build", "study"),
-    WHO,
-    SELVES,
-    fixed="know who",
-)
+ADULT = Slot([nouns("man, woman")])
+VOCATIONS = of("teach", "learn", "sell", "write", "live in", "raise", "collect", "play", "build")
+
+
+@pattern("know who", VOCATIONS, ADULT, SELVES, fixed="know who")
 def know_who(act: Act, who: Noun, subject: Subject) -> Pair:
     third = Subject(f"{who.some} who", "")
     clause = english_statement(third, doing(act)._replace(rest=act.general), PRESENT)
@@ -551,9 +574,9 @@ def saying(adjective: Adjective, subject: Subject) -> Pair:
 def though(adjective: Adjective, act: Act, subject: Subject, time: Word) -> Pair:
     state = english_statement(subject, described(adjective), PAST)
     english = english_statement(again(subject), doing(act), PAST, Setting(time=time.pair))
-    korean = korean_predicate(doing(act), statement(act.stem, PAST, subject.polite))
+    korean = korean_predicate(doing(act), statement(act.stem, PAST, subject.polite), Setting(time=time.pair))
     but = connective(adjective.stem, PAST, "지만")
-    return said(subject.polite, f"{state} but {english}", spaced(subject.topic, time.korean, but, korean))
+    return said(subject.polite, f"{state} but {english}", spaced(subject.topic, but, korean))
 
 
 MERITS = (

@@ -31,6 +31,7 @@ from tongsa.phrasebook.clauses import (
 from tongsa.phrasebook.conjugation import Stem, attach, connective
 from tongsa.phrasebook.english import article, comparative, spaced
 from tongsa.phrasebook.fillings import (
+    ADULTS,
     ASKED,
     DEGREE,
     HEARER,
@@ -44,7 +45,7 @@ from tongsa.phrasebook.fillings import (
     word,
 )
 from tongsa.phrasebook.hangul import marked
-from tongsa.phrasebook.nouns import BUILDINGS, PLACES, Noun, Place, Subject, nouns, places
+from tongsa.phrasebook.nouns import BUILDINGS, NAMES, PLACES, PRONOUNS, STRANGERS, Noun, Place, Subject, nouns, places
 from tongsa.phrasebook.slots import Chapter, Crossed, Joint, Slot, Word
 from tongsa.phrasebook.verbs import ACTS
 
@@ -332,17 +333,17 @@ def job_of(noun: Noun, subject: Subject) -> Predicate:
     return identified(noun.any if subject.agreement == "plural" else noun.some, noun.korean)
 
 
-@pattern("job", JOBS, SUBJECTS)
+@pattern("job", JOBS, ADULTS)
 def job(noun: Noun, subject: Subject) -> Pair:
     return states(subject, job_of(noun, subject), PRESENT)
 
 
-@pattern("job past", JOBS, SUBJECTS)
+@pattern("job past", JOBS, ADULTS)
 def job_past(noun: Noun, subject: Subject) -> Pair:
     return states(subject, job_of(noun, subject), PAST)
 
 
-@pattern("job negative", JOBS, SUBJECTS)
+@pattern("job negative", JOBS, ADULTS)
 def job_negative(noun: Noun, subject: Subject) -> Pair:
     return denies(subject, job_of(noun, subject), PRESENT)
 
@@ -359,12 +360,12 @@ def becoming(noun: Noun, subject: Subject) -> Predicate:
     return Predicate("become", job_of(noun, subject).rest, marked(noun.korean, "이/가"), Stem("되"))
 
 
-@pattern("become", JOBS, SUBJECTS, fixed="become")
+@pattern("become", JOBS, ADULTS, fixed="become")
 def become(noun: Noun, subject: Subject) -> Pair:
     return states(subject, becoming(noun, subject), PAST)
 
 
-@pattern("become future", JOBS, SUBJECTS, fixed="become")
+@pattern("become future", JOBS, ADULTS, fixed="become")
 def become_future(noun: Noun, subject: Subject) -> Pair:
     return states(subject, becoming(noun, subject), FUTURE)
 
@@ -372,7 +373,7 @@ def become_future(noun: Noun, subject: Subject) -> Pair:
 OPINIONS = Slot(
     group
     for group in DESCRIBED.groups
-    if group[0].parts[0].english not in ("red", "blue", "yellow", "white", "black", "hot", "cold", "big", "sad")
+    if group[0].parts[0].english not in ("red", "blue", "yellow", "white", "black", "hot", "cold", "big")
 )
 
 

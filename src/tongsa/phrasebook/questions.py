@@ -17,7 +17,7 @@ from tongsa.phrasebook.clauses import (
 )
 from tongsa.phrasebook.conjugation import Stem, negative, progressive, question
 from tongsa.phrasebook.english import Tense, finite, gerund, head_and_rest, spaced
-from tongsa.phrasebook.fillings import ACTIVE, ANY, ASKED, NUMBERED, ONGOING, POLITE, STYLES, TOLD, WILLED, free, of
+from tongsa.phrasebook.fillings import ACTIVE, ANY, ASKED, ONGOING, POLITE, STYLES, TOLD, UNNUMBERED, WILLED, free, of
 from tongsa.phrasebook.hangul import marked
 from tongsa.phrasebook.nouns import BUILDINGS, PLACES, Noun, Place, Subject, nouns
 from tongsa.phrasebook.slots import Chapter, Joint, Slot, Word
@@ -216,7 +216,7 @@ def what_kind(joint: Joint, subject: Subject) -> Pair:
     return kind_asked(joint, subject, PRESENT)
 
 
-@pattern("how many", NUMBERED, ASKED, fixed="how many")
+@pattern("how many", UNNUMBERED, ASKED, fixed="how many")
 def how_many(joint: Joint, subject: Subject) -> Pair:
     verb, noun = joint.parts
     before = f"{marked(noun.korean, '을/를')} 몇 {noun.counter}"

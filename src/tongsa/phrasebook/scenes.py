@@ -21,23 +21,26 @@ from tongsa.phrasebook.english import Tense, be, plural, spaced
 from tongsa.phrasebook.fillings import (
     ASKED,
     NUMBERED,
+    NUMERALS,
     PERSONS,
-    PLAIN,
     POLITE,
     SELVES,
     STYLES,
     SUBJECTS,
     of,
+    styled,
     timed,
     word,
 )
 from tongsa.phrasebook.hangul import marked
 from tongsa.phrasebook.nouns import (
     BUILDINGS,
+    KIN,
     NAMES,
-    NUMBERS,
     OTHER_NAMES,
     PLACES,
+    PRONOUNS,
+    STRANGERS,
     TIMES,
     WEEKDAYS,
     Noun,
@@ -104,9 +107,15 @@ def name(person: Subject, style: Word) -> Pair:
     return said(style is POLITE, f"my name is {person.english}", f"{mine} 이름은 {korean}")
 
 
-@pattern("love", Slot([OTHER_NAMES, [Subject("you", "너", "plural")]]), Slot([[PLAIN]]), fixed="I love", weight=0.02)
+LOVES = Slot([OTHER_NAMES, [Subject("you", "너", "plural")]])
+
+
+@pattern("love", LOVES, STYLES, fixed="I love", weight=0.05)
 def love(person: Subject, style: Word) -> Pair:
-    return said(style is POLITE, f"I love {person.english}", f"나는 {marked(person.korean, '을/를')} 사랑한다")
+    if style is POLITE:
+        beloved = marked("당신" if person.english == "you" else person.korean, "을/를")
+        return said(True, f"I love {person.english}", f"저는 {beloved} 사랑해요")
+    return said(False, f"I love {person.english}", f"나는 {marked(person.korean, '을/를')} 사랑한다")
 
 
 LOVED = Slot([OTHER_NAMES, [Subject("children", "아이들", "plural")]])
@@ -134,11 +143,14 @@ def pain(noun: Noun, style: Word) -> Pair:
     return said(style is POLITE, f"my {noun.english} hurts", f"{marked(noun.korean, '이/가')} {korean}")
 
 
-@pattern("pain of others", BODY, PERSONS, fixed="have pain")
+SUFFERERS = styled(NAMES, KIN, STRANGERS)
+
+
+@pattern("pain of others", BODY, SUFFERERS, fixed="hurt")
 def pain_others(noun: Noun, subject: Subject) -> Pair:
-    stem = Stem("아프", "adjective")
-    rest = f"pain in {subject.own} {plural(noun.english) if subject.agreement == 'plural' else noun.english}"
-    return states(subject, Predicate("have", rest, marked(noun.korean, "이/가"), stem), PRESENT)
+    korean = statement(Stem("아프", "adjective"), PRESENT, subject.polite)
+    english = f"{subject.english}'s {noun.english} hurts"
+    return said(subject.polite, english, f"{subject.topic} {marked(noun.korean, '이/가')} {korean}")
 
 
 AIR = Slot([WEATHER])
@@ -211,22 +223,19 @@ def rain_question(what: Word, time: Word, style: Word) -> Pair:
     )
 
 
-NUMBER = Slot([[word(*item) for item in NUMBERS.items()]])
-SMALL_NUMBER = Slot([[word(*item) for item in NUMBERS.items()][:10], [word(*item) for item in NUMBERS.items()][10:]])
-HOUR = Slot([[word(*item) for item in NUMBERS.items()][:12]])
-
-
-@pattern(
-    "hour",
-    HOUR,
-    Slot(
-        [[Word("", ""), Word("in the morning", "오전", ("morning",)), Word("in the afternoon", "오후", ("afternoon",))]]
-    ),
-    STYLES,
-    fixed="o'clock be",
-    weight=0.3,
+HOUR = Slot([NUMERALS[:12]])
+HALVES = Slot(
+    [
+        Crossed(NUMERALS[:12], [Word("", "")]),
+        Crossed(NUMERALS[4:11], [Word("in the morning", "오전", ("morning",))]),
+        Crossed(NUMERALS[:6], [Word("in the afternoon", "오후", ("afternoon",))]),
+    ]
 )
-def hour(number: Word, half: Word, style: Word) -> Pair:
+
+
+@pattern("hour", HALVES, STYLES, fixed="o'clock be", weight=0.3)
+def hour(joint: Joint, style: Word) -> Pair:
+    number, half = joint.parts
     korean = statement(Stem(spaced(half.korean, f"{number.korean} 시"), "copula"), PRESENT, style is POLITE)
     return said(style is POLITE, spaced("it is", number.english, "o'clock", half.english), korean)
 
@@ -248,10 +257,28 @@ def weekday(day: Word, when: Word, style: Word) -> Pair:
     return said(style is POLITE, f"{when.english} {be('third', tense)} {day.english}", f"{when.korean} {korean}")
 
 
-@pattern("age", SMALL_NUMBER, SUBJECTS, fixed="year old", weight=1.5)
-def age(number: Word, subject: Subject) -> Pair:
+YOUNG = styled(
+    PRONOUNS[:2], NAMES, [one for one in KIN if one.english.endswith(("brother", "sister", "son", "daughter"))]
+)
+AGES = Slot([NUMERALS[4:], NUMERALS[12:]])
+
+
+def aged(number: Word) -> Predicate:
     years = f"{number.english} {'year' if number.english == 'one' else 'years'} old"
-    return states(subject, identified(years, f"{number.korean} 살"), PRESENT)
+    return identified(years, f"{number.korean} 살")
+
+
+@pattern("age", AGES, YOUNG, fixed="year old", weight=1.5)
+def age(number: Word, subject: Subject) -> Pair:
+    return states(subject, aged(number), PRESENT)
+
+
+PETS = Slot([nouns("*animal, *beast")])
+
+
+@pattern("age of animals", HOUR, PETS, STYLES, fixed="this year old", weight=0.7)
+def age_animal(number: Word, noun: Noun, style: Word) -> Pair:
+    return states(thing(noun, "this", style is POLITE), aged(number), PRESENT)
 
 
 def numbered(number: Word, noun: Noun) -> Pair:
@@ -260,9 +287,9 @@ def numbered(number: Word, noun: Noun) -> Pair:
     return english, f"{noun.korean} {number.korean} {noun.counter}"
 
 
-@pattern("counting", NUMBERED, SMALL_NUMBER, SUBJECTS, weight=2.5)
-def counting(joint: Joint, number: Word, subject: Subject) -> Pair:
-    verb, noun = joint.parts
+@pattern("counting", NUMBERED, SUBJECTS, weight=3)
+def counting(joint: Joint, subject: Subject) -> Pair:
+    verb, noun, number = joint.parts
     english, korean = numbered(number, noun)
     return states(subject, Predicate(verb.english, english, marked(korean, "을/를"), Stem(verb.korean)), PAST)
 
@@ -272,19 +299,22 @@ CUPS = Slot([[Joint((noun, word("cup", "잔"))) for noun in nouns("coffee, tea, 
              [Joint((noun, word("bottle", "병"))) for noun in nouns("beer, wine, water, juice, milk")]])  # fmt: skip
 
 
+GLASSES, TEN = Slot([NUMERALS[:5]]), Slot([NUMERALS[:10]])
+
+
 def measured(joint: Joint, number: Word) -> Pair:
     noun, cup = joint.parts
     cups = cup.english if number.english == "one" else plural(cup.english)
     return f"{number.english} {cups} of {noun.english}", f"{noun.korean} {number.korean} {cup.korean}"
 
 
-@pattern("drinks", CUPS, SMALL_NUMBER, SUBJECTS, fixed="drink", weight=1.5)
+@pattern("drinks", CUPS, GLASSES, SUBJECTS, fixed="drink", weight=1.5)
 def drinks(joint: Joint, number: Word, subject: Subject) -> Pair:
     english, korean = measured(joint, number)
     return states(subject, Predicate("drink", english, marked(korean, "을/를"), Stem("마시")), PAST)
 
 
-@pattern("ordering", CUPS, NUMBER, STYLES, fixed="please give me")
+@pattern("ordering", CUPS, TEN, STYLES, fixed="please give me")
 def ordering(joint: Joint, number: Word, style: Word) -> Pair:
     english, korean = measured(joint, number)
     return said(style is POLITE, f"please give me {english}", f"{korean} {'주세요' if style is POLITE else '줘'}")
@@ -320,12 +350,16 @@ def had(noun: Noun, subject: Subject) -> Pair:
 
 
 KEPT = Slot(
-    [nouns("friend, *animal, car, bicycle, computer, camera, book, ticket, umbrella, hat, son, daughter, child")]
+    [
+        Crossed(nouns("car, bicycle, computer, camera, umbrella, son, daughter, child, dog, cat, puppy"), NUMERALS[:4]),
+        Crossed(nouns("friend, chicken, duck, cow, pig, horse, book, dictionary, ticket, hat, doll, pencil"), NUMERALS),
+    ]
 )
 
 
-@pattern("having many", KEPT, SMALL_NUMBER, SUBJECTS, fixed="have")
-def has_many(noun: Noun, number: Word, subject: Subject) -> Pair:
+@pattern("having many", KEPT, SUBJECTS, fixed="have", weight=1.5)
+def has_many(joint: Joint, subject: Subject) -> Pair:
+    noun, number = joint.parts
     english, _ = numbered(number, noun)
     before = f"{marked(noun.korean, '이/가')} {number.korean} {noun.counter}"
     return states(subject, Predicate("have", english, before, Stem("있", "existence")), PRESENT)
@@ -359,12 +393,13 @@ def need_question(noun: Noun, subject: Subject) -> Pair:
     return asks(subject, needing(noun), PRESENT)
 
 
-KNOWN = Slot([OTHER_NAMES, nouns("song, word, story, secret, name, problem, singer, actor, plan")])
+KNOWN = Slot([OTHER_NAMES, nouns("song, word, story, secret, name, problem, singer, actor, plan, poem")])
 
 
 def knowing(known: Subject | Noun) -> Predicate:
-    english = known.english if isinstance(known, Subject) else f"the {known.english}"
-    return Predicate("know", english, marked(known.korean, "을/를"), Stem("알"))
+    if isinstance(known, Subject):
+        return Predicate("know", known.english, marked(known.korean, "을/를"), Stem("알"))
+    return Predicate("know", f"this {known.english}", f"이 {marked(known.korean, '을/를')}", Stem("알"))
 
 
 @pattern("know", KNOWN, SUBJECTS, fixed="know")
@@ -408,7 +443,7 @@ CONTENTS = (
     ("in the garden", "정원", "garden", "tree, rose, flower, bird, cat, dog, rabbit, chair"),
     ("under the bed", "침대 밑", "bed", "cat, ball, box, toy, doll, shoes, socks, mouse"),
     ("in the box", "상자", "box", "doll, toy, ball, card, photo, ring, hat, gloves, shoes, letter"),
-    ("at the market", "시장", "market", "*fruit, *vegetable, *garment, *meat, chicken, duck"),
+    ("at the market", "시장", "market", "*fruit, *vegetable, *meat, chicken, duck, flower, basket"),
 )
 CONTAINED = Slot(
     Crossed([Word(english, korean + "에", (lemma,))], nouns(names)) for english, korean, lemma, names in CONTENTS
@@ -431,10 +466,10 @@ def there_is(joint: Joint, style: Word) -> Pair:
 def there_is_no(joint: Joint, style: Word) -> Pair:
     spot, noun = joint.parts
     korean = statement(Stem("없", "existence"), PRESENT, style is POLITE)
-    verb = "are" if noun.number == "plural" else "is"
+    verb = "is" if noun.number == "mass" else "are"
     return said(
         style is POLITE,
-        f"there {verb} no {noun.english} {spot.english}",
+        f"there {verb} no {noun.any} {spot.english}",
         f"{spot.korean} {marked(noun.korean, '이/가')} {korean}",
     )
 
@@ -451,19 +486,20 @@ def is_there(joint: Joint, style: Word) -> Pair:
     )
 
 
+CROWDED = ("refrigerator", "zoo", "garden", "market", "box")
 COUNTED_THERE = Slot(
     Crossed(
         [Word(english, korean + "에", (lemma,))],
         [noun for noun in nouns(names) if noun.counter and noun.number == "count"],
+        NUMERALS[: 20 if lemma in CROWDED else 6],
     )
     for english, korean, lemma, names in CONTENTS
 )
-FEW = Slot([[word(*item) for item in NUMBERS.items()][1:10]])
 
 
-@pattern("there are many", COUNTED_THERE, SMALL_NUMBER, STYLES, fixed="there be", weight=1.5)
-def there_are_many(joint: Joint, number: Word, style: Word) -> Pair:
-    spot, noun = joint.parts
+@pattern("there are many", COUNTED_THERE, STYLES, fixed="there be", weight=1.5)
+def there_are_many(joint: Joint, style: Word) -> Pair:
+    spot, noun, number = joint.parts
     english, korean = numbered(number, noun)
     verb = "is" if number.english == "one" else "are"
     final = statement(Stem("있", "existence"), PRESENT, style is POLITE)
@@ -569,14 +605,19 @@ def turn(place: Place, side: Word, style: Word) -> Pair:
     return said(style is POLITE, f"turn {side.english} {place.at}", f"{place.korean}에서 {side.korean}으로 {korean}")
 
 
-HOURS = Slot([[word(*item) for item in NUMBERS.items()][:12]])
-ENDS = Slot([[Joint((PLACES[one], PLACES[other])) for one in ("Seoul", "Busan", "Korea", "airport", "hotel") for other in
-              ("Japan", "China", "station", "beach", "museum", "hospital")]])  # fmt: skip
+ENDS = Slot(
+    [
+        Crossed(places("Seoul, Busan, Korea"), places("Japan, China, America, France"), NUMERALS[:14]),
+        Crossed(
+            places("airport, station, hotel"), places("beach, museum, hospital, department store, zoo"), NUMERALS[:2]
+        ),
+    ]
+)
 
 
-@pattern("duration", ENDS, HOURS, STYLES, fixed="take hour")
-def duration(joint: Joint, number: Word, style: Word) -> Pair:
-    one, other = joint.parts
+@pattern("duration", ENDS, STYLES, fixed="take hour")
+def duration(joint: Joint, style: Word) -> Pair:
+    one, other, number = joint.parts
     hours = "hour" if number.english == "one" else "hours"
     korean = statement(Stem("걸리"), PRESENT, style is POLITE)
     english = f"it takes {number.english} {hours} from {one.english} to {other.english}"
@@ -592,7 +633,7 @@ POSSESSED = Slot(
 )
 OWNERS = Slot(
     [
-        [Word("my", ""), Word("our", "우리")],
+        [Word("my", "")],
         [Word(f"{one.english}'s", one.korean + "의", one.words) for one in (*NAMES, *OTHER_NAMES)],
     ]
 )

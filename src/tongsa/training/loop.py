@@ -31,6 +31,8 @@ class TrainingConfig:
     smoothing: float = 0.1
     """Label smoothing ε (section 5.4)."""
     optimiser: Literal["adam", "adamw", "muon"] = "adam"
+    adam_share: float = 1.0
+    """With `muon`: the rate of what Adam still moves (vectors of pieces, norms, biases), as a share of the rate."""
     beta1: float = 0.9
     beta2: float = 0.98
     epsilon: float = 1e-9
@@ -73,7 +75,7 @@ class TrainingConfig:
         for name in ("smoothing", "ema", "beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} {getattr(self, name)} is not in [0, 1)")
-        for name in ("clip", "weight_decay", "validate_sentences", "patience", "seed", "threads"):
+        for name in ("adam_share", "clip", "weight_decay", "validate_sentences", "patience", "seed", "threads"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} {getattr(self, name)} is negative")
 
@@ -136,7 +138,7 @@ def train(
         rate = schedule(step)
         for optimiser in optimisers:
             for group in optimiser.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get("share", 1.0)
             optimiser.step()
         model.zero_grad(set_to_none=True)
         position = taken[-1][0]

@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024): momentum whose every matrix is made orthogonal before the step.
+"""Muon (Jordan et al. 2024): momentum, each matrix of which is made orthogonal before the step.
 
 torch has one too, but it computes in bf16, which some CPUs do not survive; this one stays in float32, takes matrices of
 one shape together, and treats projections that lie in one matrix as the several they are. Steps are scaled as by Liu et
@@ -13,16 +13,22 @@ from torch import Tensor, nn
 
 from tongsa.layers.linear import Linear
 
-ITERATIONS = 5
+POLAR = (
+    (8.28721201814563, -23.595886519098837, 17.300387312530933),
+    (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+    (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+    (3.3184196573706015, -2.488488024314874, 0.51004894012372),
+)
+"""a, b, c of each step of the Polar Express (Amsel et al. 2025): the best polynomials for so few steps."""
 
 
-def orthogonal(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:  # (matrix, row, column), rows ≤ columns
-    """The nearest (semi-)orthogonal matrices, roughly: a quintic Newton–Schulz iteration on the singular values."""
-    found = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    for _ in range(iterations):
+def orthogonal(matrices: Tensor) -> Tensor:  # (matrix, row, column), rows ≤ columns
+    """The nearest (semi-)orthogonal matrices, roughly: X ← aX + b(XXᵀ)X + c(XXᵀ)²X pulls singular values to one."""
+    found = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for a, b, c in POLAR:
         square = found @ found.mT
-        mixed = torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315)
-        found = torch.baddbmm(found, mixed, found, beta=3.4445)
+        mixed = torch.baddbmm(square, square, square, beta=b, alpha=c)
+        found = torch.baddbmm(found, mixed, found, beta=a)
     return found
 
 

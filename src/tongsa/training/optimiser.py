@@ -12,6 +12,7 @@ from tongsa.training.muon import Muon
 def build(model: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimizer]:
     """Adam (Kingma and Ba 2015) as in Vaswani et al., section 5.3; AdamW; or Muon, with AdamW for what is no matrix."""
     found: list[torch.optim.Optimizer] = []
+    share = config.adam_share if config.optimiser == "muon" else 1.0
     rest = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if config.optimiser == "muon":
         layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
@@ -20,7 +21,8 @@ def build(model: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimize
         rest = [parameter for parameter in rest if parameter not in taken]
     kind = torch.optim.Adam if config.optimiser == "adam" else torch.optim.AdamW
     matrices, others = [p for p in rest if p.ndim > 1], [p for p in rest if p.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay, "share": share}]
+    groups += [{"params": others, "weight_decay": 0.0, "share": share}]
     found.append(kind(groups, lr=1.0, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True))
     return found
 
