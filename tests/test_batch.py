@@ -43,10 +43,9 @@ def test_sorting_in_pools_leaves_little_padding() -> None:
     source = np.clip(generator.normal(14, 4.5, 29_000), 3, 50)
     target = np.clip(source * generator.normal(1.02, 0.13, 29_000), 3, 50)
     pairs = np.stack([source, target], axis=1).astype(int)
-    places = sum(2 * pairs[batch].max() * len(batch) for batch in plan(pairs, budget=4096, seed=1, epoch=0))
-    by_side = sum(pairs[batch].max(axis=0).sum() * len(batch) for batch in plan(pairs, budget=4096, seed=1, epoch=0))
-    assert by_side <= places
-    assert 1 - pairs.sum() / by_side < 0.15
+    batches = plan(pairs, budget=2048, seed=1, epoch=0)
+    places = sum(pairs[batch].max(axis=0).sum() * len(batch) for batch in batches)
+    assert 1 - pairs.sum() / places < 0.05
 
 
 @given(st.lists(st.lists(st.integers(4, 99), max_size=9), min_size=1, max_size=9))

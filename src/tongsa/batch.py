@@ -101,7 +101,7 @@ def by_tokens(lengths: Rows, order: Rows, budget: int) -> Iterator[Rows]:
         yield order[start:]
 
 
-def plan(lengths: Rows, *, budget: int, seed: int, epoch: int, pool: int = 64) -> list[Rows]:
+def plan(lengths: Rows, *, budget: int, seed: int, epoch: int, pool: int = 512) -> list[Rows]:
     """The batches of one epoch in order: shuffled, sorted by length in pools of some `pool` batches, shuffled again.
 
     A pure function of its arguments, so that going on from (epoch, batch) needs no stored order.
@@ -114,7 +114,7 @@ def plan(lengths: Rows, *, budget: int, seed: int, epoch: int, pool: int = 64) -
     for start in range(0, len(order), size):
         part = order[start : start + size]
         source, target = lengths[part].T
-        # widest side first: then both sides of a batch are nearly even
-        part = part[np.lexsort((source + target, np.maximum(source, target)))]
+        # by target; within one length sources rise and in the next they fall, so that neighbours are always alike
+        part = part[np.lexsort((np.where(target % 2, source, -source), target))]
         batches.extend(by_tokens(lengths, part, budget))
     return [batches[at] for at in random.permutation(len(batches))]

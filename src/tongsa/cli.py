@@ -22,6 +22,7 @@ tongsa 통사: sequence-to-sequence models of your own.
   tongsa train --pairs my.tsv --run runs/mine    learn from your own pairs: source<TAB>target, one a line
   tongsa translate runs/mine < input.txt         one line out for each line in
   tongsa evaluate runs/mine --pairs test.tsv     BLEU, chrF, exact match, perplexity, with signatures
+  tongsa view runs/mine 'a sentence'             what every head looked at, as a page for your browser
 """
 TRAIN = """\
 Learn a model. Sizes come from a recipe, or from the data where there is none.
@@ -67,6 +68,11 @@ def parser() -> argparse.ArgumentParser:
     translate.add_argument("--alpha", type=float, metavar="A", help="length penalty (default: the model's own)")
     translate.add_argument("--nbest", type=int, default=1, metavar="N", help="the N best, tab-separated on the line")
     translate.add_argument("--json", action="store_true", help="one object a line, with scores and pieces")
+
+    view = _verb(verbs, "view", "draw what every head looked at, as a page that needs no network", _view)
+    view.add_argument("run", type=Path, metavar="RUN", help="folder of a run or of a model")
+    view.add_argument("texts", nargs="+", metavar="TEXT", help="sentences to translate and look into")
+    view.add_argument("-o", "--output", type=Path, default=Path("attention.html"), metavar="FILE")
 
     evaluate = _verb(verbs, "evaluate", "score a model on pairs it has not seen", _evaluate)
     evaluate.add_argument("run", type=Path, metavar="RUN", help="folder of a run or of a model")
@@ -157,6 +163,20 @@ def _as_json(source: str, result: "Translation") -> str:
     ]
     record = {"source": source, "text": result.text, "score": result.score, "cut": result.cut, "nbest": nbest}
     return json.dumps(record, ensure_ascii=False)
+
+
+def _view(options: argparse.Namespace) -> None:
+    import tongsa
+    from tongsa.text import normalise
+    from tongsa.view import write_page
+    from tongsa.view.readings import reading
+
+    if not all(map(normalise, options.texts)):
+        raise InputError("view: an empty text has nothing to look at; give a sentence")
+    results = tongsa.load(options.run).translate(options.texts)
+    readings = [reading(result, text) for result, text in zip(results, options.texts, strict=True)]
+    write_page(options.output, f"{options.run.name}: {options.texts[0]}", readings)
+    print(options.output)  # noqa: T201
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -157,6 +157,7 @@ BAD = {
     "scores without data": (["evaluate", "MODEL", "--pairs", "none.tsv"], "none.tsv: no such file"),
     "text that is not UTF-8": (["translate", "MODEL", "latin1.txt"], "latin1.txt:2: not UTF-8"),
     "a beam of nothing": (["translate", "MODEL", "good.tsv", "--beam", "0"], "beam 0"),
+    "nothing to look at": (["view", "MODEL", "  "], "nothing to look at"),
     "more than the beam holds": (["translate", "MODEL", "good.tsv", "--beam", "2", "--nbest", "3"], "nbest 3"),
     "pairs in no gzip": (["train", "--pairs", "bad.tsv.gz", "--run", "r"], "bad.tsv.gz:1: damaged gzip"),
 }
@@ -186,6 +187,14 @@ def test_bad_input_gets_a_sentence_and_exit_code_2(what: str, trained: Path, tmp
     assert code == 2
     assert sentence in "\n".join(said)
     assert said[-1].startswith("tongsa: ")
+
+
+def test_view_writes_a_page_of_what_was_looked_at(trained: Path, tmp_path: Path) -> None:
+    done = run("view", trained, "a b c", "f e", "-o", "page.html", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "page.html\n"), done.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "다 나 가" in page
+    assert "마 바" in page
 
 
 def test_a_second_run_in_the_same_folder_is_refused(trained: Path, tmp_path: Path) -> None:
@@ -267,7 +276,7 @@ def test_a_changed_description_is_recognised(trained: Path, tmp_path: Path, old:
 def test_help_is_a_page_to_read(tmp_path: Path) -> None:
     done = run("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for verb in ("demo", "train", "translate", "evaluate"):
+    for verb in ("demo", "train", "translate", "evaluate", "view"):
         assert f"tongsa {verb}" in done.stdout
     assert run("train", "--help", cwd=tmp_path).stdout.count("tongsa train") >= 4
     assert run(cwd=tmp_path).returncode == 2

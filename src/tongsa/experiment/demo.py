@@ -8,13 +8,14 @@ from time import perf_counter
 
 import tongsa
 from tongsa import config, experiment, files, phrasebook
-from tongsa.decoding.translator import Translation, Translator
+from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.metrics import tokenisation
 from tongsa.evaluation.report import Report, evaluate
 from tongsa.experiment.progress import Display, duration
 from tongsa.training.snapshot import Progress
-from tongsa.view import Reading, write_page
+from tongsa.view import write_page
+from tongsa.view.readings import reading
 
 SHOWN = 12
 READ = ("I go home", "I love you", "<polite> I go home")
@@ -77,18 +78,6 @@ def _print_translations(report: Report, path: Path) -> None:
         print(f"  {source}\n    {'✓' if output == target else '✗'} {output}")  # noqa: T201
         if output != target:
             print(f"    = {target}")  # noqa: T201
-
-
-def reading(translation: Translation, text: str, reference: str = "") -> Reading:
-    return Reading(
-        source=[*translation.source_pieces, "</s>"],
-        target=[*translation.pieces, "</s>"],
-        weights=translation.attention,
-        text=text,
-        translation=translation.text,
-        reference=reference,
-        score=translation.score,
-    )
 
 
 def _draw(run: Path, translator: Translator, report: Report, path: Path) -> None:

@@ -26,8 +26,12 @@ from tongsa.phrasebook.fillings import (
     MANNERED,
     ONE,
     ONGOING,
+    PLAINLY_TOLD,
+    PRESENTLY_LOCATED,
+    PRESENTLY_MANNERED,
     SUBJECTS,
     TOLD,
+    UNAMBIGUOUS_VERBS,
     WITH_YOU,
     at,
     of,
@@ -36,7 +40,8 @@ from tongsa.phrasebook.fillings import (
     with_,
 )
 from tongsa.phrasebook.hangul import marked
-from tongsa.phrasebook.nouns import OTHER_NAMES, Subject, nouns, places
+from tongsa.phrasebook.nouns import nouns, places
+from tongsa.phrasebook.persons import OTHER_NAMES, Subject
 from tongsa.phrasebook.slots import Chapter, Crossed, Joint, Slot, Word
 from tongsa.phrasebook.verbs import GIVING_TABLE, Act
 
@@ -44,7 +49,7 @@ ACTIONS = Chapter()
 pattern = ACTIONS.pattern
 
 
-@pattern("present", TOLD, WITH_YOU, weight=3)
+@pattern("present", PLAINLY_TOLD, WITH_YOU, weight=3)
 def present(act: Act, subject: Subject) -> Pair:
     return states(subject, doing(act), PRESENT)
 
@@ -109,7 +114,7 @@ def progressive_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, progressing(act), PRESENT)
 
 
-@pattern("present with time", when(DAILY_VERBS, PRESENT), SUBJECTS)
+@pattern("present with time", when(UNAMBIGUOUS_VERBS, PRESENT), SUBJECTS)
 def present_time(timed: Joint, subject: Subject) -> Pair:
     act, time = timed.parts
     return states(subject, doing(act), PRESENT, Setting(time=time.pair))
@@ -144,7 +149,7 @@ def here(joint: Joint) -> tuple[Act, Setting]:
     return act, Setting(place=at(place))
 
 
-@pattern("present with place", LOCATED, SUBJECTS)
+@pattern("present with place", PRESENTLY_LOCATED, SUBJECTS)
 def present_place(located: Joint, subject: Subject) -> Pair:
     act, setting = here(located)
     return states(subject, doing(act), PRESENT, setting)
@@ -179,7 +184,7 @@ def frequency(act: Act, often: Word, subject: Subject) -> Pair:
     return states(subject, doing(act), PRESENT, Setting(frequency=often.pair))
 
 
-@pattern("manner", MANNERED, SUBJECTS, weight=1.5)
+@pattern("manner", PRESENTLY_MANNERED, SUBJECTS, weight=1.5)
 def manner(mannered: Joint, subject: Subject) -> Pair:
     act, how = mannered.parts
     return states(subject, doing(act), PRESENT, Setting(manner=how.pair))
@@ -197,10 +202,29 @@ def manner_question(mannered: Joint, subject: Subject) -> Pair:
     return asks(subject, doing(act), PRESENT, Setting(manner=how.pair))
 
 
+PUNCTUAL = Slot(
+    [
+        [act for act in group if act.head != "eat" or act.words[1] in ("breakfast", "lunch", "dinner")]
+        for group in of("go, come, get up, return, arrive, leave, eat, finish").groups
+    ]
+)
+EARLY = Slot([[Word("early", "일찍", ("early",)), Word("late", "늦게", ("late",))]])
+
+
+@pattern("early", PUNCTUAL, EARLY, SUBJECTS)
+def early(act: Act, hour: Word, subject: Subject) -> Pair:
+    return states(subject, doing(act), FUTURE, Setting(manner=hour.pair))
+
+
+@pattern("early question", PUNCTUAL, EARLY, ASKED)
+def early_question(act: Act, hour: Word, subject: Subject) -> Pair:
+    return asks(subject, doing(act), PAST, Setting(manner=hour.pair))
+
+
 SHARED = of(
-    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take a walk", "take a photo", "shop", "walk", "cook", "go", "travel",
-    "sing", "dance", "clean", "practice", "prepare", "prepare for", "draw", "bake", "live in", "stay at", "fish", "rest",
-)  # fmt: skip
+    "eat, drink, watch, study, learn, swim, exercise, take a walk, take a photo, shop, walk, cook, go, "
+    "travel, sing, dance, clean, practice, prepare, prepare for, draw, bake, live in, stay at, fish, rest"
+)
 
 
 @pattern("past with company", SHARED, COMPANY, SUBJECTS)

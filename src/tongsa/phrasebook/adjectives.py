@@ -29,12 +29,16 @@ def adjective(english: str, korean: str) -> Adjective:
 
 # adjective: the nouns it may describe; a star marks a class
 QUALITY_TABLE = """
-big 크다: *fruit, *furniture, *animal, *beast, *room, *vegetable, -egg, bag, umbrella, box, mirror, house, tree, television
-small 작다: *fruit, *furniture, *animal, *room, *garment, *footwear, hat, bag, umbrella, box, mirror, house, cup, plate
+big 크다: *fruit, *furniture, *animal, *beast, *room, *vegetable, -egg, bag, umbrella, box, mirror, house,
+    tree, television
+small 작다: *fruit, *furniture, *animal, *room, *garment, *footwear, hat, bag, umbrella, box, mirror,
+    house, cup, plate
 long 길다: skirt, pants, dress, coat, letter, story, novel, movie, meeting
 short 짧다: skirt, pants, dress, letter, story, poem, meeting, class
-expensive 비싸다: *fruit, *meat, *garment, *footwear, *headwear, ring, *furniture, *appliance, *wheels, *instrument, bag, ticket
-cheap 싸다: *fruit, *vegetable, *meat, *snack, *garment, *footwear, hat, *furniture, *stationery, umbrella, ticket, bicycle
+expensive 비싸다: *fruit, *meat, *garment, *footwear, *headwear, ring, *furniture, *appliance, *wheels,
+    *instrument, bag, ticket
+cheap 싸다: *fruit, *vegetable, *meat, *snack, *garment, *footwear, hat, *furniture, *stationery,
+    umbrella, ticket, bicycle
 pretty 예쁘다: *garment, -suit, -pants, *footwear, -socks, hat, ring, *flower, doll, card, bag, cup, umbrella
 nice 멋지다: suit, jacket, coat, boots, car, bicycle, camera, house, hat, photo
 heavy 무겁다: *furniture, bag, box, basket, dictionary, coat, computer, camera, blanket
@@ -57,11 +61,12 @@ bitter 쓰다: coffee, tea, medicine, beer, green tea
 fresh 신선하다: *fruit, *vegetable, -mushroom, milk, salad, beef, pork, juice
 difficult 어렵다: *language, *subject, exam, homework, question, word, problem, class, novel, poem
 easy 쉽다: *language, *subject, exam, homework, question, word, problem, class, song
-interesting 재미있다: *reading, -dictionary, movie, drama, story, class, soccer game, trip, festival, history, science
+interesting 재미있다: *reading, -dictionary, movie, drama, story, class, soccer game, trip, festival,
+    history, science
 boring 지루하다: novel, magazine, movie, drama, class, meeting, soccer game, concert
 important 중요하다: exam, meeting, class, letter, question, promise, problem, plan
 famous 유명하다: singer, actor, doctor, song, novel, movie, school, hotel, festival, poem
-quiet 조용하다: room, classroom, office, hotel, house, child, student
+quiet 조용하다: room, classroom, office, hotel, house
 bright 밝다: room, living room, kitchen, office, classroom
 dark 어둡다: room, living room, kitchen, bathroom, house
 comfortable 편하다: sneakers, shoes, chair, bed, sofa, pants, pillow
@@ -77,20 +82,21 @@ useful 유용하다: dictionary, map, computer, phone, knife, camera, bicycle
 thick 두껍다: book, dictionary, coat, blanket, sweater, novel
 thin 얇다: book, notebook, shirt, blanket, magazine
 soft 부드럽다: bread, towel, blanket, pillow, cake, sweater
-sharp 날카롭다: knife, pencil
 beautiful 아름답다: song, flower, rose, story, poem, tree
 good 좋다: book, school, hospital, hotel, camera, plan, computer, song
 sad 슬프다: song, story, movie, drama, novel, poem
 dangerous 위험하다: tiger, bear, lion, knife, plan
-new 새: *garment, *footwear, *furniture, *appliance, *wheels, hat, bag, umbrella, wallet, clock, house, dictionary, glasses
-old 오래된: *furniture, *wheels, clock, house, photo, map, coin, stamp, camera, radio, piano, guitar, violin, church, bag
+new 새: *garment, *footwear, *furniture, *appliance, *wheels, hat, bag, umbrella, wallet, clock, house,
+    dictionary, glasses
+old 오래된: *furniture, *wheels, clock, house, photo, map, coin, stamp, camera, radio, piano, guitar,
+    violin, church, bag
 """
 ATTRIBUTIVE_ONLY = ("new", "old")
 
 
 def parsed(table: str) -> dict[Adjective, tuple[Noun, ...]]:
     qualities = {}
-    for line in table.strip().splitlines():
+    for line in table.strip().replace("\n    ", " ").splitlines():
         title, _, names = line.partition(": ")
         english, korean = title.split(" ")
         if english in ATTRIBUTIVE_ONLY:
@@ -113,14 +119,14 @@ def adjectives(table: str) -> tuple[Adjective, ...]:
 
 
 STATES = adjectives(
-    "tired 피곤하다, busy 바쁘다, hungry 배고프다, thirsty 목마르다, full 배부르다, sick 아프다, happy 행복하다, healthy 건강하다"
+    "tired 피곤하다, busy 바쁘다, hungry 배고프다, thirsty 목마르다, full 배부르다, sick 아프다, happy 행복하다"
 )
 """States that show: anyone may be said to be in them."""
 FEELINGS = adjectives("sad 슬프다, lonely 외롭다, bored 심심하다, glad 기쁘다, cold 춥다, hot 덥다, nervous 불안하다")
 """States that only the one who has them may assert."""
 TRAITS = adjectives(
-    "kind 친절하다, smart 똑똑하다, diligent 부지런하다, lazy 게으르다, honest 정직하다, brave 용감하다, quiet 조용하다, "
-    "young 젊다, polite 공손하다, funny 재미있다"
+    "kind 친절하다, smart 똑똑하다, diligent 부지런하다, lazy 게으르다, honest 정직하다, brave 용감하다, "
+    "quiet 조용하다, young 젊다, polite 공손하다, healthy 건강하다, funny 재미있다"
 )
 TALL = Adjective("tall", Stem("키가 크", "adjective"))
 STRONG = Adjective("strong", Stem("힘이 세", "adjective"))
@@ -128,6 +134,7 @@ WEATHER = adjectives("cold 춥다, hot 덥다, warm 따뜻하다, cool 시원하
 SKY = adjectives("good 좋다, bad 나쁘다, cloudy 흐리다, clear 맑다")
 DISTANCES = adjectives("far 멀다, close 가깝다")
 TOWNS = adjectives(
-    "quiet 조용하다, noisy 시끄럽다, big 크다, small 작다, clean 깨끗하다, famous 유명하다, beautiful 아름답다, safe 안전하다"
+    "quiet 조용하다, noisy 시끄럽다, big 크다, small 작다, clean 깨끗하다, "
+    "famous 유명하다, beautiful 아름답다, safe 안전하다"
 )
 DEGREES = {"very": "아주", "really": "정말", "too": "너무", "a little": "조금", "quite": "꽤"}

@@ -6,8 +6,9 @@ from tongsa.phrasebook import conjugation as ko
 from tongsa.phrasebook import english as en
 from tongsa.phrasebook.adjectives import Adjective
 from tongsa.phrasebook.conjugation import Stem
-from tongsa.phrasebook.english import Tense, spaced
-from tongsa.phrasebook.nouns import Noun, Subject
+from tongsa.phrasebook.english import Tense, owned, spaced
+from tongsa.phrasebook.nouns import Noun
+from tongsa.phrasebook.persons import Subject
 from tongsa.phrasebook.verbs import Act
 
 Pair = tuple[str, str]
@@ -92,14 +93,16 @@ def english_question(
 
 
 def english_rest(subject: Subject, predicate: Predicate, setting: Setting) -> str:
-    rest = predicate.rest.replace("{own}", subject.own)
+    rest = owned(predicate.rest, subject.own)
     return spaced(rest, setting.manner[0], setting.place[0], setting.company[0], setting.time[0])
 
 
 def korean_predicate(predicate: Predicate, form: str, setting: Setting = HERE) -> str:
     """The predicate with its verb in the given form and all that stands before it."""
     frequency, time, company, place, manner = setting
-    return spaced(frequency[1], time[1], company[1], place[1], predicate.before, manner[1], form)
+    # 잘하다, to be good at, is one word
+    done = manner[1] + form if manner[1] == "잘" and predicate.stem.text == "하" else spaced(manner[1], form)
+    return spaced(frequency[1], time[1], company[1], place[1], predicate.before, done)
 
 
 def states(subject: Subject, predicate: Predicate, tense: Tense, setting: Setting = HERE) -> Pair:
@@ -131,3 +134,11 @@ def thing(noun: Noun, determiner: str = "the", polite: bool = False) -> Subject:
     korean = {"this": "이 ", "that": "그 "}.get(determiner, "") + noun.korean
     english = spaced(plural.get(determiner, determiner), noun.english)
     return Subject(english, korean, noun.agreement, "its", polite=polite)
+
+
+PRONOUN = {"my": "I", "your": "you", "his": "he", "her": "she", "our": "we", "their": "they"}
+
+
+def again(subject: Subject) -> Subject:
+    """The pronoun for a subject already named."""
+    return subject._replace(english=PRONOUN[subject.own])

@@ -27,6 +27,9 @@ CONTRACTION = {
 }
 
 
+POSTURES = frozenset(("앉", "눕", "서"))
+
+
 class Stem(NamedTuple):
     text: str
     """Without 다; for the copula, the noun before it."""
@@ -182,15 +185,19 @@ def negative(stem: Stem) -> Stem:
         return Stem(text[:-1] + "없", "existence")
     if text == "알":
         return Stem("모르")
+    if text == "기억하":
+        return Stem("기억하지 못하")
     if kind != "verb":
         return Stem(text + "지 않", "adjective")
-    if (len(word) > 1 and word.endswith("하")) or text.endswith("싶어 하"):
+    # 안 안다, not to hug, would stammer
+    if (len(word) > 1 and word.endswith("하")) or text.endswith("싶어 하") or text == "안":
         return Stem(text + "지 않")
     return Stem("안 " + text)
 
 
 def progressive(stem: Stem) -> Stem:
-    return Stem(attach(stem.text, "고 있"), "existence")
+    """-고 있다; of postures -아/어 있다, the state one is in."""
+    return Stem(attach(stem.text, "아/어 있" if stem.text in POSTURES else "고 있"), "existence")
 
 
 def desire(stem: Stem, speaker: bool) -> Stem:

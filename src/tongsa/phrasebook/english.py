@@ -20,10 +20,10 @@ PARTICIPLE = {
     "ride": "ridden", "see": "seen", "sing": "sung", "swim": "swum", "take": "taken", "wear": "worn",
     "write": "written",
 }  # fmt: skip
-DOUBLED = frozenset(("cut", "get", "hug", "run", "shop", "sit", "stop", "swim"))
+DOUBLED = frozenset(("cut", "forget", "get", "hug", "run", "shop", "sit", "stop", "swim"))
 PLURAL = {"child": "children", "fish": "fish", "knife": "knives", "man": "men", "mouse": "mice", "sheep": "sheep",
           "woman": "women", "tooth": "teeth", "foot": "feet"}  # fmt: skip
-COMPARATIVE = {"good": "better", "bad": "worse", "far": "farther"}
+COMPARATIVE = {"good": "better", "bad": "worse", "far": "farther", "healthy": "healthier"}
 MODALS = {"can": "could", "must": "had to", "should": "should"}
 VOWELS = "aeiou"
 
@@ -39,19 +39,19 @@ def ends_in_consonant_y(word: str) -> bool:
 
 def third(verb: str) -> str:
     """The third person singular: goes, studies, watches, has."""
-    if verb == "have":
-        return "has"
-    return plural(verb) if verb != "catch" else "catches"
+    return "has" if verb == "have" else with_s(verb)
 
 
 def plural(noun: str) -> str:
-    if noun in PLURAL:
-        return PLURAL[noun]
-    if ends_in_consonant_y(noun):
-        return noun[:-1] + "ies"
-    if noun.endswith(("s", "x", "z", "ch", "sh", "do", "go", "potato", "tomato")):
-        return noun + "es"
-    return noun + "s"
+    return PLURAL.get(noun) or with_s(noun)
+
+
+def with_s(word: str) -> str:
+    if ends_in_consonant_y(word):
+        return word[:-1] + "ies"
+    if word.endswith(("s", "x", "z", "ch", "sh", "do", "go", "potato", "tomato")):
+        return word + "es"
+    return word + "s"
 
 
 def past(verb: str) -> str:
@@ -132,6 +132,13 @@ def negated(head: str, agreement: str, tense: Tense) -> str:
 def spaced(*parts: str) -> str:
     """The parts that are there, one space between."""
     return " ".join(part for part in parts if part)
+
+
+def owned(text: str, own: str) -> str:
+    """The text with whose it is: my face, our faces."""
+    if own in ("our", "their"):
+        text = text.replace("{own} face", "{own} faces")
+    return text.replace("{own}", own)
 
 
 def capitalised(sentence: str) -> str:

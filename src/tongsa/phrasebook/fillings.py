@@ -6,24 +6,20 @@ from tongsa.phrasebook.adjectives import DEGREES
 from tongsa.phrasebook.clauses import NOTHING
 from tongsa.phrasebook.english import Tense
 from tongsa.phrasebook.hangul import marked
-from tongsa.phrasebook.nouns import (
+from tongsa.phrasebook.nouns import NOWHERE, NUMBERS, Place, Time, nouns, times
+from tongsa.phrasebook.persons import (
     KIN,
+    ME,
     NAMES,
-    NOWHERE,
-    NUMBERS,
     OTHER_NAMES,
     OTHERS,
     PRONOUNS,
+    RIVAL_NAMES,
     STRANGERS,
     WE,
     YOU,
-    I,
-    Place,
     Subject,
-    Time,
-    nouns,
     politely,
-    times,
 )
 from tongsa.phrasebook.slots import Crossed, Joint, Slot, Word
 from tongsa.phrasebook.verbs import ACTS, ADVERBS, FREQUENCIES, Act, Verb
@@ -38,16 +34,15 @@ def styled(*groups: Sequence[Subject]) -> Slot[Subject]:
 
 
 THIRD = (PRONOUNS, NAMES, KIN, STRANGERS)
-SUBJECTS = styled([I], [I, WE], *THIRD)
-ADULTS = styled([I], [I, WE], PRONOUNS, NAMES, KIN, STRANGERS[2:])
+SUBJECTS = styled([ME], [ME, WE], *THIRD)
+ADULTS = styled([ME], [ME, WE], PRONOUNS, NAMES, KIN, STRANGERS[2:])
 WITH_YOU = Slot([*SUBJECTS.groups, [YOU]])
 ASKED = styled([YOU], [YOU], PRONOUNS, NAMES, KIN[:3], STRANGERS)
-ONE = styled([I], [I, *PRONOUNS[:2]], NAMES, KIN, STRANGERS)
-SELVES = styled([I], [I, WE])
+ONE = styled([ME], [ME, *PRONOUNS[:2]], NAMES, KIN, STRANGERS)
+SELVES = styled([ME], [ME, WE])
 HEARER = styled([YOU])
 PERSONS = styled(*THIRD)
-NAMED = styled(NAMES)
-OTHER = Slot([OTHER_NAMES])
+OTHER = Slot([RIVAL_NAMES])
 COMPANY = Slot([OTHER_NAMES, OTHERS])
 
 
@@ -60,20 +55,23 @@ def free(verb: Verb, *flags: str) -> bool:
 
 
 ANY = doable(lambda verb: bool(verb))
-ACTIVE = doable(lambda verb: free(verb, "s"))
+ACTIVE = doable(lambda verb: free(verb, "s", "n"))
 TOLD = doable(lambda verb: free(verb, "e"))
+PLAINLY_TOLD = doable(lambda verb: free(verb, "e", "a"))
 ONGOING = doable(lambda verb: free(verb, "s", "p", "e"))
 WILLED = doable(lambda verb: free(verb, "s", "n"))
+CAPABLE = doable(lambda verb: free(verb, "s", "n") and verb.english not in ("look for", "marry"))
 WISHED = doable(lambda verb: free(verb, "s", "n", "u"))
-HABITUAL = doable(lambda verb: free(verb, "s", "n", "e", "p"))
+HABITUAL = doable(lambda verb: free(verb, "s", "n", "e", "p", "u"))
 
 
-def of(*heads: str) -> Slot[Act]:
-    """The acts of these verbs."""
-    unknown = set(heads) - {verb.english for verb in ACTS}
+def of(names: str) -> Slot[Act]:
+    """The acts of these verbs, commas between."""
+    wanted = set(names.split(", "))
+    unknown = wanted - {verb.english for verb in ACTS}
     if unknown:
         raise ValueError(f"no such verbs: {unknown}")
-    return doable(lambda verb: verb.english in heads)
+    return doable(lambda verb: verb.english in wanted)
 
 
 def located(verbs: Iterable[Verb]) -> Slot[Joint]:
@@ -87,7 +85,14 @@ def visits(slot: Slot[Act]) -> Slot[Joint]:
 
 
 def mannered(verbs: Iterable[Verb]) -> Slot[Joint]:
-    return Slot(Crossed(ACTS[verb], [ADVERB[how] for how in verb.how]) for verb in verbs)
+    """Acts with a manner; one thing is not done a lot."""
+    groups = []
+    for verb in verbs:
+        once = [act for act in ACTS[verb] if act.thing and act.thing.number == "count" and verb.naming == "some"]
+        often = [act for act in ACTS[verb] if act not in once]
+        groups.append(Crossed(often, [ADVERB[how] for how in verb.how]))
+        groups.append(Crossed(once, [ADVERB[how] for how in verb.how if how != "a lot"]))
+    return Slot(groups)
 
 
 def word(english: str, korean: str) -> Word:
@@ -97,10 +102,14 @@ def word(english: str, korean: str) -> Word:
 ADVERB = {english: word(english, korean) for english, korean in ADVERBS.items()}
 FREQUENCY = Slot([[word(*item) for item in FREQUENCIES.items()]])
 DEGREE = Slot([[word(*item) for item in DEGREES.items()]])
-DAILY_VERBS = tuple(verb for verb in ACTS if free(verb, "s", "e", "p", "n"))
+HIGH_DEGREE = Slot([[word(*item) for item in DEGREES.items() if item[0] in ("very", "really", "quite")]])
+DAILY_VERBS = tuple(verb for verb in ACTS if free(verb, "s", "e", "p", "n", "u"))
+UNAMBIGUOUS_VERBS = tuple(verb for verb in DAILY_VERBS if free(verb, "a"))
 LOCATED = located(verb for verb in ACTS if free(verb, "e"))
 MANNERED = mannered(verb for verb in ACTS if free(verb, "e"))
 """Acts with a place, and with a manner."""
+PRESENTLY_LOCATED = located(verb for verb in ACTS if free(verb, "e", "a"))
+PRESENTLY_MANNERED = mannered(verb for verb in ACTS if free(verb, "e", "a"))
 
 
 def timed(time: Time) -> Word:
@@ -131,16 +140,34 @@ def with_(other: Subject) -> tuple[str, str]:
 
 
 DEFINITE = doable(
-    lambda verb: free(verb, "s", "n") and not verb.english.startswith(("marry", "build", "fight", "smoke"))
+    lambda verb: (
+        free(verb, "s", "n")
+        and not verb.english.startswith(("marry", "build", "fight", "smoke", "spend", "earn", "live"))
+    )
 )
-TASTES = of(
-    "watch", "read", "listen to", "swim", "exercise", "take a walk", "take a photo", "shop", "walk", "cook", "travel", "sing", "dance", "draw",
-    "bake", "study", "learn", "play", "collect", "fish", "run", "ride", "teach", "plant", "sleep",
+FORBIDDEN = of(
+    "eat, drink, buy, open, close, turn on, turn off, smoke, run, sleep, cry, laugh, fight with, watch, "
+    "throw, push, pull, sit on, lie on, go, come, wear, use, hide, cut, catch, wait for, call, meet, "
+    "invite, wake up, sing, dance, talk with, play, ride, drive, sell, feed, draw, take a photo, bring, "
+    "forget, lose, hug, smoke, believe, spend, change, leave, take off"
+)
+TASTES = Slot(
+    group
+    for group in of(
+    "watch, read, listen to, swim, exercise, take a walk, take a photo, shop, walk, cook, travel, sing, "
+    "dance, draw, bake, study, learn, play, collect, fish, run, ride, teach, plant, sleep"
+).groups
+    if group[0].verb.naming != "to"
 )  # fmt: skip
-SKILLS = of("play", "swim", "drive", "ride", "cook", "bake", "fix", "draw", "make", "sing", "dance", "use")
+HANDY = nouns("*appliance, knife, dictionary")
+SKILLS = Slot(
+    [act for act in group if act.head != "use" or act.thing in HANDY]
+    for group in of("play, swim, drive, ride, cook, bake, fix, draw, make, sing, dance, use").groups
+)
 COUNTED = """
 buy 사 20: *fruit, *vegetable, *snack, *stationery, *flower, ticket, card, stamp
-buy 사 5: *garment, *reading, *furniture, *plaything, hat, camera, phone, computer, bag, umbrella, mirror, towel, blanket
+buy 사 5: *garment, *reading, *furniture, *plaything, hat, camera, phone, computer
+buy 사 5: bag, umbrella, mirror, towel, blanket
 buy 사 9: cup, spoon, plate, box, basket, pillow, photo, map
 eat 먹 6: *fruit, -lemon, -watermelon, *snack, egg, tomato, potato
 see 보 12: *animal, *beast

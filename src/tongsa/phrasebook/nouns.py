@@ -1,9 +1,8 @@
-"""Nouns of both languages by class: what can be eaten, worn, read, ridden; who acts; where and when."""
+"""Nouns of both languages by class: what can be eaten, worn, read, ridden; where and when."""
 
 from typing import NamedTuple
 
 from tongsa.phrasebook.english import Tense, article, plural, spaced
-from tongsa.phrasebook.hangul import marked
 
 
 class Noun(NamedTuple):
@@ -36,11 +35,13 @@ class Noun(NamedTuple):
 
 # class, counter: nouns; ~ marks a mass noun, + one that is always plural, ! one that always takes the
 TABLE = """
-fruit 개: apple 사과, banana 바나나, orange 오렌지, pear 배, peach 복숭아, strawberry 딸기, watermelon 수박, lemon 레몬
+fruit 개: apple 사과, banana 바나나, orange 오렌지, pear 배, peach 복숭아, strawberry 딸기, watermelon 수박
+fruit 개: lemon 레몬
 vegetable 개: tomato 토마토, potato 감자, carrot 당근, onion 양파, mushroom 버섯, egg 달걀
-snack 개: cookie 쿠키, sandwich 샌드위치, hamburger 햄버거, candy 사탕
+snack 개: cookie 쿠키, sandwich 샌드위치, hamburger 햄버거
 dish: bread~ 빵, rice~ 밥, kimchi~ 김치, soup~ 국, pizza~ 피자, cake~ 케이크, chocolate~ 초콜릿, salad~ 샐러드
-dish: ice_cream~ 아이스크림, cheese~ 치즈, bibimbap~ 비빔밥, bulgogi~ 불고기, ramen~ 라면, noodles+ 국수, tofu~ 두부
+dish: candy~ 사탕, ice_cream~ 아이스크림, cheese~ 치즈, bibimbap~ 비빔밥, bulgogi~ 불고기, ramen~ 라면
+dish: noodles+ 국수, tofu~ 두부
 meat: beef~ 소고기, pork~ 돼지고기
 meal: breakfast~ 아침, lunch~ 점심, dinner~ 저녁
 drink 잔: coffee~ 커피, tea~ 차, milk~ 우유, juice~ 주스, water~ 물, green_tea~ 녹차
@@ -53,7 +54,8 @@ reading 권: book 책, magazine 잡지, novel 소설책, dictionary 사전, comi
 stationery 개: pen 펜, eraser 지우개, notebook 공책, pencil 연필
 writing 통: letter 편지
 writing: poem 시, report 보고서, story 이야기, email 이메일
-goods 개: bag 가방, umbrella 우산, cup 컵, clock 시계, mirror 거울, spoon 숟가락, knife 칼, plate 접시, towel 수건
+goods 개: bag 가방, umbrella 우산, cup 컵, clock 시계, mirror 거울, spoon 숟가락, knife 칼, plate 접시
+goods 개: towel 수건
 goods 개: toothbrush 칫솔, wallet 지갑, key 열쇠, box 상자, basket 바구니, pillow 베개, soap~ 비누, blanket 이불
 plaything 개: toy 장난감, doll 인형, ball 공
 furniture 개: chair 의자, desk 책상, table 식탁, bed 침대, sofa 소파
@@ -66,19 +68,22 @@ flower 송이: flower 꽃, rose 장미
 tree 그루: tree 나무
 paper 장: ticket 표, photo 사진, map 지도, card 카드, stamp 우표
 coin 개: coin 동전
-animal 마리: dog 개, puppy 강아지, cat 고양이, bird 새, rabbit 토끼, horse 말, cow 소, pig 돼지, duck 오리, chicken 닭
+animal 마리: dog 개, puppy 강아지, cat 고양이, bird 새, rabbit 토끼, horse 말, cow 소, pig 돼지, duck 오리
+animal 마리: chicken 닭
 mouse 마리: mouse 쥐
 beast 마리: bear 곰, tiger 호랑이, lion 사자, monkey 원숭이, elephant 코끼리
-person 명: boy 소년, girl 소녀, son 아들, daughter 딸, man 남자, woman 여자, friend 친구, child 아이, student 학생, doctor 의사, nurse 간호사, singer 가수, actor 배우, guest 손님
+person 명: boy 소년, girl 소녀, son 아들, daughter 딸, man 남자, woman 여자, friend 친구, child 아이
+person 명: student 학생, doctor 의사, nurse 간호사, singer 가수, actor 배우, guest 손님
 language: Korean~ 한국어, English~ 영어, Japanese~ 일본어, Chinese~ 중국어, French~ 프랑스어
 subject: math~ 수학, history~ 역사, science~ 과학
 sport: soccer~ 축구, baseball~ 야구, basketball~ 농구, volleyball~ 배구
 racket: tennis~ 테니스, badminton~ 배드민턴
 art: music~ 음악, song 노래, dance 춤
-skill: cooking~ 요리, swimming~ 수영, driving~ 운전
+skill: taekwondo~ 태권도, yoga~ 요가, ballet~ 발레
 show: movie 영화, drama 드라마, news! 뉴스, soccer_game 축구 경기
 event: party 파티, meeting 회의, concert 콘서트, exam 시험, class 수업, festival 축제, trip 여행
-matter: homework~ 숙제, question 질문, word 단어, name 이름, plan 계획, secret 비밀, promise 약속, problem 문제, dream 꿈
+matter: homework~ 숙제, question 질문, word 단어, name 이름, plan 계획, secret 비밀, promise 약속
+matter: problem 문제, dream 꿈
 room: room 방, kitchen 부엌, living_room 거실, bathroom 화장실, classroom 교실, office 사무실
 opening: door 문, window 창문
 building: house 집, school 학교, hospital 병원, church 교회, hotel 호텔
@@ -86,7 +91,8 @@ light: light 불
 money: money~ 돈, medicine~ 약, time~ 시간
 body: head 머리, stomach 배, leg 다리, arm 팔, back 허리, throat 목, eye 눈
 season: spring~ 봄, summer~ 여름, fall~ 가을, winter~ 겨울
-job 명: teacher 선생님, cook 요리사, writer 작가, farmer 농부, lawyer 변호사, painter 화가, police_officer 경찰관
+job 명: teacher 선생님, cook 요리사, writer 작가, farmer 농부, lawyer 변호사, painter 화가
+job 명: police_officer 경찰관
 job 명: scientist 과학자, engineer 기술자, soldier 군인, driver 운전사, pilot 조종사
 """
 COUNTERS = {"notebook": "권", "pencil": "자루", "blanket": "장", "towel": "장", "ring": "개", "gloves": "켤레",
@@ -144,11 +150,14 @@ class Place(NamedTuple):
 
 
 PLACE_TABLE = """
-at the: bank 은행, market 시장, library 도서관, restaurant 식당, café 카페, station 역, airport 공항, post_office 우체국
+at the: bank 은행, market 시장, library 도서관, restaurant 식당, café 카페, station 역, airport 공항
+at the: post_office 우체국
 at the: bookstore 서점, pharmacy 약국, supermarket 슈퍼마켓, department_store 백화점, hotel 호텔, museum 박물관
-at the: theater 극장, gym 체육관, zoo 동물원, swimming_pool 수영장, bakery 빵집, bus_stop 버스 정류장, flower_shop 꽃집
+at the: theater 극장, gym 체육관, zoo 동물원, swimming_pool 수영장, bakery 빵집, bus_stop 버스 정류장
+at the: flower_shop 꽃집
 at the: convenience_store 편의점, hospital 병원, office 사무실, beach 바닷가
-in the: park 공원, garden 정원, kitchen 부엌, living_room 거실, classroom 교실, playground 놀이터, room 방, bathroom 화장실
+in the: park 공원, garden 정원, kitchen 부엌, living_room 거실, classroom 교실, playground 놀이터, room 방
+in the: bathroom 화장실
 in the: sea 바다, river 강, village 마을
 in: Seoul 서울, Busan 부산, Korea 한국, Japan 일본, China 중국, America 미국, France 프랑스
 at: school 학교, church 교회, work 회사
@@ -178,64 +187,6 @@ BUILDINGS = tuple(name for name in PLACES if name not in COUNTRIES + CITIES + RO
 
 def places(names: str) -> tuple[Place, ...]:
     return tuple(PLACES[name.strip()] for name in names.split(",") if name)
-
-
-class Subject(NamedTuple):
-    """Who speaks or is spoken of, in one style."""
-
-    english: str
-    korean: str
-    """Nothing where Korean leaves the person unsaid: you, in polite style."""
-    agreement: str = "third"
-    own: str = "his"
-    speaker: bool = False
-    """Whether feelings and wishes are the speaker's or the hearer's own."""
-    polite: bool = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return (self.english.removeprefix("the ").removeprefix("my ").removeprefix("you and "),)
-
-    @property
-    def topic(self) -> str:
-        return marked(self.korean, "은/는") if self.korean else ""
-
-    @property
-    def nominative(self) -> str:
-        special = {"나": "내가", "저": "제가", "너": "네가"}
-        return special.get(self.korean) or (marked(self.korean, "이/가") if self.korean else "")
-
-
-I, WE, YOU = (
-    Subject("I", "나", "first", "my", True),
-    Subject("we", "우리", "plural", "our", True),
-    Subject("you", "너", "plural", "your", True),
-)
-PRONOUNS = (
-    Subject("he", "그"),
-    Subject("she", "그녀", own="her"),
-    Subject("they", "그들", "plural", "their"),
-)
-NAMES = (Subject("Minsu", "민수"), Subject("Jimin", "지민", own="her"), Subject("Hyunwoo", "현우"),
-         Subject("Sora", "소라", own="her"))  # fmt: skip
-KIN = (Subject("Mom", "엄마", own="her"), Subject("Dad", "아빠"), Subject("my friend", "내 친구", own="her"),
-       Subject("my younger brother", "내 남동생"), Subject("my younger sister", "내 여동생", own="her"),
-       Subject("my wife", "내 아내", own="her"), Subject("my husband", "내 남편"), Subject("my son", "내 아들"),
-       Subject("my daughter", "내 딸", own="her"))  # fmt: skip
-STRANGERS = (Subject("the student", "그 학생"), Subject("the nurse", "그 간호사", own="her"), Subject("the woman", "그 여자", own="her"),
-             Subject("the man", "그 남자"))  # fmt: skip
-OTHER_NAMES = (Subject("Yuna", "유나", own="her"), Subject("Junho", "준호"), Subject("Sujin", "수진", own="her"),
-               Subject("Taehyun", "태현"))  # fmt: skip
-OTHERS = (*OTHER_NAMES, Subject("my cousin", "사촌"), Subject("my uncle", "삼촌"), Subject("my aunt", "이모"),
-          Subject("the neighbor", "이웃"), Subject("my classmate", "반 친구"))  # fmt: skip
-
-
-def politely(subject: Subject) -> Subject:
-    """The same person in polite style: 저 for 나, 제 for 내; the hearer goes unsaid."""
-    korean = {"나": "저", "너": ""}.get(subject.korean, subject.korean)
-    if korean.startswith("내 "):
-        korean = "제 " + korean[2:]
-    return subject._replace(korean=korean, polite=True)
 
 
 class Time(NamedTuple):
@@ -273,13 +224,14 @@ TIMES = (
     Time("in the evening", "저녁에", (NOW, THEN, LATER), "", True),
     Time("at night", "밤에", (NOW, THEN, LATER), "t", True),
     Time("on the weekend", "주말에", (THEN, LATER)),
+    Time("every year", "매년", (NOW,), "y"),
     Time("every weekend", "주말마다", (NOW,)),
     *(Time(f"on {day}", f"{korean}에", (THEN, LATER)) for day, korean in WEEKDAYS),
     *(Time(f"every {day}", f"{korean}마다", (NOW,)) for day, korean in WEEKDAYS),
 )
 
 
-LONG_SPANS = ("last week", "last year", "next week", "next year", "every day")
+LONG_SPANS = ("last week", "last year", "next week", "next year", "every year")
 
 
 def times(tense: Tense, flags: str) -> tuple[Time, ...]:
@@ -295,8 +247,9 @@ def times(tense: Tense, flags: str) -> tuple[Time, ...]:
     return tuple(time for time in TIMES if tense in time.tenses and suits(time))
 
 
-NUMBERS = dict(zip(
-    ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"],
-    ["한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열한", "열두", "열세", "열네", "열다섯", "열여섯", "열일곱", "열여덟", "열아홉", "스무"],
-    strict=True,
-))  # fmt: skip
+NUMBERS = {
+    "one": "한", "two": "두", "three": "세", "four": "네", "five": "다섯", "six": "여섯", "seven": "일곱",
+    "eight": "여덟", "nine": "아홉", "ten": "열", "eleven": "열한", "twelve": "열두", "thirteen": "열세",
+    "fourteen": "열네", "fifteen": "열다섯", "sixteen": "열여섯", "seventeen": "열일곱", "eighteen": "열여덟",
+    "nineteen": "열아홉", "twenty": "스무",
+}  # fmt: skip

@@ -6,10 +6,15 @@ Whether a model composes what it learnt or recites it shows only on combinations
 
 import random
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tongsa.phrasebook.grammar import GRAMMAR, Phrase, sample
+from tongsa.phrasebook.causes import CAUSATIONS
+from tongsa.phrasebook.grammar import GRAMMAR, Phrase, phrase, sample, sample_with, vocabulary
+from tongsa.phrasebook.joins import JOINS
+from tongsa.phrasebook.relatives import RELATIVES
+from tongsa.phrasebook.slots import drawn
 
 TRAIN_WORDS = 12
 """The longest English sentence of train, dev and test, the style mark not counted."""
@@ -20,6 +25,10 @@ HELD_OUT = 10
 SMALL = 100
 """A pattern with fewer sentences than this is too small to hold any out."""
 
+ENOUGH = 40
+"""A word met so often needs no help to be met again."""
+
+COMPLEX = (*JOINS, *CAUSATIONS, *RELATIVES)
 SIZES = {pattern.name: pattern.size for pattern in GRAMMAR}
 
 
@@ -46,28 +55,50 @@ def length(phrase: Phrase) -> int:
 
 
 def splits(seed: int = 1, train: int = 20000, dev: int = 500, test: int = 1000, long: int = 500) -> Splits:
-    """Distinct pairs, the same for the same seed: of dev and test one half new combinations, one half new sentences."""
+    """Distinct pairs, the same for the same seed; of dev and test one half are new combinations."""
     rng = random.Random(seed)
-    new_wanted, known_wanted = (dev + test) // 2, train + (dev + test + 1) // 2
-    new: list[tuple[str, str]] = []
-    known: list[tuple[str, str]] = []
-    longer: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    draws = 0
-    while len(new) < new_wanted or len(known) < known_wanted or len(longer) < long:
-        phrase = sample(rng)
-        draws += 1
-        assert draws < 40 * (known_wanted + long), "the grammar is too small for these sizes"
-        if phrase.english in seen:
-            continue
-        seen.add(phrase.english)
-        words = length(phrase)
-        part = longer if words >= LONG_WORDS else new if held_out(phrase, seed) else known
-        if words != TRAIN_WORDS + 1:
-            part.append((phrase.english, phrase.korean))
-    evaluated = new[:new_wanted] + known[train:known_wanted]
+    phrases = distinct(rng, seed, train, dev + test)
+    new = [phrase for phrase in phrases if held_out(phrase, seed)][: (dev + test) // 2]
+    known = [phrase for phrase in phrases if not held_out(phrase, seed)]
+    rng.shuffle(known)
+    evaluated = new + known[train : train + dev + test - len(new)]
     rng.shuffle(evaluated)
-    return Splits(known[:train], evaluated[:dev], evaluated[dev:], longer[:long])
+    return Splits(pairs(known[:train]), pairs(evaluated[:dev]), pairs(evaluated[dev:]), pairs(longer(rng, long)))
+
+
+def distinct(rng: random.Random, seed: int, train: int, tests: int) -> list[Phrase]:
+    """Enough phrases of the common length; every second draw goes to a word that is still rare."""
+    found: dict[str, Phrase] = {}
+    counts = Counter(dict.fromkeys(vocabulary(), 0))
+    new, known, draws, rare = 0, 0, 0, sorted(counts)
+    while new < tests // 2 or known < train + tests - tests // 2:
+        draws += 1
+        if draws % 500 == 0:
+            rare = sorted(word for word, count in counts.items() if count < ENOUGH)
+        phrase = sample_with(drawn(rare, rng), rng) if rare and draws % 2 else sample(rng)
+        if phrase.english in found or length(phrase) > TRAIN_WORDS:
+            continue
+        found[phrase.english] = phrase
+        if held_out(phrase, seed):
+            new += 1
+        else:
+            known += 1
+            counts.update(phrase.words)
+    return list(found.values())
+
+
+def longer(rng: random.Random, wanted: int) -> list[Phrase]:
+    """Phrases of two clauses, longer than any that is trained on."""
+    found: dict[str, Phrase] = {}
+    while len(found) < wanted:
+        candidate = phrase(drawn(COMPLEX, rng), rng)
+        if length(candidate) >= LONG_WORDS:
+            found[candidate.english] = candidate
+    return list(found.values())
+
+
+def pairs(phrases: list[Phrase]) -> list[tuple[str, str]]:
+    return [(phrase.english, phrase.korean) for phrase in phrases]
 
 
 def write(folder: Path, seed: int = 1) -> dict[str, Path]:

@@ -16,10 +16,24 @@ from tongsa.phrasebook.clauses import (
     wanting,
 )
 from tongsa.phrasebook.conjugation import Stem, negative, progressive, question
-from tongsa.phrasebook.english import Tense, finite, gerund, head_and_rest, spaced
-from tongsa.phrasebook.fillings import ACTIVE, ANY, ASKED, ONGOING, POLITE, STYLES, TOLD, UNNUMBERED, WILLED, free, of
+from tongsa.phrasebook.english import Tense, finite, gerund, head_and_rest, owned, spaced
+from tongsa.phrasebook.fillings import (
+    ACTIVE,
+    ANY,
+    ASKED,
+    ONGOING,
+    POLITE,
+    STYLES,
+    TOLD,
+    UNNUMBERED,
+    WILLED,
+    WISHED,
+    free,
+    of,
+)
 from tongsa.phrasebook.hangul import marked
-from tongsa.phrasebook.nouns import BUILDINGS, PLACES, Noun, Place, Subject, nouns
+from tongsa.phrasebook.nouns import BUILDINGS, PLACES, Noun, Place, nouns
+from tongsa.phrasebook.persons import Subject
 from tongsa.phrasebook.slots import Chapter, Joint, Slot, Word
 from tongsa.phrasebook.verbs import ACTS, Act, Verb
 
@@ -47,7 +61,7 @@ class Open(NamedTuple):
 def opened(person: bool, flags: str) -> Slot[Open]:
     """Verbs that ask for a person or for a thing, one for each English verb."""
     namings = ("person", "name") if person else ("some", "the", "any", "own")
-    apart = ("play", "wear", "sit on", "lie on", "feed", "catch", "see")
+    apart = ("earn", "save", "spend", "play", "wear", "sit on", "lie on", "feed", "catch", "see")
     verbs = {
         verb.english: Open(verb)
         for verb in reversed(ACTS)
@@ -85,7 +99,7 @@ def whom_past(open_: Open, subject: Subject) -> Pair:
 
 def who_does(act: Act, predicate: Predicate, tense: Tense, style: Word) -> Pair:
     polite = style is POLITE
-    english = spaced("who", finite(predicate.head, "third", tense), predicate.rest.replace("{own}", "their"))
+    english = spaced("who", finite(predicate.head, "third", tense), owned(predicate.rest, "their"))
     return said(polite, english + "?", spaced("누가", act.before, question(predicate.stem, tense, polite)))
 
 
@@ -130,7 +144,7 @@ def where_past(act: Act, subject: Subject) -> Pair:
     return asks(subject, definitely(act), PAST, Setting(place=("", "어디에서")), "where")
 
 
-@pattern("when", WILLED, ASKED, fixed="when")
+@pattern("when will", WISHED, ASKED, fixed="when")
 def when(act: Act, subject: Subject) -> Pair:
     return asks(subject, doing(act), FUTURE, Setting(time=("", "언제")), "when")
 
@@ -141,9 +155,9 @@ def when_past(act: Act, subject: Subject) -> Pair:
 
 
 ROUTINE = of(
-    "get up", "sleep", "go", "come", "take a shower", "exercise", "start", "do {own} homework", "return", "take a walk",
-    "wash {own} face", "brush {own} teeth", "feed", "rest", "practice", "do the dishes", "walk",
-)  # fmt: skip
+    "get up, sleep, go, come, take a shower, exercise, start, do {own} homework, return, take a walk, "
+    "wash {own} face, brush {own} teeth, feed, rest, practice, do the dishes, walk"
+)
 
 
 @pattern("what time", ROUTINE, ASKED, fixed="what time")
@@ -156,7 +170,7 @@ def why(act: Act, subject: Subject) -> Pair:
     return asks(subject, generally(act), PRESENT, Setting(time=("", "왜")), "why")
 
 
-@pattern("why past", ANY, ASKED, fixed="why")
+@pattern("why past", ACTIVE, ASKED, fixed="why")
 def why_past(act: Act, subject: Subject) -> Pair:
     return asks(subject, definitely(act), PAST, Setting(time=("", "왜")), "why")
 
@@ -165,17 +179,20 @@ def why_past(act: Act, subject: Subject) -> Pair:
 def why_not(act: Act, subject: Subject) -> Pair:
     predicate = definitely(act)
     form = question(negative(act.stem), PAST, subject.polite)
-    done = predicate.rest.replace("{own}", subject.own)
+    done = owned(predicate.rest, subject.own)
     english = spaced("why did", subject.english, "not", act.head, done) + "?"
     return said(subject.polite, english, spaced(subject.topic, "왜", predicate.before, form))
 
 
-@pattern("why wish", WILLED, ASKED, fixed="why want")
+@pattern("why wish", WISHED, ASKED, fixed="why want")
 def why_wish(act: Act, subject: Subject) -> Pair:
     return asks(subject, wanting(act, subject), PRESENT, Setting(time=("", "왜")), "why")
 
 
-@pattern("how to go", of("go"), ASKED, fixed="how")
+GOING = Slot([[act for act in of("go") if act.words[1] not in ("bathroom", "kitchen", "garden")]])
+
+
+@pattern("how to go", GOING, ASKED, fixed="how")
 def how_go(act: Act, subject: Subject) -> Pair:
     return asks(subject, doing(act), PRESENT, Setting(manner=("", "어떻게")), "how")
 
@@ -204,6 +221,11 @@ KINDS = Slot(
 )
 
 
+KINDS_PAST = Slot(
+    [joint for joint in group if joint.parts[1].verb.english not in ("like", "hate", "want")] for group in KINDS.groups
+)
+
+
 def kind_asked(joint: Joint, subject: Subject, tense: Tense) -> Pair:
     kind, open_ = joint.parts
     head, rest, _, stem = open_.predicate
@@ -211,7 +233,12 @@ def kind_asked(joint: Joint, subject: Subject, tense: Tense) -> Pair:
     return asks(subject, predicate, tense, wh=f"what {kind.english}")
 
 
-@pattern("what kind", KINDS, ASKED, fixed="what")
+@pattern("what kind past", KINDS_PAST, ASKED, fixed="what")
+def what_kind_past(joint: Joint, subject: Subject) -> Pair:
+    return kind_asked(joint, subject, PAST)
+
+
+@pattern("what kind", KINDS, ASKED, fixed="what", weight=1.5)
 def what_kind(joint: Joint, subject: Subject) -> Pair:
     return kind_asked(joint, subject, PRESENT)
 
@@ -282,7 +309,7 @@ SEEN = nouns(
 )
 
 
-@pattern("how was", Slot([SEEN]), STYLES, fixed="how be", weight=0.3)
+@pattern("how was", Slot([SEEN]), STYLES, fixed="how be", weight=0.4)
 def how_was(noun: Noun, style: Word) -> Pair:
     return said(
         style is POLITE,

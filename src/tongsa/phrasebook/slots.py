@@ -3,7 +3,8 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast, overload
 
 from tongsa.phrasebook.clauses import Pair
 
@@ -13,7 +14,8 @@ class Worded(Protocol):
     def words(self) -> tuple[str, ...]: ...
 
 
-T = TypeVar("T", bound=Worded, covariant=True)
+T = TypeVar("T", bound=Worded)
+V = TypeVar("V")
 
 
 class Word(NamedTuple):
@@ -42,6 +44,10 @@ class Joint(NamedTuple):
         return tuple(word for part in self.parts for word in part.words)
 
 
+def drawn(items: Sequence[V], rng: random.Random) -> V:
+    return items[int(rng.random() * len(items))]
+
+
 class Crossed(Sequence[Joint]):
     """Every joint of one filling from each list, made when asked for."""
 
@@ -51,6 +57,14 @@ class Crossed(Sequence[Joint]):
 
     def __len__(self) -> int:
         return self.length
+
+    def draw_with(self, word: str, rng: random.Random) -> Joint:
+        """A joint that holds this word in one of its parts."""
+        holding = [[item for item in items if word in item.words] for items in self.lists]
+        held = drawn([place for place, items in enumerate(holding) if items], rng)
+        return Joint(
+            tuple(drawn(holding[place] if place == held else items, rng) for place, items in enumerate(self.lists))
+        )
 
     @overload
     def __getitem__(self, index: int) -> Joint: ...
@@ -75,22 +89,37 @@ class Slot(Generic[T]):
         self.groups = tuple(group for group in groups if group)
 
     def draw(self, rng: random.Random) -> T:
-        group = self.groups[int(rng.random() * len(self.groups))]
-        return group[int(rng.random() * len(group))]
+        return drawn(drawn(self.groups, rng), rng)
 
-    @property
-    def vocabulary(self) -> set[str]:
-        words: set[str] = set()
-        for group in self.groups:
-            for items in group.lists if isinstance(group, Crossed) else (group,):
-                words.update(word for item in items for word in item.words)
-        return words
+    def draw_with(self, word: str, rng: random.Random) -> T:
+        """A filling that holds this word."""
+        group = drawn([group for group, words in zip(self.groups, self.lemmas, strict=True) if word in words], rng)
+        if isinstance(group, Crossed):
+            return cast("T", group.draw_with(word, rng))
+        return drawn([item for item in group if word in item.words], rng)
+
+    @cached_property
+    def lemmas(self) -> list[frozenset[str]]:
+        """The words of each group."""
+        return [
+            frozenset(
+                word
+                for items in (group.lists if isinstance(group, Crossed) else (group,))
+                for item in items
+                for word in item.words
+            )
+            for group in self.groups
+        ]
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        return frozenset().union(*self.lemmas)
 
     def __iter__(self) -> Iterator[T]:
-        return (item for group in self.groups for item in group)
+        """Each filling once: a group given twice only makes a draw likelier."""
+        return iter(dict.fromkeys(item for group in self.groups for item in group))
 
     def __len__(self) -> int:
-        """Of distinct fillings: a group given twice only makes a draw likelier."""
         crossed = sum(len(group) for group in self.groups if isinstance(group, Crossed))
         return crossed + len({item for group in self.groups if not isinstance(group, Crossed) for item in group})
 
@@ -106,6 +135,10 @@ class Pattern(NamedTuple):
     @property
     def size(self) -> int:
         return math.prod(map(len, self.slots))
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        return frozenset(self.fixed).union(*(slot.vocabulary for slot in self.slots))
 
     def words(self, fillings: Sequence[Worded]) -> tuple[str, ...]:
         chosen = [word for filling in fillings for word in filling.words]

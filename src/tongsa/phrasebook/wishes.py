@@ -14,12 +14,12 @@ from tongsa.phrasebook.clauses import (
     states,
     wanting,
 )
-from tongsa.phrasebook.conjugation import Stem, ability, attach, command, obligation, question, statement
-from tongsa.phrasebook.english import Tense, gerund, participle, spaced
+from tongsa.phrasebook.conjugation import Stem, attach, obligation, statement
+from tongsa.phrasebook.english import Tense, gerund, owned, participle, spaced
 from tongsa.phrasebook.fillings import (
     ASKED,
-    DEFINITE,
-    HEARER,
+    CAPABLE,
+    FORBIDDEN,
     POLITE,
     SELVES,
     SKILLS,
@@ -29,10 +29,13 @@ from tongsa.phrasebook.fillings import (
     WILLED,
     WISHED,
     WITH_YOU,
+    doable,
+    free,
     of,
     word,
 )
-from tongsa.phrasebook.nouns import Subject, nouns, places
+from tongsa.phrasebook.nouns import Place, nouns, places
+from tongsa.phrasebook.persons import Subject
 from tongsa.phrasebook.slots import Chapter, Slot, Word
 from tongsa.phrasebook.verbs import Act
 
@@ -60,22 +63,22 @@ def desire_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, wanting(act, subject), PRESENT)
 
 
-@pattern("ability", WILLED, WITH_YOU, fixed="can", weight=2)
+@pattern("ability", CAPABLE, WITH_YOU, fixed="can", weight=2)
 def can(act: Act, subject: Subject) -> Pair:
     return states(subject, able(act), PRESENT)
 
 
-@pattern("inability", WILLED, SUBJECTS, fixed="can")
+@pattern("inability", CAPABLE, SUBJECTS, fixed="can")
 def cannot(act: Act, subject: Subject) -> Pair:
     return denies(subject, able(act), PRESENT)
 
 
-@pattern("inability past", WILLED, SUBJECTS, fixed="can")
+@pattern("inability past", CAPABLE, SUBJECTS, fixed="can")
 def could_not(act: Act, subject: Subject) -> Pair:
     return denies(subject, able(act), PAST)
 
 
-@pattern("ability question", WILLED, ASKED, fixed="can")
+@pattern("ability question", CAPABLE, ASKED, fixed="can")
 def can_question(act: Act, subject: Subject) -> Pair:
     return asks(subject, able(act), PRESENT)
 
@@ -111,108 +114,11 @@ def need_not(act: Act, subject: Subject) -> Pair:
     return english, states(subject, predicate, PRESENT)[1]
 
 
-@pattern("prohibition", WILLED, WITH_YOU, fixed="must")
+@pattern("prohibition", FORBIDDEN, WITH_YOU, fixed="must")
 def must_not(act: Act, subject: Subject) -> Pair:
     english, _ = denies(subject, obliged(act), PRESENT)
     forbidden = Predicate("must", "", act.before, Stem(attach(act.stem.text, "(으)면 안 되")))
     return english, states(subject, forbidden, PRESENT)[1]
-
-
-@pattern("permission question", DEFINITE, STYLES, fixed="may I")
-def may_i(act: Act, style: Word) -> Pair:
-    allowed = Stem(attach(act.stem.text, "아/어도 되"))
-    korean = question(allowed, PRESENT, style is POLITE)
-    return said(style is POLITE, f"may I {act.english('my')}?", spaced(act.before, korean))
-
-
-@pattern("permission", DEFINITE, HEARER, fixed="may you")
-def may(act: Act, subject: Subject) -> Pair:
-    allowed = Predicate("may", "", act.before, Stem(attach(act.stem.text, "아/어도 되")))
-    _, korean = states(subject, allowed, PRESENT)
-    return said(subject.polite, f"you may {act.english('your')}", korean)
-
-
-@pattern("command", DEFINITE, STYLES, weight=2)
-def order(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    return said(polite, act.english("your"), spaced(act.before, command(act.stem, polite)))
-
-
-FORBIDDEN = of(
-    "eat", "drink", "buy", "open", "close", "turn on", "turn off", "smoke", "run", "sleep", "cry", "laugh", "fight with",
-    "watch", "throw", "push", "pull", "sit on", "lie on", "go", "come", "wear", "use", "hide", "cut", "catch", "wait for",
-    "call", "meet", "invite", "wake up", "sing", "dance", "talk with", "play", "ride", "drive", "sell", "feed", "draw",
-    "take a photo", "bring", "forget", "lose", "hug", "smoke", "believe", "spend", "change", "leave", "take off",
-)  # fmt: skip
-
-
-@pattern("prohibiting command", FORBIDDEN, STYLES, weight=1.5)
-def do_not(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    ending = "지 마세요" if polite else "지 마라"
-    return said(polite, f"do not {act.english('your')}", spaced(act.before, attach(act.stem.text, ending)))
-
-
-FAVOURS = of(
-    "open", "close", "turn on", "turn off", "clean", "bring", "wait for", "help", "fix", "explain", "translate", "make",
-    "read", "sing", "teach", "carry", "invite", "call", "recommend", "choose", "draw", "cut", "cook", "bake", "play",
-    "push", "pull", "hide", "throw", "catch", "feed", "wake up", "prepare", "buy", "order",
-)  # fmt: skip
-
-
-@pattern("request", FAVOURS, STYLES, fixed="please", weight=1.5)
-def please(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    korean = favour(act, "주세요" if polite else "줘")
-    return said(polite, f"please {act.english('your')}", spaced(act.before, korean))
-
-
-@pattern("request question", FAVOURS, STYLES, fixed="can you")
-def could_you(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    korean = question(ability(Stem(favour(act, "주"))), PRESENT, polite)
-    return said(polite, f"could you {act.english('your')}?", spaced(act.before, korean))
-
-
-def favour(act: Act, giving: str) -> str:
-    """-아/어 주다, apart; 도와주다 alone is one word."""
-    return attach(act.stem.text, "아/어" if act.head == "help" else "아/어 ") + giving
-
-
-JOINT = of(
-    "eat", "drink", "watch", "study", "learn", "swim", "exercise", "take", "take a walk", "take a photo", "shop", "walk",
-    "cook", "go", "travel", "sing", "dance", "clean", "practice", "prepare", "prepare for", "draw", "bake", "visit", "rest",
-    "meet", "help", "invite", "wait for", "listen to", "play", "play with", "run", "ride", "open", "close", "buy", "order",
-    "make", "read", "plant", "sit on", "save", "translate", "memorize", "start", "hide", "fix", "do {own} homework",
-)  # fmt: skip
-
-
-@pattern("suggestion", JOINT, STYLES, fixed="let", weight=1.5)
-def lets(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    korean = attach(act.stem.text, "아/어요" if polite else "자")
-    return said(polite, f"let's {act.english('our')}", spaced(act.before, korean))
-
-
-@pattern("suggestion together", JOINT, STYLES, fixed="let together")
-def lets_together(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    korean = attach(act.stem.text, "아/어요" if polite else "자")
-    return said(polite, f"let's {act.english('our')} together", spaced("같이", act.before, korean))
-
-
-@pattern("negative suggestion", JOINT, STYLES, fixed="let")
-def lets_not(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    korean = attach(act.stem.text, "지 말아요" if polite else "지 말자")
-    return said(polite, f"let's not {act.english('our')}", spaced(act.before, korean))
-
-
-@pattern("offer", JOINT, STYLES, fixed="shall we")
-def shall_we(act: Act, style: Word) -> Pair:
-    polite = style is POLITE
-    korean = attach(act.stem.text, "(으)ㄹ까요?" if polite else "(으)ㄹ까?")
-    return said(polite, f"shall we {act.english('our')}?", spaced(act.before, korean))
 
 
 def ended(subject: Subject, act: Act, ending: str, stem: Stem, tense: Tense) -> str:
@@ -221,7 +127,10 @@ def ended(subject: Subject, act: Act, ending: str, stem: Stem, tense: Tense) -> 
     return spaced(subject.topic, act.before, attach(act.stem.text, ending), final)
 
 
-@pattern("intention", WISHED, SUBJECTS, fixed="be go")
+INTENDED = doable(lambda verb: free(verb, "s", "n", "u") and verb.english != "work")
+
+
+@pattern("intention", INTENDED, SUBJECTS, fixed="be go")
 def going_to(act: Act, subject: Subject) -> Pair:
     predicate = Predicate("be", f"going to {act.head} {act.rest}".strip(), "", Stem(""))
     english, _ = states(subject, predicate._replace(stem=Stem("하")), PRESENT)
@@ -237,14 +146,14 @@ def decided(act: Act, subject: Subject) -> Pair:
 
 
 PROMISED = of(
-    "call", "buy", "bring", "clean", "write", "study", "exercise", "do {own} homework", "do the dishes", "do the laundry",
-    "meet", "help", "wait for", "visit", "go", "come", "teach", "return", "fix", "make", "feed", "invite", "prepare",
-)  # fmt: skip
+    "call, buy, bring, clean, write, study, exercise, do {own} homework, do the dishes, do the laundry, "
+    "meet, help, wait for, visit, go, come, teach, return, fix, make, feed, invite, prepare"
+)
 ERRANDS = of(
-    "call", "buy", "bring", "close", "turn on", "turn off", "wash", "brush {own} teeth", "clean", "feed", "write",
-    "do {own} homework", "do the dishes", "do the laundry", "pack", "wake up", "prepare for", "memorize", "practice",
-    "invite", "explain", "fix", "wash {own} hands", "borrow", "order", "translate", "finish",
-)  # fmt: skip
+    "call, buy, bring, close, turn on, turn off, wash, brush {own} teeth, clean, feed, write, do {own} "
+    "homework, do the dishes, do the laundry, pack, wake up, prepare for, memorize, practice, invite, "
+    "explain, fix, wash {own} hands, borrow, order, translate, finish"
+)
 
 
 @pattern("promise", PROMISED, SUBJECTS, fixed="promise")
@@ -254,10 +163,10 @@ def promised(act: Act, subject: Subject) -> Pair:
 
 
 BEGUN = of(
-    "read", "write", "watch", "listen to", "learn", "study", "teach", "clean", "cook", "make", "sing", "dance", "play",
-    "draw", "build", "collect", "practice", "translate", "memorize", "walk", "run", "work", "exercise", "cry", "laugh",
-    "swim", "save", "prepare", "fix", "raise", "do {own} homework", "talk with", "fight with", "pack",
-)  # fmt: skip
+    "read, write, watch, listen to, learn, study, teach, clean, cook, make, sing, dance, play, draw, "
+    "build, collect, practice, translate, memorize, walk, run, work, exercise, cry, laugh, swim, save, "
+    "prepare, fix, raise, do {own} homework, talk with, fight with, pack"
+)
 
 
 @pattern("beginning", BEGUN, SUBJECTS, fixed="start")
@@ -298,12 +207,15 @@ def enjoys(act: Act, subject: Subject) -> Pair:
     return states(subject, tasting("enjoy", "즐기", act), PRESENT)
 
 
-@pattern("hobby", TASTES, SELVES, fixed="hobby be")
+HOBBIES = Slot(group for group in TASTES.groups if group[0].head not in ("study", "learn", "teach", "sleep"))
+
+
+@pattern("hobby", HOBBIES, SELVES, fixed="hobby be")
 def hobby(act: Act, subject: Subject) -> Pair:
     owner = {"나": "내", "저": "제"}.get(subject.korean, subject.korean)
     korean = statement(Stem(attach(act.stem.text, "는 것"), "copula"), PRESENT, subject.polite)
     english = f"{subject.own} hobby is {spaced(gerund(act.head), act.general)}"
-    return said(subject.polite, english.replace("{own}", subject.own), spaced(f"{owner} 취미는", act.before, korean))
+    return said(subject.polite, owned(english, subject.own), spaced(f"{owner} 취미는", act.before, korean))
 
 
 @pattern("skill", SKILLS, SUBJECTS, fixed="know how")
@@ -321,7 +233,7 @@ def knows_how_question(act: Act, subject: Subject) -> Pair:
 RARE = {noun.english for noun in nouns("*dish, -bread, -rice, *meat, *alcohol, green tea")}
 EXPERIENCES = Slot(
     [act for act in group if act.head not in ("eat", "drink") or act.words[1] in RARE]
-    for group in of("eat", "drink", "ride", "learn", "visit", "drive", "bake", "plant", "raise").groups
+    for group in of("eat, drink, ride, learn, visit, drive, bake, plant, raise").groups
 )
 
 
@@ -356,7 +268,7 @@ GOALS = Slot([places("Korea, Japan, China, America, France, Seoul, Busan, museum
 
 
 @pattern("been", GOALS, SUBJECTS, fixed="have be")
-def been(place: Word, subject: Subject) -> Pair:
+def been(place: Place, subject: Subject) -> Pair:
     stem = Stem("가 본 적이 있", "existence")
     return states(subject, Predicate("have", f"been {place.to}", place.korean + "에", stem), PRESENT)
 
@@ -364,9 +276,7 @@ def been(place: Word, subject: Subject) -> Pair:
 VALUES = Slot([[word("difficult", "어렵"), word("easy", "쉽"), word("important", "중요하"), word("good", "좋")]])
 
 
-EFFORTS = of(
-    "learn", "teach", "exercise", "swim", "cook", "bake", "drive", "translate", "memorize", "save", "read", "play"
-)
+EFFORTS = of("learn, teach, exercise, swim, save, read, play, study, practice")
 
 
 @pattern("judgement", EFFORTS, VALUES, STYLES, fixed="be")
