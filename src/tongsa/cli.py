@@ -47,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
 
     demo = _verb(verbs, "demo", "learn the embedded English–Korean phrasebook, score it, look inside", _demo)
     demo.add_argument("--run", type=Path, default=Path("runs/demo"), metavar="FOLDER", help="default: runs/demo")
+    demo.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=300")
 
     train = _verb(verbs, "train", "learn a model from a recipe or from your own pairs", _train, TRAIN)
     train.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file, see recipes/")
@@ -108,7 +109,7 @@ def _verb(
 def _demo(options: argparse.Namespace) -> None:
     from tongsa.experiment import demo
 
-    demo.show(options.run)
+    demo.show(options.run, options.set)
 
 
 def _train(options: argparse.Namespace) -> None:
@@ -213,8 +214,8 @@ def _say(sentence: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    # before torch is loaded: threads that spin while they wait make a shared machine many times slower
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # before torch is loaded: threads that spin for long while they wait make a shared machine many times slower
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     for stream in (sys.stdout, sys.stderr):  # Hangul and emoji, whatever the locale says
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from importlib.resources import files as resources
 from pathlib import Path
 from time import perf_counter
@@ -17,27 +18,30 @@ from tongsa.training.snapshot import Progress
 from tongsa.view import write_page
 from tongsa.view.readings import reading
 
+MARK = ".tongsa-demo"
 SHOWN = 12
 READ = ("I go home", "I love you", "<polite> I go home")
 """Sentences whose attention is drawn besides those of the test set."""
 
 
-def show(run: Path) -> None:
+def show(run: Path, settings: Sequence[str] = ()) -> None:
     """Train, score, print, draw; everything lands in the folder of the run."""
     began = perf_counter()
     display = Display(0, 0)
-    data = run / "data"
+    data, mark = run / "data", run / MARK
+    if run.exists() and any(run.iterdir()) and not mark.exists():
+        raise InputError(f"{run}: not empty and not a demo; choose another folder with --run")
     if (run / "run.toml").exists() and not (run / "scores.json").exists():
         display.say(f"going on with the demo in {run}")
         progress = experiment.resume(run)
     else:
-        if run.exists() and any(run.iterdir()) and not (run / "scores.json").exists() and not data.exists():
-            raise InputError(f"{run}: not empty and not a demo; choose another folder with --run")
         shutil.rmtree(run, ignore_errors=True)
+        files.write_text(mark, "This folder was made by `tongsa demo`, which may replace it.\n")
         with files.explained(run):
             phrasebook.write(data)
-        display.say(f"a phrasebook of {phrasebook.size():,} sentence pairs; 20,000 of them to learn from, in {data}")
-        progress = experiment.train(recipe(), run=run, settings=[f"data.folder={json.dumps(str(data))}"])
+        display.say(f"a phrasebook of {phrasebook.size():,} sentences; 20,000 of them to learn from, in {data}")
+        folder = f"data.folder={json.dumps(str(data))}"
+        progress = experiment.train(recipe(), run=run, settings=[folder, *settings])
     translator = tongsa.load(run)
     reports = {name: _scored(translator, data / f"{name}.tsv") for name in ("test", "test-long")}
     _write_scores(run, reports, progress, translator)
