@@ -21,8 +21,7 @@ class Display:
     def __init__(self, steps: int, done: int, *, quiet: bool = False) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self.steps = steps
-        self.rate = 0.0
-        self.loss = math.nan
+        self.rate = self.pace = self.loss = math.nan
         self.bar: Progress | None = None
         self.said = monotonic()
         if self.console.is_terminal and not quiet:
@@ -50,19 +49,23 @@ class Display:
             self.bar.stop()
 
     def step(self, step: Step) -> None:
-        speed = step.tokens / step.seconds
-        self.rate = speed if self.rate == 0 else 0.95 * self.rate + 0.05 * speed
-        self.loss = step.loss if math.isnan(self.loss) else 0.95 * self.loss + 0.05 * step.loss
+        self.rate = smoothed(self.rate, step.tokens / step.seconds)
+        self.pace = smoothed(self.pace, step.seconds)
+        self.loss = smoothed(self.loss, step.loss)
         figures = f"loss {self.loss:.3f}  perplexity {math.exp(min(self.loss, 30)):,.1f}  {self.rate:,.0f} tokens/s"
         if self.bar:
             self.bar.update(self.task, completed=step.step, step=f"step {step.step:,}/{self.steps:,}", figures=figures)
         elif monotonic() - self.said > EVERY:
             self.said = monotonic()
-            left = (self.steps - step.step) * step.tokens / self.rate
-            self.say(f"step {step.step:,}/{self.steps:,}  {figures}  eta {duration(left)}")
+            left = duration((self.steps - step.step) * self.pace)
+            self.say(f"step {step.step:,}/{self.steps:,}  {figures}  eta {left}")
 
     def say(self, sentence: str, style: str = "") -> None:
         self.console.print(escape(sentence), style=style or None)
+
+
+def smoothed(mean: float, value: float) -> float:
+    return value if math.isnan(mean) else 0.95 * mean + 0.05 * value
 
 
 def duration(seconds: float) -> str:
