@@ -38,37 +38,40 @@ def seconds(text: str) -> float:
 
 
 def sizes(pairs: Sequence[Pair]) -> Table:
-    """A recipe's tables for this much data: small data want a small model, much dropout and many rounds."""
+    """A recipe for this much data: little of it wants a small model and many rounds, much of it the paper's."""
     words = sum(len(pair.target.split()) for pair in pairs)
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
     alphabet = len({character for pair in pairs for character in pair.source + pair.target})
-    small = words < 30_000
-    large = words > 5_000_000
-    vocabulary = 1000 if characters < 500_000 else 4000 if characters < 2_000_000 else 8000 if not large else 32000
-    width = 128 if small else 512 if large else 256
-    batch = 1024 if small else 25_000 if large else 2048
+    if words < 30_000:
+        width, inner, layers, dropout, batch, rounds = 192, 512, 2, 0.1, 1024, 40
+    elif words < 5_000_000:
+        width, inner, layers, dropout, batch, rounds = 256, 1024, 3, 0.15, 2560, 12
+    else:
+        width, inner, layers, dropout, batch, rounds = 512, 2048, 6, 0.1, 25_000, 10
+    vocabulary = 1500 if characters < 500_000 else 8000 if words < 5_000_000 else 32_000
     pieces = max(1, round(1.25 * words))
     return {
-        "pieces": {"size": max(vocabulary, 300 + 2 * alphabet)},
+        "pieces": {"kind": "bpe", "size": max(vocabulary, 300 + 2 * alphabet)},
         "model": {
             "kind": "transformer",
             "width": width,
-            "inner": 4 * width,
-            "heads": width // 64,
-            "encoder_layers": 6 if large else 3,
-            "decoder_layers": 6 if large else 3,
-            "dropout": 0.1 if large else 0.3 if small else 0.2,
+            "inner": inner,
+            "heads": max(4, width // 64),
+            "encoder_layers": layers,
+            "decoder_layers": layers,
+            "dropout": dropout,
             "norm": "pre",
         },
         "training": {
             "batch_tokens": batch,
-            "steps": max(500, min(100_000, (60 if small else 30) * pieces // batch)),
-            "optimiser": "adamw",
+            "steps": max(300, min(100_000, rounds * pieces // batch)),
+            "optimiser": "muon",
+            "adam_share": 0.5,
             "clip": 1.0,
-            "ema": 0.995,
-            "rate": {"schedule": "linear", "peak": 1e-3, "warmup": 400 if not large else 4000},
+            "ema": 0.99,
+            "rate": {"schedule": "linear", "peak": 4e-3, "warmup": 100, "hold": 0.2},
         },
-        "decoding": {"beam": 5, "alpha": 1.0},
+        "decoding": {"beam": 5, "alpha": 1.2},
     }
 
 
