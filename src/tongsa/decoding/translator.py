@@ -37,7 +37,8 @@ class Translation:
     def alignment(self) -> Matrix:  # (target piece and </s>, source piece and </s>)
         """How much each piece of the output looked at each piece of the source: the mean over layers and heads."""
         cross = self.attention["cross"]
-        return np.mean(np.concatenate(cross), axis=0, dtype=np.float32)
+        mean: Matrix = np.mean(np.concatenate(cross), axis=0, dtype=np.float32)
+        return mean
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:
@@ -79,8 +80,11 @@ class Translator:
 
     def _settings(self, beam: int | None, alpha: float | None, nbest: int) -> SearchConfig:
         try:
-            config = replace(self.config, **{} if beam is None else {"beam": beam})
-            config = replace(config, **{} if alpha is None else {"alpha": alpha})
+            config = replace(
+                self.config,
+                beam=self.config.beam if beam is None else beam,
+                alpha=self.config.alpha if alpha is None else alpha,
+            )
         except ValueError as error:
             raise InputError(str(error)) from None
         if not 1 <= nbest <= config.beam:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 CHARACTER_LANGUAGES = {"ko", "ja", "zh", "th", "lo", "km", "my", "kor", "jpn", "zho", "tha"}
 """Written without spaces, or with spaces around phrases rather than words: BLEU over characters."""

@@ -60,7 +60,7 @@ def attend(query: Tensor, read: KeysValues, mask: Tensor | None, role: Role, *, 
 
 
 def split_heads(joined: Tensor, heads: int) -> Tensor:  # (batch, head, length, width of a head)
-    return joined.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return joined.view(*joined.shape[:2], heads, -1).transpose(1, 2)
 
 
 def join_heads(split: Tensor) -> Tensor:  # (batch, length, width)

@@ -1,7 +1,7 @@
 """Attention Is All You Need (Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin 2017)."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -207,7 +207,8 @@ class Decoder(nn.Module):
     def __init__(self, embedding: Embedding, output: nn.Embedding, config: TransformerConfig) -> None:
         super().__init__()
         self.embedding = embedding
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.layers: Sequence[DecoderLayer] = layers  # type: ignore[assignment]
         self.norm = last_norm(config)
         self.output = output
 

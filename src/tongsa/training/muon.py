@@ -24,7 +24,7 @@ POLAR = (
 
 def orthogonal(matrices: Tensor) -> Tensor:  # (matrix, row, column), rows ≤ columns
     """The nearest (semi-)orthogonal matrices, roughly: X ← aX + b(XXᵀ)X + c(XXᵀ)²X pulls singular values to one."""
-    found = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    found: Tensor = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for a, b, c in POLAR:
         square = found @ found.mT
         mixed = torch.baddbmm(square, square, square, beta=b, alpha=c)
@@ -40,7 +40,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__([layer.weight for layer in linear], settings)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
         assert closure is None  # noqa: S101 - nothing here evaluates twice
         (group,) = self.param_groups
         rate, momentum, weights = group["lr"], group["momentum"], group["params"]
