@@ -23,10 +23,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has learnt to reverse and translate six letters, nearly always rightly."""
     folder = tmp_path_factory.mktemp("trained")
     pairs = write_pairs(folder / "pairs.tsv", reversing(3000))
-    settings = [*SMALL, "training.steps=500", "training.validate_every=250", "training.batch_tokens=512"]
+    settings = [*SMALL, "training.steps=1200", "training.validate_every=600", "training.batch_tokens=512"]
     settings += [
         "training.rate.schedule=linear",
-        "training.rate.peak=5e-3",
+        "training.rate.peak=4e-3",
         "training.rate.warmup=50",
         "model.norm=pre",
     ]
