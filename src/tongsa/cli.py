@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
 
-  tongsa demo                                    learn English → Korean in three minutes and look inside
+  tongsa demo                                    learn English → Korean in some three minutes and look inside
   tongsa train --pairs my.tsv --run runs/mine    learn from your own pairs: source<TAB>target, one a line
   tongsa translate runs/mine < input.txt         one line out for each line in
   tongsa evaluate runs/mine --pairs test.tsv     BLEU, chrF, exact match, perplexity, with signatures
