@@ -4,12 +4,15 @@ An encoder leaves a Memory: slots and a mask. Whatever reads it (decoder, classi
 Search and ensembles are written once against this page, never against a kind of model.
 """
 
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
+
+Task = Literal["pairs", "text", "labels"]
+"""What is learnt: a target for each source; texts by themselves, without a source; one label for each source."""
 
 
 class Memory(NamedTuple):
@@ -33,7 +36,7 @@ class Encoder(Protocol):
 
 
 class Decoder(Protocol[S]):
-    """A network, an ensemble, or a ten-line table in a test."""
+    """A network, an ensemble, or a ten-line table in a test. A classifier is one too: its only piece is the label."""
 
     def __call__(self, target: Padded, memory: Memory) -> Tensor:
         """Teacher forcing: logits (batch, length, piece) for a target that begins with <s>."""
@@ -65,6 +68,9 @@ class EncoderDecoder(nn.Module):
 
 class Config(Protocol):
     """Settings of a kind of model: a frozen dataclass that builds it."""
+
+    @property
+    def task(self) -> Task: ...
 
     def build(self, source: int, target: int) -> EncoderDecoder:
         """A new model for these vocabulary sizes, its weights drawn from torch's generator."""

@@ -8,18 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from tiny import CONFIGS, SIZE, padded, sentence, tiny
+from tiny import CONFIGS, SIZE, kind_of, padded, sentence, tiny
 from tongsa import bundle
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
 from tongsa.decoding.search import SearchConfig, search
 from tongsa.interface import EncoderDecoder
 from tongsa.layers.attention import watching
-from tongsa.models import KINDS
 from tongsa.text import BOS, PiecesConfig, learn
 from tongsa.training.objective import cross_entropy
 
-kinds = pytest.mark.parametrize("kind", KINDS)
+kinds = pytest.mark.parametrize("kind", CONFIGS)
+writers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "labels"])
+"""Kinds whose target is a sequence."""
+readers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "text"])
+"""Kinds that read a source."""
+translators = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task == "pairs"])
 
 
 def logits(model: EncoderDecoder, source: Padded, target: Padded) -> torch.Tensor:
@@ -62,7 +66,7 @@ def test_a_batch_equals_its_sentences_alone(kind: str) -> None:
         assert_close(together[at : at + 1, : len(output)], logits(model, padded(source), begun(output)))
 
 
-@kinds
+@writers
 def test_later_target_pieces_never_change_earlier_logits(kind: str) -> None:
     model, source, output = tiny(kind), padded(sentence(5)), sentence(8, 1)
     before = logits(model, source, begun(output))
@@ -74,7 +78,7 @@ def test_later_target_pieces_never_change_earlier_logits(kind: str) -> None:
         assert not torch.equal(before[:, at + 1], after[:, at + 1]), "the change was seen nowhere"
 
 
-@kinds
+@readers
 def test_the_source_is_read(kind: str) -> None:
     model, output = tiny(kind), begun(sentence(4, 1))
     assert not torch.allclose(
@@ -104,7 +108,7 @@ def test_every_parameter_gets_a_gradient(kind: str) -> None:
     assert idle == []
 
 
-@kinds
+@translators
 def test_two_pairs_can_be_learnt_by_heart(kind: str) -> None:
     model, sources, outputs = tiny(kind), [sentence(4), sentence(6)], [sentence(6, 1), sentence(3, 1)]
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
@@ -144,7 +148,7 @@ def test_saved_and_loaded_gives_the_same_logits(kind: str, tmp_path: Path) -> No
     torch.manual_seed(3)
     config = CONFIGS[kind]
     made = Bundle(
-        kind=kind,
+        kind=kind_of(kind),
         config=config,
         model=config.build(len(pieces), len(pieces)).eval(),
         source=pieces,

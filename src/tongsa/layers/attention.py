@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from tongsa.layers.linear import Linear
 from tongsa.layers.masks import causal as causal_mask
 
-Role = Literal["encoder", "decoder", "cross"]
-"""Who looks at what: source at source, target at target, target at memory."""
+Role = Literal["encoder", "decoder", "cross", "hops"]
+"""Who looks at what: source at source, target at target, target at memory, hops (Lin et al. 2017) at source."""
 
 Sightings = dict[Role, list[Tensor]]
 """For each role the weights (batch, head, query, key) in the order of the layers."""
@@ -33,6 +33,13 @@ def watching() -> Iterator[Sightings]:
         _watched.reset(token)
 
 
+def sighted(role: Role, weights: Tensor) -> None:  # (batch, head, query, key)
+    """Show these weights to whoever is watching."""
+    sightings = _watched.get()
+    if sightings is not None:
+        sightings.setdefault(role, []).append(weights.detach())
+
+
 class KeysValues(NamedTuple):
     keys: Tensor  # (batch, head, slot, key width)
     values: Tensor  # (batch, head, slot, value width)
@@ -46,8 +53,7 @@ class KeysValues(NamedTuple):
 
 def attend(query: Tensor, read: KeysValues, mask: Tensor | None, role: Role, *, causal: bool = False) -> Tensor:
     """softmax(QKᵀ/√d_k)V, equation 1; (batch, head, query, value width)."""
-    sightings = _watched.get()
-    if sightings is None:
+    if _watched.get() is None:
         return F.scaled_dot_product_attention(query, read.keys, read.values, attn_mask=mask, is_causal=causal)
     energy = query @ read.keys.mT / math.sqrt(query.shape[-1])
     if causal:
@@ -55,7 +61,7 @@ def attend(query: Tensor, read: KeysValues, mask: Tensor | None, role: Role, *, 
     if mask is not None:
         energy = energy.masked_fill(~mask, -torch.inf)
     weights = energy.softmax(dim=-1)
-    sightings.setdefault(role, []).append(weights.detach())
+    sighted(role, weights)
     return weights @ read.values
 
 

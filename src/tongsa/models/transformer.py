@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.interface import EncoderDecoder, Memory
+from tongsa.interface import EncoderDecoder, Memory, Task
 from tongsa.layers.attention import CrossAttention, KeysValues, SelfAttention
 from tongsa.layers.dropout import Dropout
 from tongsa.layers.linear import Linear, vectors
@@ -49,6 +49,10 @@ class TransformerConfig:
                 raise ValueError(f"dropout {rate} is not in [0, 1)")
         if min(self.inner, self.encoder_layers, self.decoder_layers, self.longest) < 1:
             raise ValueError("inner, encoder_layers, decoder_layers and longest are at least 1")
+
+    @property
+    def task(self) -> Task:
+        return "pairs"
 
     def build(self, source: int, target: int) -> EncoderDecoder:
         if self.share == "all" and source != target:
@@ -113,9 +117,13 @@ def gain(config: TransformerConfig, sublayers: int) -> float:
     return sublayers**-0.5 if config.norm == "pre" else 1.0
 
 
-def last_norm(config: TransformerConfig) -> nn.Module:
+def last_norm(config: TransformerConfig, birth: float = 1.0) -> nn.Module:
     """With the norm before each sub-layer, nothing has normalised the last sum yet."""
-    return nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+    if config.norm == "post":
+        return nn.Identity()
+    norm = nn.LayerNorm(config.width)
+    nn.init.constant_(norm.weight, birth)
+    return norm
 
 
 class EncoderLayer(nn.Module):
@@ -209,7 +217,7 @@ class Decoder(nn.Module):
         self.embedding = embedding
         layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.layers: Sequence[DecoderLayer] = layers  # type: ignore[assignment]
-        self.norm = last_norm(config)
+        self.norm = last_norm(config, float(__import__("os").environ.get("BIRTH", "1")))
         self.output = output
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)

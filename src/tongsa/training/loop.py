@@ -13,6 +13,7 @@ from torch import nn
 from tongsa.batch import Batch
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
+from tongsa.layers.penalty import penalties
 from tongsa.training.objective import cross_entropy
 from tongsa.training.precision import Precision
 from tongsa.training.schedule import RateConfig, Schedule
@@ -127,10 +128,10 @@ def train(
         tokens = sum(int(batch.target.lengths.sum()) for _, batch in taken)
         total = 0.0
         for _, batch in taken:
-            with autocast:
+            with autocast, penalties() as charged:
                 logits = model(batch.source, batch.shifted)
             loss, plain = cross_entropy(logits, batch.target, config.smoothing)
-            (loss / tokens).backward()  # type: ignore[no-untyped-call]  # per piece, not per batch: batches differ in length
+            (sum(charged, loss) / tokens).backward()  # type: ignore[no-untyped-call]  # per piece, not per batch: batches differ in length
             total += plain.item()
         norm = nn.utils.clip_grad_norm_(parameters, config.clip or torch.inf).item()
         if not (isfinite(total) and isfinite(norm)):

@@ -25,10 +25,30 @@ POLAR = (
 def orthogonal(matrices: Tensor) -> Tensor:  # (matrix, row, column), rows ≤ columns
     """The nearest (semi-)orthogonal matrices, roughly: X ← aX + b(XXᵀ)X + c(XXᵀ)²X pulls singular values to one."""
     found: Tensor = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    if found.shape[2] >= 2 * found.shape[1]:
+        return _by_squares(found)
     for a, b, c in POLAR:
         square = found @ found.mT
         mixed = torch.baddbmm(square, square, square, beta=b, alpha=c)
         found = torch.baddbmm(found, mixed, found, beta=a)
+    return found
+
+
+def _by_squares(matrices: Tensor) -> Tensor:
+    """The same for long matrices: every step is a polynomial in XXᵀ, so iterate on that and multiply by X once."""
+    square = matrices @ matrices.mT
+    product = step = _polynomial(square, *POLAR[0])
+    for coefficients in POLAR[1:]:
+        square = step @ square @ step
+        step = _polynomial(square, *coefficients)
+        product = step @ product
+    return product @ matrices
+
+
+def _polynomial(square: Tensor, a: float, b: float, c: float) -> Tensor:
+    """The polynomial a + bA + cA²."""
+    found = torch.baddbmm(square, square, square, beta=b, alpha=c)
+    found.diagonal(dim1=1, dim2=2).add_(a)
     return found
 
 
