@@ -1,16 +1,32 @@
 """Golden numbers: what the papers print, or what follows from their formulas by hand."""
 
 import math
+from itertools import product
+from typing import Any
 
 import pytest
 import torch
 from torch.testing import assert_close
 
+from tiny import padded
 from tongsa.batch import Padded
 from tongsa.decoding.search import penalty
-from tongsa.layers.attention import KeysValues, attend, watching
-from tongsa.layers.positions import sinusoids
+from tongsa.interface import Memory, put
+from tongsa.layers.additive import AdditiveAttention
+from tongsa.layers.attention import AdditiveHeads, KeysValues, attend, watching
+from tongsa.layers.convolution import GatedConvolution
+from tongsa.layers.linear import vectors
+from tongsa.layers.maxout import maxout
+from tongsa.layers.penalty import penalties
+from tongsa.layers.positions import rotated, sinusoids
+from tongsa.layers.recurrence import Cell, Gated, Recurrence
+from tongsa.models import additive, convolutional
+from tongsa.models.classifier import flattened, mean
+from tongsa.models.language_model import LanguageModelConfig
+from tongsa.models.recurrent import SUTSKEVER, RecurrentConfig
+from tongsa.models.self_attentive import SelfAttentiveConfig, penalization
 from tongsa.models.transformer import BASE, BIG, TransformerConfig
+from tongsa.text import BOS, EOS
 from tongsa.training.objective import cross_entropy
 from tongsa.training.schedule import RateConfig
 
@@ -91,3 +107,465 @@ def test_length_penalty_of_wu_et_al() -> None:
     assert penalty(1, 0.6) == 1.0
     assert penalty(13, 0.6) == pytest.approx(3**0.6)
     assert penalty(13, 0.0) == 1.0
+
+
+def test_the_gated_unit_of_cho_et_al_by_hand() -> None:
+    unit = Gated(1)
+    put(unit, {"to_gates.weight": torch.tensor([[2.0], [-1.0]]), "to_candidate.weight": torch.tensor([[3.0]])})
+    # h = 0.5; the input brings 0.2 to r, 0.1 to z and -0.4 to the candidate
+    reset = 1 / (1 + math.exp(-(0.2 + 2 * 0.5)))  # 0.7685
+    update = 1 / (1 + math.exp(-(0.1 - 1 * 0.5)))  # 0.4013
+    candidate = math.tanh(-0.4 + 3 * reset * 0.5)  # 0.6369
+    after = unit(torch.tensor([[0.2, 0.1, -0.4]]), torch.tensor([[0.5]]))
+    assert_close(after, torch.tensor([[update * 0.5 + (1 - update) * candidate]]))
+    assert after.item() == pytest.approx(0.5819, abs=1e-4)
+
+
+def test_the_gated_unit_is_torchs_where_reset_before_and_after_are_one() -> None:
+    """torch resets Uh, section 2.3 resets h: the same if U is diagonal, and only then."""
+    torch.manual_seed(0)
+    ours, theirs, inputs, state = (
+        Recurrence(5, 4, "gated"),
+        torch.nn.GRUCell(5, 4),
+        torch.randn(3, 5),
+        torch.randn(3, 4),
+    )
+    assert isinstance(ours.unit, Gated)
+    with torch.no_grad():
+        theirs.bias_hh.zero_()
+        theirs.weight_hh[8:] = torch.diag(torch.randn(4))
+        ours.from_input.weight.copy_(theirs.weight_ih)
+        ours.from_input.bias.copy_(theirs.bias_ih)
+        ours.unit.to_gates.weight.copy_(theirs.weight_hh[:8])
+        ours.unit.to_candidate.weight.copy_(theirs.weight_hh[8:])
+        assert_close(ours.step(ours.project(inputs), state), theirs(inputs, state))
+        theirs.weight_hh[8:] = ours.unit.to_candidate.weight.copy_(torch.randn(4, 4))
+        assert not torch.allclose(ours.step(ours.project(inputs), state), theirs(inputs, state))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("cell", "kind"), [("lstm", torch.nn.LSTM), ("tanh", torch.nn.RNN)])
+def test_a_padded_batch_through_a_recurrence_is_torchs_packed_one(
+    cell: Cell, kind: type[torch.nn.LSTM | torch.nn.RNN], reverse: bool
+) -> None:
+    torch.manual_seed(0)
+    ours, theirs = Recurrence(5, 4, cell, reverse=reverse), kind(5, 4, batch_first=True, bidirectional=reverse)
+    own = dict(theirs.named_parameters())
+    end = "_l0_reverse" if reverse else "_l0"
+    with torch.no_grad():
+        own[f"bias_hh{end}"].zero_()
+    (name,) = dict(ours.unit.named_parameters())
+    put(
+        ours,
+        {
+            "from_input.weight": own[f"weight_ih{end}"],
+            "from_input.bias": own[f"bias_ih{end}"],
+            f"unit.{name}": own[f"weight_hh{end}"],
+        },
+    )
+    inputs, lengths = torch.randn(3, 7, 5), torch.tensor([7, 3, 5])
+    packed = torch.nn.utils.rnn.pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    wanted, last = theirs(packed)
+    wanted = torch.nn.utils.rnn.pad_packed_sequence(wanted, batch_first=True)[0][..., -4:]
+    mask = torch.arange(7) < lengths.unsqueeze(1)
+    outputs, state = ours(inputs, mask)
+    assert_close(outputs[mask], wanted[mask])
+    assert_close(state, torch.cat([part[-1] for part in last], dim=1) if cell == "lstm" else last[-1])
+
+
+def test_maxout_by_hand() -> None:
+    assert maxout(torch.tensor([[1.0, -2.0, 3.0, -1.0, -5.0, 4.0]])).tolist() == [[1.0, -2.0, 4.0]]
+
+
+def test_encoder_and_decoder_of_cho_et_al_written_out() -> None:
+    """Appendix A.1, one sentence and one piece at a time, a product for every matrix it names."""
+    torch.manual_seed(0)
+    model = RecurrentConfig(width=6, embedding=4).build(9, 9).eval()
+    value = {name: weight.detach() for name, weight in model.named_parameters()}
+    source, target = [5, 3, 7, 2], [1, 8, 4]
+
+    w, b = value["encoder.layers.0.from_input.weight"].chunk(3), value["encoder.layers.0.from_input.bias"]
+    u_r, u_z = value["encoder.layers.0.unit.to_gates.weight"].chunk(2)
+    u = value["encoder.layers.0.unit.to_candidate.weight"]
+    h = torch.zeros(6)
+    for piece in source:
+        e = 2 * value["encoder.embedding.vectors.weight"][piece]  # 2 is the root of the width of the vectors
+        r, z = torch.sigmoid(w[0] @ e + u_r @ h + b[:6]), torch.sigmoid(w[1] @ e + u_z @ h + b[6:12])
+        h = z * h + (1 - z) * torch.tanh(w[2] @ e + u @ (r * h) + b[12:])
+    c = torch.tanh(value["encoder.summary.weight"] @ h + value["encoder.summary.bias"])
+
+    w, b = value["decoder.first.from_input.weight"].chunk(3), value["decoder.first.from_input.bias"]
+    u_r, u_z = value["decoder.first.unit.to_gates.weight"].chunk(2)
+    u = value["decoder.first.unit.to_candidate.weight"]
+    c_r, c_z, c_h = (part @ c for part in value["decoder.first.from_summary.weight"].chunk(3))
+    o_h, o_y, o_c = (value[f"decoder.output.from_{name}.weight"] for name in ("state", "piece", "summary"))
+    h = torch.tanh(value["decoder.birth.weight"] @ c + value["decoder.birth.bias"])
+    rows = []
+    for piece in target:
+        e = 2 * value["decoder.embedding.vectors.weight"][piece]
+        r, z = torch.sigmoid(w[0] @ e + u_r @ h + c_r + b[:6]), torch.sigmoid(w[1] @ e + u_z @ h + c_z + b[6:12])
+        h = z * h + (1 - z) * torch.tanh(w[2] @ e + r * (u @ h + c_h) + b[12:])
+        s = o_h @ h + o_y @ e + o_c @ c + value["decoder.output.from_state.bias"]
+        s = torch.stack([s[:3], s[3:]]).amax(0)
+        g = value["decoder.output.to_vector.weight"] @ s + value["decoder.output.to_vector.bias"]
+        rows.append(value["decoder.output.table.weight"] @ g)
+    assert_close(model(padded(source), padded(target))[0], torch.stack(rows))
+
+
+def test_parameters_of_sutskever_et_al() -> None:
+    """Section 3.4: 384M parameters, 64M of them recurrent; 160,000 source and 80,000 target words."""
+    with torch.device("meta"):
+        model = SUTSKEVER.build(160_000, 80_000)
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    biases = sum(size for name, size in sizes.items() if name.endswith("bias"))  # the paper's formulas have none
+    assert sum(sizes.values()) - biases == 384_000_000
+    assert sum(size for name, size in sizes.items() if ".unit." in name or ".from_input.weight" in name) == 64_000_000
+
+
+def test_a_language_model_gives_all_strings_together_one() -> None:
+    """p(x) = ∏ p(x_t | x_<t): strings that end by length 3, and the beginnings of the longer ones."""
+    torch.manual_seed(0)
+    model = LanguageModelConfig(width=8, layers=1, dropout=0.0).build(5, 5).eval()
+    model.double()
+    letters = [piece for piece in range(5) if piece != EOS]
+    strings = [[*prefix, EOS] for length in range(3) for prefix in product(letters, repeat=length)]
+    strings += [list(prefix) for prefix in product(letters, repeat=3)]
+    target = padded(*strings)
+    logs = model(padded([EOS]), padded(*([BOS, *row[:-1]] for row in strings))).log_softmax(-1)
+    chosen = logs.gather(2, target.pieces.unsqueeze(2)).squeeze(2).masked_fill(~target.mask, 0.0)
+    total = chosen.sum(1).exp()
+    assert float(total.detach().sum()) == pytest.approx(1.0, abs=1e-12)
+    assert len(set(total.tolist())) > len(strings) / 2, "the strings are not told apart"
+
+
+def lstm(inputs: torch.Tensor, layer: Any) -> torch.Tensor:
+    """i, f, g, o = σ, σ, tanh, σ of Wx + b + Uh + b′; c = f c + i g; h = o tanh(c): Hochreiter, Schmidhuber (1997)."""
+    state = cell = torch.zeros(layer.hidden_size)
+    states = []
+    for row in inputs:
+        sums = layer.weight_ih_l0 @ row + layer.bias_ih_l0 + layer.weight_hh_l0 @ state + layer.bias_hh_l0
+        enter, keep, value, leave = sums.view(4, -1)
+        cell = keep.sigmoid() * cell + enter.sigmoid() * value.tanh()
+        state = leave.sigmoid() * cell.tanh()
+        states.append(state)
+    return torch.stack(states)
+
+
+def test_hops_and_sentence_matrix_of_lin_et_al_from_the_equations() -> None:
+    torch.manual_seed(4)
+    config = SelfAttentiveConfig(embedding=6, width=5, layers=2, attention=7, hops=3, hidden=4)
+    encoder: Any = config.build(11, 2).encoder
+    source = Padded(torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, 0, 0]]), torch.tensor([5, 3]))
+    with torch.no_grad(), watching() as seen:
+        memory = encoder(source)
+        for row, length in enumerate(source.lengths.tolist()):
+            states = encoder.vectors.weight[source.pieces[row, :length]]
+            for layer in encoder.layers:  # equations 2 to 4
+                backwards = lstm(states.flip(0), layer.backwards).flip(0)
+                states = torch.cat([lstm(states, layer.forwards), backwards], dim=1)
+            energy = encoder.hops.score.weight @ (encoder.hops.hidden.weight @ states.T).tanh()
+            weights = energy.exp() / energy.exp().sum(dim=1, keepdim=True)  # equation 6
+            assert_close(seen["hops"][0][row, 0, :, :length], weights)
+            assert (seen["hops"][0][row, 0, :, length:] == 0).all()
+            assert_close(memory.slots[row], weights @ states)  # equation 7
+    assert memory.mask.all()
+
+
+def test_penalization_of_lin_et_al_equation_8() -> None:
+    apart, same = torch.eye(6)[:4], torch.eye(6)[[2, 2, 2, 2]]
+    spread = torch.full((4, 6), 1 / 6)
+    found = penalization(torch.stack([apart, same, spread]))
+    # AAᵀ is I; then all ones, of which the diagonal is wanted and r(r - 1) are not; then all 1/n
+    assert_close(found, torch.tensor([0.0, 4 * 3, 4 * (1 - 1 / 6) ** 2 + 4 * 3 / 6**2]))
+
+
+def test_the_penalty_of_hops_is_charged_in_training_alone() -> None:
+    torch.manual_seed(5)
+    model = SelfAttentiveConfig(embedding=6, width=5, attention=7, hops=3, hidden=4, penalty=0.25).build(11, 2)
+    source = Padded(torch.tensor([[4, 5, 6, 2], [8, 9, 2, 0]]), torch.tensor([4, 3]))
+    with penalties() as charged, watching() as seen:
+        model.train().encoder(source)
+        model.eval().encoder(source)
+    overlap = [weights[0] @ weights[0].T for weights in seen["hops"][0]]
+    assert_close(charged, [0.25 * sum(torch.linalg.matrix_norm(one - torch.eye(3)) ** 2 for one in overlap)])
+
+
+def test_parameters_of_lin_et_al_section_4_1() -> None:
+    with torch.device("meta"):
+        model = SelfAttentiveConfig().build(1000, 5)
+    lstms = 2 * 4 * 300 * (100 + 300 + 2)  # two directions, four gates, torch's two biases
+    attention = 350 * 600 + 30 * 350
+    classifier = 30 * 600 * 2000 + 2000 + 2000 * 5 + 5
+    assert sum(one.numel() for one in model.parameters()) == 1000 * 100 + lstms + attention + classifier
+
+
+def test_a_classifier_reads_every_slot_or_the_mean_of_those_it_may() -> None:
+    slots = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]]])
+    assert_close(mean(Memory(slots, torch.tensor([[True, True, False]]))), torch.tensor([[2.0, 4.0]]))
+    assert_close(flattened(Memory(slots, torch.ones(1, 3) > 0)), torch.tensor([[1.0, 2.0, 3.0, 6.0, 100.0, 100.0]]))
+
+
+def test_a_classifier_tells_sentences_apart_by_the_order_of_their_words() -> None:
+    torch.manual_seed(6)
+    model = SelfAttentiveConfig(embedding=8, width=8, attention=8, hops=2, hidden=8, dropout=0.0).build(11, 2)
+    source = Padded(torch.tensor([[4, 5, 6, 2], [6, 5, 4, 2]]), torch.tensor([4, 4]))
+    start, label = Padded(torch.ones(2, 1, dtype=torch.long), torch.ones(2)), torch.tensor([0, 1])
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        torch.nn.functional.cross_entropy(model(source, start)[:, 0], label).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        optimiser.zero_grad()
+    assert model(source, start)[:, 0].argmax(dim=1).tolist() == [0, 1]
+
+
+def test_additive_attention_by_hand() -> None:
+    """Bahdanau et al., appendix A.1.2."""
+    attention = AdditiveAttention(query=1, slot=1, hidden=1)
+    for parameter, value in ((attention.from_query.weight, 1.0), (attention.from_slot.weight, 2.0)):
+        torch.nn.init.constant_(parameter, value)
+    torch.nn.init.constant_(attention.score, 3.0)
+    slots = torch.tensor([[[0.25], [-0.25], [9.0]]])
+    mask = torch.tensor([[True, True, False]])
+    weights = attention(torch.tensor([[[0.5]]]), attention.keys(slots), mask)
+    # W s + U h is 0.5 + 0.5 and 0.5 - 0.5; the energies are 3 tanh(1) = 2.284782 and 0
+    first = math.exp(2.284782) / (math.exp(2.284782) + 1)
+    assert_close(weights, torch.tensor([[[first, 1 - first, 0.0]]]))
+    assert first == pytest.approx(0.907609, abs=1e-6)
+
+
+@torch.no_grad()
+def test_a_step_of_the_additive_decoder_is_appendix_a_2_2() -> None:
+    torch.manual_seed(0)
+    config = additive.AdditiveConfig(embedding=3, width=4, readout=2, dropout=0.0)
+    decoder = additive.Decoder(vectors(7, 3), vectors(7, 2), config)
+    for parameter in decoder.parameters():
+        torch.nn.init.normal_(parameter)
+    annotations = torch.randn(5, 8)
+    unit, attention = decoder.recurrence.unit, decoder.attention
+    assert isinstance(unit, Gated)
+    w_r, w_z, w = decoder.recurrence.from_input.weight.chunk(3)
+    b_r, b_z, b = decoder.recurrence.from_input.bias.chunk(3)
+    c_r, c_z, c = decoder.from_context.weight.chunk(3)
+    u_r, u_z = unit.to_gates.weight.chunk(2)
+    u = unit.to_candidate.weight
+    first, second = decoder.maxout.units.weight.chunk(2)
+    first_bias, second_bias = decoder.maxout.units.bias.chunk(2)
+
+    state = decoder.start(Memory(annotations.unsqueeze(0), torch.ones(1, 5, dtype=torch.bool)))
+    s = torch.tanh(decoder.first.weight @ annotations[0, 4:] + decoder.first.bias)  # s₀ = tanh(W_s ←h₁)
+    for piece in (1, 6, 4):
+        e_y = decoder.vectors.weight[piece]
+        energies = [
+            attention.score[0]
+            @ torch.tanh(attention.from_query.weight @ s + attention.from_slot.weight @ h + attention.from_slot.bias)
+            for h in annotations
+        ]
+        total = sum(math.exp(float(energy)) for energy in energies)
+        context = torch.zeros(8)
+        for energy, h in zip(energies, annotations, strict=True):
+            context += math.exp(float(energy)) / total * h
+        read = torch.cat([s, e_y, context])  # t̃ = U_o s_{i-1} + V_o E y_{i-1} + C_o c_i
+        t = torch.maximum(first @ read + first_bias, second @ read + second_bias)
+        r = torch.sigmoid(w_r @ e_y + u_r @ s + c_r @ context + b_r)
+        z = torch.sigmoid(-(w_z @ e_y + u_z @ s + c_z @ context + b_z))  # the paper's gate is one minus ours
+        s = (1 - z) * s + z * torch.tanh(w @ e_y + u @ (r * s) + c @ context + b)
+        logits, state = decoder.step(torch.tensor([piece]), state)
+        assert_close(logits[0], decoder.output.weight @ t + decoder.bias)
+        assert_close(state.state[0], s)
+
+
+def test_parameters_of_rnnsearch_are_those_of_appendix_a_2() -> None:
+    n, m, half, aligned, pieces = 1000, 620, 500, 1000, 30_000
+    encoder = 2 * (3 * n * m + 3 * n * n)
+    decoder = 3 * n * m + 3 * n * n + 3 * n * 2 * n + n * n
+    alignment = aligned * n + aligned * 2 * n + aligned
+    readout = 2 * half * n + 2 * half * m + 2 * half * 2 * n + pieces * half
+    biases = 2 * 3 * n + 3 * n + n + aligned + 2 * half + pieces  # which the appendix leaves out for brevity
+    with torch.device("meta"):
+        built = additive.AdditiveConfig().build(pieces, pieces)
+    found = sum(parameter.numel() for parameter in built.parameters())
+    assert found == encoder + decoder + alignment + readout + 2 * pieces * m + biases
+
+
+@torch.no_grad()
+def test_a_gated_convolution_is_a_convolution_and_a_sum_by_hand() -> None:
+    """Gehring et al., section 3.2."""
+    torch.manual_seed(0)
+    inputs = torch.randn(2, 5, 3)
+    for before in (1, 2):  # around a place, and up to it
+        layer = GatedConvolution(3, kernel=3, before=before)
+        torch.nn.init.normal_(layer.product.bias)
+        weight = layer.product.weight.view(6, 3, 3)  # output, place in the window, input
+        wide = torch.nn.functional.pad(inputs.mT, (before, 2 - before))
+        convolved = torch.nn.functional.conv1d(wide, weight.mT, layer.product.bias).mT
+        assert_close(layer(inputs), convolved[..., :3] * torch.sigmoid(convolved[..., 3:]))
+        place, value, gate = 3, layer.product.bias[1].clone(), layer.product.bias[4].clone()
+        for offset in range(3):
+            if 0 <= place + offset - before < 5:
+                for channel in range(3):
+                    value += weight[1, offset, channel] * inputs[0, place + offset - before, channel]
+                    gate += weight[4, offset, channel] * inputs[0, place + offset - before, channel]
+        assert_close(layer(inputs)[0, place, 1], value / (1 + torch.exp(-gate)))
+
+
+def test_six_blocks_of_kernel_five_see_twenty_five_inputs() -> None:
+    """Section 3.2: n (k - 1) + 1, half of it to each side in the encoder, all to the left in the decoder."""
+    torch.manual_seed(0)
+    for before, first, last in ((2, 18, 42), (4, 6, 30)):
+        blocks = [GatedConvolution(4, kernel=5, before=before).double() for _ in range(6)]
+        inputs = torch.randn(1, 60, 4, dtype=torch.double, requires_grad=True)
+        values = inputs
+        for block in blocks:
+            values = values + block(values)
+        values[0, 30].sum().backward()  # type: ignore[no-untyped-call]
+        assert inputs.grad is not None
+        seen = inputs.grad[0].abs().sum(dim=1).nonzero().flatten().tolist()
+        assert seen == list(range(first, last + 1))
+        assert len(seen) == 6 * (5 - 1) + 1 == 25
+
+
+@torch.no_grad()
+def test_multi_step_attention_by_equations_1_and_2() -> None:
+    torch.manual_seed(0)
+    config = convolutional.ConvolutionalConfig(width=3, hidden=4, kernel=3, encoder_layers=1, decoder_layers=2)
+    attention = convolutional.MultiStepAttention(config)
+    torch.nn.init.normal_(attention.query.bias)
+    z, e, h, g = torch.randn(5, 3), torch.randn(5, 3), torch.randn(2, 4), torch.randn(2, 3)
+    m = 4  # the fifth slot is padding
+    memory = Memory(torch.cat([z, z + e], dim=1).unsqueeze(0), torch.tensor([[True] * m + [False]]))
+    found = attention(h.unsqueeze(0), g.unsqueeze(0), convolutional.read(memory))
+    for i in range(2):
+        d = attention.query.weight @ h[i] + attention.query.bias + g[i]
+        energies = [math.exp(float(d @ z[j])) for j in range(m)]
+        c = torch.zeros(3)
+        for j in range(m):
+            c += energies[j] / sum(energies) * (z[j] + e[j])
+        c *= m * math.sqrt(1 / m)  # section 3.4
+        assert_close(found[0, i], attention.widen.weight @ c + attention.widen.bias)
+
+
+def test_a_convolutional_decoder_layer_halves_the_variance_of_its_sums() -> None:
+    torch.manual_seed(0)
+    config = convolutional.ConvolutionalConfig(width=3, hidden=4, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    layer = convolutional.DecoderLayer(config)
+    memory = convolutional.read(Memory(torch.randn(1, 5, 6), torch.ones(1, 5, dtype=torch.bool)))
+    inputs, g = torch.randn(1, 6, 4), torch.randn(1, 6, 3)
+    h = math.sqrt(0.5) * (inputs + layer.convolution(inputs))
+    assert_close(layer(inputs, g, memory), math.sqrt(0.5) * (h + layer.attention(h, g, memory)))
+
+
+def test_convolutional_weights_at_birth_and_the_gradient_of_many_readers() -> None:
+    """Gehring et al., sections 3.4 and 3.5."""
+    slopes = []
+    for readers in (1, 4):
+        torch.manual_seed(0)
+        config = convolutional.ConvolutionalConfig(
+            width=64, hidden=96, encoder_layers=1, decoder_layers=readers, dropout=0.25
+        )
+        encoder = convolutional.Encoder(convolutional.Embedding(900, config), config).eval()
+        assert encoder.embedding.vectors.weight.std().item() == pytest.approx(0.1, rel=0.03)
+        (layer,) = encoder.layers
+        assert isinstance(layer, GatedConvolution)
+        assert layer.product.weight.std().item() == pytest.approx(math.sqrt(4 * 0.75 / (3 * 96)), rel=0.03)
+        assert encoder.narrow.weight.std().item() == pytest.approx(math.sqrt(1 / 96), rel=0.03)
+        keys, values = encoder(Padded(torch.tensor([[5, 6, 7]]), torch.tensor([3]))).slots.chunk(2, dim=-1)
+        assert_close(values - keys, encoder.embedding(torch.tensor([[5, 6, 7]])))
+        (slope,) = torch.autograd.grad(keys.square().sum(), encoder.narrow.weight)
+        slopes.append(slope)
+    assert_close(slopes[0], 4 * slopes[1])
+
+
+TABLE_3 = [
+    ("base", BASE, 65, 63_082_496),
+    ("A: 1 head", TransformerConfig(heads=1, key_width=512, value_width=512), 65, 63_082_496),
+    ("A: 4 heads", TransformerConfig(heads=4, key_width=128, value_width=128), 65, 63_082_496),
+    ("A: 16 heads", TransformerConfig(heads=16, key_width=32, value_width=32), 65, 63_082_496),
+    ("A: 32 heads", TransformerConfig(heads=32, key_width=16, value_width=16), 65, 63_082_496),
+    ("B: d_k 16", TransformerConfig(key_width=16), 58, 55_990_784),
+    ("B: d_k 32", TransformerConfig(key_width=32), 60, 58_354_688),
+    ("C: 2 layers", TransformerConfig(encoder_layers=2, decoder_layers=2), 36, 33_656_832),
+    ("C: 4 layers", TransformerConfig(encoder_layers=4, decoder_layers=4), 50, 48_369_664),
+    ("C: 8 layers", TransformerConfig(encoder_layers=8, decoder_layers=8), 80, 77_795_328),
+    ("C: d_model 256", TransformerConfig(width=256, key_width=32, value_width=32), 28, 26_834_944),
+    ("C: d_model 1024", TransformerConfig(width=1024, key_width=128, value_width=128), 168, 163_889_152),
+    ("C: d_ff 1024", TransformerConfig(inner=1024), 53, 50_487_296),
+    ("C: d_ff 4096", TransformerConfig(inner=4096), 90, 88_272_896),
+    ("D: no dropout", TransformerConfig(dropout=0.0), 65, 63_082_496),
+    ("D: dropout 0.2", TransformerConfig(dropout=0.2), 65, 63_082_496),
+    ("E: 256 learned positions", TransformerConfig(positions="learned", longest=256), 65, 63_213_568),
+]
+"""Name, settings, the paper's millions, and what we count with its vocabulary of "about 37,000" (section 5.1).
+
+Smoothing, the rest of row D, has no parameters. Rows A, D and E print no number: unlisted values are those of base.
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "printed", "counted"), [row[1:] for row in TABLE_3], ids=[row[0] for row in TABLE_3]
+)
+def test_table_3_of_vaswani_et_al(config: TransformerConfig, printed: int, counted: int) -> None:
+    """With 37,000 pieces every row is about 512·4,000 short; one vocabulary of 41,000 gives all of them as printed.
+
+    Biases counted, any size from 40,932 to 41,160 does. So the models of the table had a vocabulary of that size,
+    whatever "about 37,000" counts; neither biases nor norms make up for the difference (0.1 million).
+    """
+    assert parameters(config, 37_000) == counted
+    assert round(parameters(config, 41_000) / 1e6) == printed
+
+
+def test_table_3_of_vaswani_et_al_big() -> None:
+    """The paper prints 213, which needs some 36,000 pieces; with the vocabulary of the other rows it would be 218."""
+    assert round(parameters(BIG, 37_000) / 1e6) == 214
+    assert round(parameters(BIG, 41_000) / 1e6) == 218
+    assert round(parameters(BIG, 36_000) / 1e6) == 213
+
+
+def test_products_grow_with_the_width_of_the_keys_unless_scaled() -> None:
+    """Vaswani et al., footnote 4: q·k of independent components with variance 1 has variance d_k."""
+    torch.manual_seed(0)
+    for width in (16, 64, 256):
+        query, keys = torch.randn(2, 20_000, width)
+        products = (query * keys).sum(-1)
+        assert products.var().item() == pytest.approx(width, rel=0.05)
+        assert (products / math.sqrt(width)).var().item() == pytest.approx(1, rel=0.05)
+
+
+def test_plain_products_are_scaled_ones_of_a_longer_query() -> None:
+    torch.manual_seed(0)
+    query, keys, values = torch.randn(3, 2, 4, 5, 16)
+    read = KeysValues(keys, values)
+    assert_close(attend(query, read, None, "cross", scale=1.0), attend(4 * query, read, None, "cross"))
+
+
+def test_additive_heads_by_hand() -> None:
+    """Every head for itself: softmax over keys of v·tanh(q + k)."""
+    torch.manual_seed(0)
+    query, read = torch.randn(1, 2, 3, 4), KeysValues(torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 6))
+    heads = AdditiveHeads(2, 4)
+    context = heads(query, read, None, "cross")
+    for head, place in product(range(2), range(3)):
+        energy = [heads.score[head] @ torch.tanh(query[0, head, place] + key) for key in read.keys[0, head]]
+        expected = torch.stack(energy).softmax(0) @ read.values[0, head]
+        assert_close(context[0, head, place], expected)
+
+
+def test_rotary_positions_of_su_et_al() -> None:
+    """Equation 13 as complex numbers: pair i at place m is multiplied by e^(imθ), θ = 10000^(-2i/d)."""
+    torch.manual_seed(0)
+    values = torch.randn(1, 1, 7, 8)
+    angle = torch.arange(3, 10).unsqueeze(1) * 10000 ** (-torch.arange(0, 8, 2) / 8)
+    turned = torch.view_as_complex(values.view(1, 1, 7, 4, 2)) * torch.polar(torch.ones_like(angle), angle)
+    assert_close(rotated(values, 3), torch.view_as_real(turned).flatten(3))
+
+
+def test_rotary_products_depend_on_the_distance_alone() -> None:
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 1, 1, 1, 16, dtype=torch.float64)
+    products = {
+        (at, distance): (rotated(query, at + distance) * rotated(key, at)).sum().item()
+        for at, distance in product((0, 1, 5, 40), (0, 1, 2, 9))
+    }
+    for (_, distance), found in products.items():
+        assert found == pytest.approx(products[0, distance], abs=1e-5)
+    assert len({round(products[0, distance], 3) for distance in (0, 1, 2, 9)}) == 4
+    assert products[0, 0] == pytest.approx((query * key).sum().item())

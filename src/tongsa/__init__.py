@@ -7,21 +7,19 @@
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tongsa.decoding.translator import Translator
-
 __version__ = "0.1.0"
 
 
-def load(path: str | Path) -> "Translator":
-    """The model of a run or bundle, ready to translate."""
+def load(path: str | Path) -> Any:
+    """The model of a run or bundle: a Translator, a Classifier or a Writer, by what it has learnt."""
     from tongsa import bundle
 
-    return bundle.load(Path(path)).translator()
+    return bundle.load(Path(path)).reader()
 
 
 def train(
@@ -32,7 +30,7 @@ def train(
     dev: "Sequence[str | Path] | str | Path" = (),
     settings: "Sequence[str]" = (),
     budget: str | None = None,
-) -> "Translator":
+) -> Any:
     """Train as `tongsa train` does, and load the result. `settings` are what `--set` takes: "training.steps=1000"."""
     from tongsa import experiment
 

@@ -69,16 +69,18 @@ class Examples(NamedTuple):
 
     source: Ragged
     target: Ragged
+    ends: bool = True
+    """Whether a target ends with </s>; a label, which is always one, does not."""
 
     @property
     def lengths(self) -> Rows:  # (pair, 2)
-        """As they stand in a batch: each side has its </s>."""
-        return np.stack([self.source.lengths, self.target.lengths], axis=1) + 1
+        """As they stand in a batch."""
+        return np.stack([self.source.lengths + 1, self.target.lengths + self.ends], axis=1)
 
     def batch(self, rows: Rows) -> Batch:
         sources = [ended(self.source[row]) for row in rows]
-        targets = [self.target[row] for row in rows]
-        return Batch(pad(sources), pad([begun(row) for row in targets]), pad([ended(row) for row in targets]))
+        targets = [ended(self.target[row]) if self.ends else self.target[row] for row in rows]
+        return Batch(pad(sources), pad([begun(row[:-1]) for row in targets]), pad(targets))
 
 
 def ended(row: NDArray[np.int32]) -> NDArray[np.int32]:

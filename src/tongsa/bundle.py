@@ -1,6 +1,7 @@
 """A model on disk: model.toml, weights.safetensors, pieces.model, card.md. Never pickle."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,25 @@ from safetensors.torch import save as save_tensors
 
 from tongsa import config as settings
 from tongsa import files
+from tongsa.decoding.classifier import Classifier
 from tongsa.decoding.search import SearchConfig
-from tongsa.decoding.translator import Translator
+from tongsa.decoding.translator import Fusion, Translator
+from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
-from tongsa.interface import Config, EncoderDecoder, put, weights
+from tongsa.interface import Config, EncoderDecoder, Task, put, weights
 from tongsa.models import KINDS
-from tongsa.text import Pieces
+from tongsa.text import Labels, Pieces, Vocabulary
 
+LABELS, TARGET = "labels.json", "target-pieces.model"
 FORMAT = 1
 """Raised when an older tongsa could not read what a newer one writes."""
+
+
+CAN: dict[Task, str] = {
+    "pairs": "this model translates: use tongsa translate, evaluate, score or view",
+    "labels": "this model gives labels: use tongsa classify, evaluate or view",
+    "text": "this is a language model: use tongsa sample, score or evaluate",
+}
 
 
 class BundleError(InputError):
@@ -33,13 +44,39 @@ class Bundle:
     config: Config
     model: EncoderDecoder
     source: Pieces
-    target: Pieces
+    target: Vocabulary
     decoding: SearchConfig
     source_language: str = ""
     target_language: str = ""
+    scores: tuple[str, ...] = ()
+    """What its outputs are compared by when nothing else is asked for."""
 
-    def translator(self) -> Translator:
-        return Translator(self.model, self.source, self.target, self.decoding)
+    def translator(self, others: Sequence["Bundle"] = (), fusion: Fusion | None = None) -> Translator:
+        """Alone, or the first of an ensemble."""
+        self._must_have_learnt("pairs")
+        for other in others:
+            if (other.source.model, other.target.model) != (self.source.model, self.target.model):
+                raise InputError("models with other pieces cannot vote together: train them on the same data")
+        models = [other.model for other in others]
+        return Translator(self.model, self.source, self.target, self.decoding, others=models, fusion=fusion)
+
+    def classifier(self) -> Classifier:
+        self._must_have_learnt("labels")
+        return Classifier(self.model, self.source, self.target)
+
+    def writer(self) -> Writer:
+        self._must_have_learnt("text")
+        return Writer(self.model, self.source, self.target)
+
+    def reader(self) -> Translator | Classifier | Writer:
+        """What this model is, by what it has learnt."""
+        made: dict[Task, Callable[[], Translator | Classifier | Writer]]
+        made = {"pairs": self.translator, "labels": self.classifier, "text": self.writer}
+        return made[self.config.task]()
+
+    def _must_have_learnt(self, task: Task) -> None:
+        if self.config.task != task:
+            raise InputError(f"{self.kind}: {CAN[self.config.task]}")
 
 
 def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
@@ -52,13 +89,14 @@ def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor]
         "pieces.model": bundle.source.model,
     }
     if bundle.target is not bundle.source:
-        content["target-pieces.model"] = bundle.target.model
+        content[LABELS if bundle.config.task == "labels" else TARGET] = bundle.target.model
     description: dict[str, Any] = {
         "format": FORMAT,
         "kind": bundle.kind,
         "source_language": bundle.source_language,
         "target_language": bundle.target_language,
         "jamo": bundle.source.jamo,
+        "scores": list(bundle.scores),
         "model": settings.table(bundle.config),
         "decoding": settings.table(bundle.decoding),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
@@ -98,7 +136,7 @@ def load(path: Path) -> Bundle:
         data = {name: _checked(folder / name, digest) for name, digest in description["sha256"].items()}
         config = settings.build(KINDS[kind], description["model"], "model")
         source = Pieces(data["pieces.model"], description["jamo"])
-        target = Pieces(data["target-pieces.model"], description["jamo"]) if "target-pieces.model" in data else source
+        target = _target(data, source)
         model = config.build(len(source), len(target))
         put(model, load_tensors(data["weights.safetensors"]))
         return Bundle(
@@ -110,9 +148,16 @@ def load(path: Path) -> Bundle:
             decoding=settings.build(SearchConfig, description["decoding"], "decoding"),
             source_language=description["source_language"],
             target_language=description["target_language"],
+            scores=tuple(description.get("scores", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise BundleError(f"{folder}: damaged ({error}); copy it again, or train again") from None
+
+
+def _target(data: dict[str, bytes], source: Pieces) -> Vocabulary:
+    if LABELS in data:
+        return Labels.parse(data[LABELS])
+    return Pieces(data[TARGET], source.jamo) if TARGET in data else source
 
 
 def _checked(path: Path, digest: str) -> bytes:

@@ -12,7 +12,10 @@ from tiny import CONFIGS, SIZE, kind_of, padded, sentence, tiny
 from tongsa import bundle
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
+from tongsa.decoding.scorers import alone
 from tongsa.decoding.search import SearchConfig, search
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.layers.attention import watching
 from tongsa.text import BOS, PiecesConfig, learn
@@ -118,7 +121,7 @@ def test_two_pairs_can_be_learnt_by_heart(kind: str) -> None:
         optimiser.step()
         optimiser.zero_grad()
     state = model.decoder.start(model.encoder(padded(*sources)))
-    found = search(model.decoder, state, torch.tensor([20, 20]), SearchConfig(beam=3))
+    found = search(alone(model.decoder), state, torch.tensor([20, 20]), SearchConfig(beam=3))
     assert [best[0].pieces for best in found] == [output[:-1] for output in outputs]
 
 
@@ -170,3 +173,18 @@ def test_nothing_is_kept_between_calls(kind: str) -> None:
     first = logits(model, source, target)
     logits(model, padded(sentence(9, 4)), begun(sentence(3, 5)))
     assert torch.equal(first, logits(model, source, target))
+
+
+@translators
+def test_an_alignment_shares_out_each_target_piece_over_the_source(kind: str) -> None:
+    pieces = learn(["a b c d e f g"], PiecesConfig(kind="char", size=300))
+    torch.manual_seed(3)
+    model = CONFIGS[kind].build(len(pieces), len(pieces))
+    translation = Translator(model, pieces, pieces, SearchConfig(beam=2, beyond=4))("a b c")
+    if not translation.attention.get("cross"):
+        with pytest.raises(InputError, match="no attention"):
+            _ = translation.alignment
+        return
+    alignment = torch.from_numpy(translation.alignment)
+    assert alignment.shape == (len(translation.pieces) + 1, len(translation.source_pieces) + 1)
+    assert_close(alignment.sum(dim=1), torch.ones(len(alignment)))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tiny import CONFIGS, padded, sentence, tiny
+from tongsa.decoding.scorers import alone
 from tongsa.decoding.search import Hypothesis, SearchConfig, penalty, search
 from tongsa.interface import Memory
 from tongsa.text import BOS, EOS, PAD
@@ -62,7 +63,7 @@ def sentences(count: int) -> Memory:
 
 def searched(table: Table, limits: list[int], nbest: int = 1, **settings: float) -> list[list[Hypothesis]]:
     config = SearchConfig(**settings)  # type: ignore[arg-type]
-    return search(table, table.start(sentences(len(limits))), torch.tensor(limits), config, nbest)
+    return search(alone(table), table.start(sentences(len(limits))), torch.tensor(limits), config, nbest=nbest)
 
 
 def greedy(table: Table, sentence: int, limit: int) -> list[int]:
@@ -137,8 +138,8 @@ def test_a_batch_finds_what_its_sentences_find_alone(seed: int, limits: list[int
     together = searched(Table(seed), limits, beam=beam)
     for at, limit in enumerate(limits):
         table = Table(seed)
-        alone = search(table, Prefixes([(at,)]), torch.tensor([limit]), SearchConfig(beam=beam))[0]
-        assert together[at][0].pieces == alone[0].pieces
+        by_itself = search(alone(table), Prefixes([(at,)]), torch.tensor([limit]), SearchConfig(beam=beam))[0]
+        assert together[at][0].pieces == by_itself[0].pieces
 
 
 @given(seeds, st.integers(0, 10), st.integers(1, 4), alphas, st.integers(1, 4))
@@ -156,7 +157,7 @@ def test_scores_of_a_model_equal_teacher_forcing(kind: str, beam: int) -> None:
     model, sources = tiny(kind), [sentence(4), sentence(9), sentence(6)]
     with torch.no_grad():
         state = model.decoder.start(model.encoder(padded(*sources)))
-        found = search(model.decoder, state, torch.tensor([8, 12, 5]), SearchConfig(beam=beam), nbest=beam)
+        found = search(alone(model.decoder), state, torch.tensor([8, 12, 5]), SearchConfig(beam=beam), nbest=beam)
         for source, hypotheses in zip(sources, found, strict=True):
             for one in hypotheses:
                 logs = model(padded(source), padded([BOS, *one.pieces])).log_softmax(-1)[0]

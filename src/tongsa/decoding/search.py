@@ -10,7 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.interface import Decoder, S
+from tongsa.decoding.sampling import Draw
+from tongsa.decoding.scorers import Scorer
+from tongsa.interface import S
 from tongsa.text import BOS, EOS, PAD
 
 
@@ -81,14 +83,20 @@ class _Beams(NamedTuple):
 
 @torch.inference_mode()
 def search(
-    decoder: Decoder[S], state: S, limits: Tensor, config: SearchConfig, nbest: int = 1
+    scorer: Scorer[S],
+    state: S,
+    limits: Tensor,
+    config: SearchConfig,
+    *,
+    nbest: int = 1,
+    draw: Draw | None = None,
 ) -> list[list[Hypothesis]]:
     """The best `nbest` hypotheses of each sentence, best first.
 
     `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Each step
     keeps a sentence's best prefixes, as many as `beam` less those finished: an output that takes </s> keeps its place
     in the beam, so what is living and likely is never crowded out by what is finished and unlikely. A sentence leaves
-    the batch as soon as its answer is certain.
+    the batch as soon as its answer is certain. With `draw` and a beam of one the choice is drawn, not the best.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
     count = len(answers)
@@ -98,9 +106,9 @@ def search(
         prefixes=torch.full((count, 1, 1), BOS, device=limits.device),
     )
     while beams.sentences:
-        logits, state = decoder.step(beams.prefixes[:, :, -1].flatten(), state)
+        logs, state = scorer(beams.prefixes[:, :, -1].flatten(), state)
         before = beams.totals.shape[1]
-        beams, origin = _grown(beams, logits, answers, config)
+        beams, origin = _grown(beams, logs, answers, config, draw)
         keep = [
             row
             for row, (sentence, best) in enumerate(zip(beams.sentences, beams.totals[:, 0].tolist(), strict=True))
@@ -114,15 +122,20 @@ def search(
     return [hypotheses[:nbest] for hypotheses in ranked]
 
 
-def _grown(beams: _Beams, logits: Tensor, answers: list[_Answer], config: SearchConfig) -> tuple[_Beams, Tensor]:
+def _grown(
+    beams: _Beams, logs: Tensor, answers: list[_Answer], config: SearchConfig, draw: Draw | None
+) -> tuple[_Beams, Tensor]:
     """Every hypothesis one piece longer, and which one each came from; the finished ones go to the answers."""
-    scores = beams.totals.unsqueeze(2) + _log_probabilities(logits).view(*beams.totals.shape, -1)
+    scores = beams.totals.unsqueeze(2) + logs.view(*beams.totals.shape, -1)
+    scores[:, :, [PAD, BOS]] = -torch.inf  # never chosen; the others keep the probabilities that the model gave them
     length = beams.prefixes.shape[2]  # of the outputs now, </s> included
     full = torch.tensor([answers[at].limit < length for at in beams.sentences], device=scores.device)
     if bool(full.any()):  # no room for another piece: only </s> is left
         others = torch.arange(scores.shape[2], device=scores.device) != EOS
         scores = scores.masked_fill(full[:, None, None] & others, -torch.inf)
-    totals, place = scores.flatten(1).topk(min(config.beam, scores[0].numel()), dim=1)
+    every = scores.flatten(1)
+    place = (draw(every) if draw else every).topk(min(config.beam, every.shape[1]), dim=1).indices
+    totals = every.gather(1, place)
     origin, pieces = place // scores.shape[2], place % scores.shape[2]  # (sentence, rank)
     rank = torch.arange(totals.shape[1], device=totals.device)
     room = torch.tensor([config.beam - len(answers[at].finished) for at in beams.sentences], device=totals.device)
@@ -136,10 +149,3 @@ def _grown(beams: _Beams, logits: Tensor, answers: list[_Answer], config: Search
     totals, origin, pieces = (part.gather(1, living) for part in (totals.masked_fill(ends, -torch.inf), origin, pieces))
     prefixes = beams.prefixes.gather(1, origin.unsqueeze(2).expand(-1, -1, length))
     return _Beams(beams.sentences, totals, torch.cat([prefixes, pieces.unsqueeze(2)], dim=2)), origin
-
-
-def _log_probabilities(logits: Tensor) -> Tensor:  # (row, piece)
-    """Padding and <s> are never chosen; the others keep the probabilities that the model gave them."""
-    scores = logits.float().log_softmax(dim=-1)
-    scores[:, [PAD, BOS]] = -torch.inf
-    return scores

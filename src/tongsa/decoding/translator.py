@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Examples, Padded, Ragged, by_tokens, ended, pad
+from tongsa.batch import Padded, Ragged, by_tokens, ended, pad
+from tongsa.decoding.scorers import Scorer, Together, alone, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.decoding.text_model import Matrix, TextModel
+from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
-from tongsa.interface import EncoderDecoder
-from tongsa.layers.attention import Sightings, watching
-from tongsa.text import Pieces
-
-Matrix = NDArray[np.float32]
+from tongsa.interface import EncoderDecoder, State
+from tongsa.text import Pieces, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,11 @@ class Translation:
     @property
     def alignment(self) -> Matrix:  # (target piece and </s>, source piece and </s>)
         """How much each piece of the output looked at each piece of the source: the mean over layers and heads."""
-        cross = self.attention["cross"]
-        mean: Matrix = np.mean(np.concatenate(cross), axis=0, dtype=np.float32)
-        return mean
+        seen = self.attention
+        if not seen.get("cross"):
+            raise InputError("this kind of model has no attention: nothing says which piece came from where")
+        mean: Matrix = np.mean(np.concatenate(seen["cross"]), axis=0, dtype=np.float32)
+        return mean @ seen["hops"][0][0] if "hops" in seen else mean  # it looked at hops, and they at the source
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:
@@ -48,24 +51,36 @@ class Translation:
         return self._translator.attention(*self._indices)
 
 
-class Translator:
-    """A model with its pieces. `Translator.translate` is what the command line, validation and evaluation call."""
+class Fusion(NamedTuple):
+    """A language model that has a say in the search, with this weight."""
+
+    writer: Writer
+    weight: float
+
+
+class Translator(TextModel):
+    """`Translator.translate` is what the command line, validation and evaluation call."""
+
+    task = "pairs"
 
     def __init__(
         self,
         model: EncoderDecoder,
         source: Pieces,
-        target: Pieces,
+        target: Vocabulary,
         config: SearchConfig,
         *,
+        others: Sequence[EncoderDecoder] = (),
+        fusion: Fusion | None = None,
         batch_tokens: int = 2048,
     ) -> None:
-        self.model = model.eval()
-        self.source = source
-        self.target = target
+        super().__init__(model, source, target, others=others, batch_tokens=batch_tokens)
         self.config = config
-        self.batch_tokens = batch_tokens
-        self.device = next(model.parameters()).device
+        self.fusion = fusion
+        if fusion and fusion.writer.target.model != target.model:
+            raise InputError(
+                "the language model has other pieces than this one: train it with --set pieces.reuse=RUN (this run)"
+            )
 
     def __call__(self, text: str) -> Translation:
         return self.translate([text])[0]
@@ -110,9 +125,22 @@ class Translator:
     @torch.inference_mode()
     def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
         source = source.to(self.device)
-        state = self.model.decoder.start(self.model.encoder(source))
-        limits = (source.lengths + config.beyond).clamp(max=self.model.longest - 1)
-        return search(self.model.decoder, state, limits, config, nbest)
+        limits = (source.lengths + config.beyond).clamp(max=min(model.longest for model in self.models) - 1)
+        scorer, state = self._scorer(source)
+        return search(scorer, state, limits, config, nbest=nbest)
+
+    def _scorer(self, source: Padded) -> tuple[Scorer[Any], State]:
+        """How the next piece is judged, and the state before the first."""
+        states = tuple(model.decoder.start(model.encoder(source)) for model in self.models)
+        scorer: Scorer[Any] = alone(self.model.decoder)
+        state: State = states[0]
+        if len(self.models) > 1:
+            scorer, state = ensemble([model.decoder for model in self.models]), Together(states)
+        if self.fusion:
+            beside = self.fusion.writer.model
+            scorer = fused(scorer, alone(beside.decoder), self.fusion.weight)
+            state = Together((state, beside.decoder.start(beside.encoder(source))))
+        return scorer, state
 
     def _translation(self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool) -> Translation:
         source = row.tolist()
@@ -126,35 +154,3 @@ class Translator:
             _indices=(tuple(source), tuple(hypothesis.pieces)),
             _translator=self,
         )
-
-    @torch.inference_mode()
-    def attention(self, source: Sequence[int], target: Sequence[int]) -> dict[str, list[Matrix]]:
-        """What was looked at along one hypothesis: teacher forcing on it gives the same as stepping did."""
-        batch = Examples(Ragged([source]), Ragged([target])).batch(np.array([0])).to(self.device)
-        seen: Sightings
-        with watching() as seen:
-            self.model(batch.source, batch.shifted)
-        return {role: [layer[0].float().cpu().numpy() for layer in layers] for role, layers in seen.items()}
-
-    @torch.inference_mode()
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
-        """Log p of each piece of each target given its source, </s> last."""
-        examples = self.examples(pairs)
-        scores: dict[int, list[float]] = {}
-        order = np.argsort(examples.lengths.max(axis=1), kind="stable")
-        for rows in by_tokens(examples.lengths, order, self.batch_tokens):
-            batch = examples.batch(rows).to(self.device)
-            every = self.model(batch.source, batch.shifted).float().log_softmax(dim=-1)
-            chosen = every.gather(2, batch.target.pieces.unsqueeze(2)).squeeze(2).tolist()
-            for row, values, length in zip(rows, chosen, batch.target.lengths.tolist(), strict=True):
-                scores[int(row)] = values[:length]
-        return [scores[at] for at in range(len(pairs))]
-
-    def examples(self, pairs: Sequence[tuple[str, str]]) -> Examples:
-        """Indices of both sides, refused where a side is longer than the model can hold."""
-        sources = self.source.split_all([source for source, _ in pairs])
-        targets = self.target.split_all([target for _, target in pairs])
-        for at, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
-            if max(lengths) >= self.model.longest:
-                raise InputError(f"pair {at + 1}: {max(lengths)} pieces, but the model holds {self.model.longest - 1}")
-        return Examples(Ragged(sources), Ragged(targets))

@@ -8,7 +8,6 @@ from time import perf_counter
 
 from tongsa import bundle, config, files
 from tongsa.errors import InputError
-from tongsa.evaluation.metrics import tokenisation
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment import plan
 from tongsa.experiment.data import prepare, read
@@ -76,8 +75,9 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
 
 def _suggested(asked: config.Table) -> config.Table:
     """What the data ask for, with a rhythm that fits the number of steps."""
-    data = parse(asked).data
-    tables = plan.sizes(read(data, data.paths(data.train), Ledger(None)))
+    parsed = parse(asked)
+    data, task = parsed.data, parsed.model.task
+    tables = plan.sizes(read(data, task, data.paths(data.train), Ledger(None)), parsed.kind)
     training = parse(merged(tables, asked)).training
     return merged(tables, {"training": config.table(plan.rhythm(training.steps, training))})
 
@@ -106,8 +106,8 @@ def _to_the_end(run: Run, display: Display) -> Progress:
     data = run.recipe.data
     if data.test:
         with Ledger(run.folder / "test-ledger.jsonl") as ledger:
-            pairs = [(pair.source, pair.target) for pair in read(data, data.paths(data.test), ledger)]
-        report = evaluate(bundle.load(run.folder).translator(), pairs, tokenise=tokenisation(data.target_language))
+            found = read(data, run.data.task, data.paths(data.test), ledger)
+        report = evaluate(bundle.load(run.folder).reader(), [(pair.source, pair.target) for pair in found], run.how)
         files.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
         display.say(f"test: {report.summary()}", "green")
     return progress

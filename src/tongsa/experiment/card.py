@@ -16,11 +16,11 @@ def card(recipe: Recipe, bundle: Bundle, progress: Progress, report: Report, dig
     files = "\n".join(f"| {Path(path).name} | `{digest}` |" for path, digest in digests.items())
     return f"""# {languages}: {bundle.kind}
 
-{parameters:,} parameters, {len(bundle.source):,} source and {len(bundle.target):,} target pieces
+{parameters:,} parameters, {len(bundle.source):,} source pieces and a target vocabulary of {len(bundle.target):,}
 ({recipe.pieces.kind}{", jamo" if recipe.pieces.jamo else ""}), seed {recipe.training.seed}.
 Best of its run at step {progress.best_step:,} of {recipe.training.steps:,}, after {progress.tokens:,} target pieces.
 
-## Scores on the development set ({len(report.translations):,} pairs)
+## Scores on the development set ({report.sentences:,} pairs)
 | score | value | signature |
 |---|--:|---|
 {rows}

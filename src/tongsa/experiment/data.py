@@ -3,16 +3,31 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from tongsa import files
+from tongsa import bundle, files
 from tongsa.batch import Examples, Ragged
 from tongsa.errors import InputError
 from tongsa.experiment.recipe import DataConfig, Recipe
-from tongsa.text import CorpusError, Ledger, Limits, Pair, Pieces, PiecesConfig, learn, read_pairs
+from tongsa.interface import Task
+from tongsa.text import (
+    CorpusError,
+    Labels,
+    Ledger,
+    Limits,
+    Pair,
+    Pieces,
+    PiecesConfig,
+    Vocabulary,
+    learn,
+    read_pairs,
+    read_texts,
+)
 
-MOST_CARVED = 1000
+MOST_CARVED: dict[Task, int] = {"pairs": 1_000, "text": 1_000, "labels": 10_000}
+"""Translating takes longer than classifying."""
 FEWEST = 20
 """With fewer sources than this, nothing is carved off: the model is validated on what it learns from."""
 
@@ -22,73 +37,96 @@ class Data:
     train: list[Pair]
     dev: list[Pair]
     source: Pieces
-    target: Pieces
+    target: Vocabulary
+    task: Task
     remarks: tuple[str, ...]
     """What a user should know: lines dropped, pairs set aside."""
 
 
-def read(config: DataConfig, paths: Sequence[Path], ledger: Ledger) -> list[Pair]:
+def read(config: DataConfig, task: Task, paths: Sequence[Path], ledger: Ledger) -> list[Pair]:
+    if task == "text":
+        return list(read_texts(paths, ledger))
     languages = (config.source_language, config.target_language)
-    return list(read_pairs(paths, ledger, columns=config.columns, languages=languages))
+    return list(read_pairs(paths, ledger, columns=config.columns, languages=languages, header=config.header))
 
 
 def prepare(recipe: Recipe, folder: Path) -> Data:
     """Read, carve, learn or load the pieces, drop what does not fit. Called again it gives and writes the same."""
-    data = recipe.data
+    data, task = recipe.data, recipe.model.task
     if not data.train:
         raise CorpusError("data.train: no files to learn from; name them in the recipe or with --pairs FILE")
     with files.explained(folder), Ledger(folder / "ledger.jsonl") as ledger:
-        train, dev = read(data, data.paths(data.train), ledger), read(data, data.paths(data.dev), ledger)
+        train, dev = (read(data, task, data.paths(files), ledger) for files in (data.train, data.dev))
         if not train:
             raise CorpusError(f"{data.train[0]}: no usable pair in it: {ledger.summary()}")
         remarks: list[str] = []
         if data.dev and not dev:
             raise CorpusError(f"{data.dev[0]}: no usable pair in it; remove data.dev to carve one from train")
         if not data.dev:
-            train, dev = carved(train, data.carve, recipe.training.seed)
+            train, dev = carved(train, data.carve, recipe.training.seed, MOST_CARVED[task])
             how = (
                 "the training pairs themselves, too few to set any aside"
                 if dev is train
                 else "pairs set aside from train"
             )
             remarks.append(f"no dev file: validating on {how} ({len(dev):,})")
-        source, target = _pieces(train, recipe.pieces, folder)
-        fitting = _fitting(train, source, target, data.limits, ledger)
-        dev = fitting if dev is train else _fitting(dev, source, target, data.limits, ledger)
+        source, target = _vocabularies(train, recipe, folder)
+        limits = data.limits if task == "pairs" else replace(data.limits, ratio=0)
+        fitting = _fitting(train, source, target, limits, ledger)
+        dev = fitting if dev is train else _fitting(dev, source, target, limits, ledger)
         train = fitting
         if not train or not dev:
             side = "train" if not train else "dev"
             raise CorpusError(f"data.{side}: every pair is too long or too uneven; raise data.longest or data.ratio")
         ledger.check()
     check_unchanged(recipe, folder)
-    return Data(train, dev, source, target, (ledger.summary(), *remarks))
+    return Data(train, dev, source, target, task, (ledger.summary(), *remarks))
 
 
-def carved(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+def carved(pairs: list[Pair], share: float, seed: int, most: int) -> tuple[list[Pair], list[Pair]]:
     """Train and dev; all pairs with the same source go to the same side, chosen by a hash and not by their place."""
-    sources = sorted(
-        {pair.source for pair in pairs}, key=lambda text: hashlib.sha256(f"{seed}\t{text}".encode()).digest()
-    )
+
+    def side(pair: Pair) -> str:
+        return pair.source or pair.target
+
+    sources = sorted(set(map(side, pairs)), key=lambda text: hashlib.sha256(f"{seed}\t{text}".encode()).digest())
     if len(sources) < FEWEST:
         return pairs, pairs
-    chosen = set(sources[: max(1, min(MOST_CARVED, round(share * len(sources))))])
-    return [pair for pair in pairs if pair.source not in chosen], [pair for pair in pairs if pair.source in chosen]
+    chosen = set(sources[: max(1, min(most, round(share * len(sources))))])
+    return [pair for pair in pairs if side(pair) not in chosen], [pair for pair in pairs if side(pair) in chosen]
 
 
-def _pieces(train: Sequence[Pair], config: PiecesConfig, folder: Path) -> tuple[Pieces, Pieces]:
-    """Learnt once; a run that goes on loads them."""
-    paths = folder / "pieces" / "source.model", folder / "pieces" / "target.model"
+def _vocabularies(train: Sequence[Pair], recipe: Recipe, folder: Path) -> tuple[Pieces, Vocabulary]:
+    """Learnt or taken over once; a run that goes on loads them."""
+    config, task, kept = recipe.pieces, recipe.model.task, folder / "pieces"
     sources, targets = [pair.source for pair in train], [pair.target for pair in train]
-    texts = [sources + targets] if config.shared else [sources, targets]
-    learnt: list[Pieces] = []
-    for path, lines in zip(paths, texts, strict=False):
-        if not path.exists():
-            files.write_bytes(path, learn(lines, config).model)
-        learnt.append(Pieces.load(path, config.jamo))
-    return learnt[0], learnt[-1]
+    if task == "labels":
+        if not (kept / "labels.json").exists():
+            Labels.learn(targets).save(kept / "labels.json")
+        return _pieces(kept / "source.model", config, sources), Labels.load(kept / "labels.json")
+    if config.shared or task == "text":
+        both = _pieces(kept / "source.model", config, sources + targets, side="target")
+        return both, both
+    source = _pieces(kept / "source.model", config, sources)
+    return source, _pieces(kept / "target.model", config.for_target, targets, side="target")
 
 
-def _fitting(pairs: list[Pair], source: Pieces, target: Pieces, limits: Limits, ledger: Ledger) -> list[Pair]:
+def _pieces(path: Path, config: PiecesConfig, texts: list[str], side: Literal["source", "target"] = "source") -> Pieces:
+    if not path.exists():
+        files.write_bytes(path, _reused(config, side) if config.reuse else learn(texts, config).model)
+    return Pieces.load(path, config.jamo)
+
+
+def _reused(config: PiecesConfig, side: Literal["source", "target"]) -> bytes:
+    taken = bundle.load(Path(config.reuse))
+    if taken.source.jamo != config.jamo:
+        raise InputError(
+            f"pieces.reuse {config.reuse}: its pieces have jamo = {taken.source.jamo}; write the same here"
+        )
+    return taken.source.model if side == "source" else taken.target.model
+
+
+def _fitting(pairs: list[Pair], source: Pieces, target: Vocabulary, limits: Limits, ledger: Ledger) -> list[Pair]:
     sources = source.split_all([pair.source for pair in pairs])
     targets = target.split_all([pair.target for pair in pairs])
     kept: list[Pair] = []
@@ -123,11 +161,12 @@ def examples(data: Data, config: PiecesConfig, seed: int) -> Callable[[int], Exa
     """The pairs of each epoch as indices: always the same, or cut anew each time (subword regularisation)."""
 
     def cut(epoch: int) -> Examples:
-        def sampled(pieces: Pieces, texts: list[str], side: int) -> Ragged:
+        def sampled(pieces: Vocabulary, texts: list[str], side: int) -> Ragged:
             return Ragged(pieces.sample_all(texts, config.sampling, seed * 1_000_003 + 2 * epoch + side))
 
         sources, targets = [pair.source for pair in data.train], [pair.target for pair in data.train]
-        return Examples(sampled(data.source, sources, 0), sampled(data.target, targets, 1))
+        ends = data.task != "labels"
+        return Examples(sampled(data.source, sources, 0), sampled(data.target, targets, 1), ends)
 
     if config.sampling:
         return cut

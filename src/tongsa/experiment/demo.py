@@ -12,7 +12,7 @@ from tongsa import config, experiment, files, phrasebook
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.metrics import tokenisation
-from tongsa.evaluation.report import Report, evaluate
+from tongsa.evaluation.report import How, Report, evaluate
 from tongsa.experiment.progress import Display, duration
 from tongsa.training.snapshot import Progress
 from tongsa.view import write_page
@@ -60,7 +60,7 @@ def pairs(path: Path) -> list[tuple[str, str]]:
 
 
 def _scored(translator: Translator, path: Path) -> Report:
-    return evaluate(translator, pairs(path), tokenise=tokenisation("ko"))
+    return evaluate(translator, pairs(path), How(tokenise=tokenisation("ko")))
 
 
 def _write_scores(run: Path, reports: dict[str, Report], progress: Progress, translator: Translator) -> None:
@@ -97,7 +97,7 @@ def _print_scores(run: Path, reports: dict[str, Report], progress: Progress, sec
     for name, report in reports.items():
         scores = report.scores
         figures = f"exact match {scores['exact_match'].value:5.1f} %   BLEU {scores['bleu'].value:5.1f}"
-        print(f"  {name:9}  {figures}   ({len(report.translations):,} sentences, {scores['bleu'].signature})")  # noqa: T201
+        print(f"  {name:9}  {figures}   ({report.sentences:,} sentences, {scores['bleu'].signature})")  # noqa: T201
     print(  # noqa: T201
         f"""
 Look inside:     {run}/attention.html   (open it in a browser)

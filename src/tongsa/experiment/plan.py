@@ -8,7 +8,6 @@ from time import perf_counter
 
 from tongsa.config import Table
 from tongsa.errors import InputError
-from tongsa.evaluation.metrics import tokenisation
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment.data import examples
 from tongsa.experiment.recipe import Recipe
@@ -19,10 +18,12 @@ from tongsa.training.optimiser import build
 from tongsa.training.stream import stream
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-PROBES = 12
-"""Updates made and thrown away to see how fast this machine is."""
+PROBES = 24
+"""At most so many updates are made and thrown away to see how fast this machine is; the first half only warms it up."""
+PROBING = 0.05
+"""Share of the time that may be spent so."""
 VALIDATIONS = 6
-RESERVE = 0.04
+RESERVE = 0.03
 """Share of the time kept back for what was not measured."""
 
 
@@ -37,7 +38,7 @@ def seconds(text: str) -> float:
     return total
 
 
-def sizes(pairs: Sequence[Pair]) -> Table:
+def sizes(pairs: Sequence[Pair], kind: str = "transformer") -> Table:
     """A recipe for this much data: little of it wants a small model and many rounds, much of it the paper's."""
     words = sum(len(pair.target.split()) for pair in pairs)
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
@@ -52,16 +53,7 @@ def sizes(pairs: Sequence[Pair]) -> Table:
     pieces = max(1, round(1.25 * words))
     return {
         "pieces": {"kind": "bpe", "size": max(vocabulary, 300 + 2 * alphabet)},
-        "model": {
-            "kind": "transformer",
-            "width": width,
-            "inner": inner,
-            "heads": max(4, width // 64),
-            "encoder_layers": layers,
-            "decoder_layers": layers,
-            "dropout": dropout,
-            "norm": "pre",
-        },
+        "model": {"kind": kind} | shape(kind, width, inner, layers, dropout),
         "training": {
             "batch_tokens": batch,
             "steps": max(300, min(100_000, rounds * pieces // batch)),
@@ -73,6 +65,26 @@ def sizes(pairs: Sequence[Pair]) -> Table:
         },
         "decoding": {"beam": 5, "alpha": 1.2},
     }
+
+
+def shape(kind: str, width: int, inner: int, layers: int, dropout: float) -> Table:
+    """The sizes of a kind that has about as many parameters as this Transformer."""
+    blocks: Table = {"width": width, "inner": inner, "heads": max(4, width // 64), "dropout": dropout, "norm": "pre"}
+    tables: dict[str, Table] = {
+        "transformer": blocks | {"encoder_layers": layers, "decoder_layers": layers},
+        "transformer_classifier": blocks | {"layers": layers, "hidden": width},
+        "transformer_language_model": blocks | {"layers": 2 * layers},
+        "convolutional": {
+            "width": width,
+            "hidden": width,
+            "encoder_layers": layers + 1,
+            "decoder_layers": layers + 1,
+            "dropout": dropout,
+        },
+        "self_attentive": {"embedding": width, "width": width, "attention": width, "hops": 8, "hidden": width},
+        "language_model": {"width": 2 * width, "layers": 2, "dropout": dropout},
+    }
+    return tables.get(kind, {"embedding": width, "width": 2 * width, "dropout": dropout})
 
 
 def rhythm(steps: int, training: TrainingConfig) -> TrainingConfig:
@@ -89,7 +101,7 @@ def rhythm(steps: int, training: TrainingConfig) -> TrainingConfig:
 def within(run: Run, budget: float, began: float) -> Recipe:
     """The recipe with steps, validations and decay for the time given, from a measurement on a copy of the model."""
     training = run.recipe.training
-    update, validation = _update_seconds(run), _validation_seconds(run)
+    update, validation = _update_seconds(run, PROBING * budget), _validation_seconds(run)
     left = budget * (1 - RESERVE) - (perf_counter() - began)
     validations = max(1, min(VALIDATIONS, int(left * 0.15 / max(validation, 1e-3))))
     steps = max(1, int((left - validations * validation) / update))
@@ -101,8 +113,8 @@ def within(run: Run, budget: float, began: float) -> Recipe:
     return replace(run.recipe, training=planned)
 
 
-def _update_seconds(run: Run) -> float:
-    """Mean time of an update, the first ones left out: they warm up caches and allocators."""
+def _update_seconds(run: Run, most: float) -> float:
+    """Mean time of an update."""
     training = replace(run.recipe.training, steps=PROBES)
     model = copy.deepcopy(run.bundle.model)
     batches = stream(
@@ -111,9 +123,12 @@ def _update_seconds(run: Run) -> float:
         seed=training.seed + 1,
         start=Position(),
     )
-    schedule = training.rate.build(1, PROBES)
-    times = [step.seconds for step in train(model, batches, build(model, training), schedule, training)]
-    return sum(times[PROBES // 4 :]) / len(times[PROBES // 4 :])
+    times: list[float] = []
+    for step in train(model, batches, build(model, training), training.rate.build(1, PROBES), training):
+        times.append(step.seconds)
+        if sum(times) > most and len(times) >= 4:
+            break
+    return sum(times[len(times) // 2 :]) / len(times[len(times) // 2 :])
 
 
 def _validation_seconds(run: Run) -> float:
@@ -122,8 +137,7 @@ def _validation_seconds(run: Run) -> float:
     pairs = [(pair.source, pair.target) for pair in run.data.dev]
     pairs = pairs[:count] if count else pairs
     sample = pairs[:: max(1, len(pairs) // 64)]
-    translator = run.translator()
-    translator.config = replace(translator.config, beyond=0)
+    short = replace(run.bundle, decoding=replace(run.bundle.decoding, beyond=0))
     began = perf_counter()
-    evaluate(translator, sample, tokenise=tokenisation(run.recipe.data.target_language))
+    evaluate(short.reader(), sample, run.how)
     return (perf_counter() - began) * len(pairs) / len(sample)

@@ -8,6 +8,7 @@ from typing import Any
 from tongsa import config
 from tongsa.config import ConfigError, Table
 from tongsa.decoding.search import SearchConfig
+from tongsa.evaluation.metrics import ScoreName
 from tongsa.interface import Config
 from tongsa.models import KINDS
 from tongsa.text import Limits, PiecesConfig
@@ -27,12 +28,16 @@ class DataConfig:
     target_language: str = ""
     columns: tuple[int, int] = (1, 2)
     """Columns of source and target in TSV, counted from 1: [2, 1] turns the direction round."""
+    header: bool = False
+    """Whether the first line of each TSV file names its columns."""
+    scores: tuple[ScoreName, ...] = ("bleu", "chrf", "exact_match")
+    """What outputs are compared with targets by."""
     longest: int = 256
     """Pairs with more pieces than this on a side are dropped, and written into the ledger."""
     ratio: float = 9.0
     """So are pairs where one side has this many times the pieces of the other (and 10 more); 0 keeps them."""
     carve: float = 0.05
-    """Without a dev file: the share of the training sources, at most 1,000, set aside to validate on."""
+    """Without a dev file: the share of the sources set aside to validate on, at most 1,000 (10,000 with labels)."""
 
     def __post_init__(self) -> None:
         if not 0 < self.carve < 1:

@@ -4,11 +4,12 @@ import json
 import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,10 +17,9 @@ from torch import Tensor
 
 from tongsa import bundle, config, files
 from tongsa.bundle import Bundle
-from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.evaluation.metrics import tokenisation
-from tongsa.evaluation.report import Report, evaluate
+from tongsa.evaluation.report import How, Report, evaluate
 from tongsa.experiment.board import Board
 from tongsa.experiment.card import card
 from tongsa.experiment.data import Data, examples
@@ -43,8 +43,10 @@ class Run:
     data: Data
     bundle: Bundle
 
-    def translator(self) -> Translator:
-        return self.bundle.translator()
+    @property
+    def how(self) -> How:
+        """How its translations are scored."""
+        return How(scores=self.recipe.data.scores, tokenise=tokenisation(self.recipe.data.target_language))
 
 
 def created(folder: Path, recipe: Recipe, data: Data) -> Run:
@@ -67,6 +69,7 @@ def created(folder: Path, recipe: Recipe, data: Data) -> Run:
         decoding=recipe.decoding,
         source_language=recipe.data.source_language,
         target_language=recipe.data.target_language,
+        scores=recipe.data.scores,
     )
     return Run(folder, recipe, data, made)
 
@@ -77,8 +80,7 @@ def write_settings(run: Run) -> None:
 
 def go_on(run: Run, *, quiet: bool = False) -> Progress:
     """Train from the last whole snapshot, or from the beginning, to the end."""
-    training = run.recipe.training
-    model = run.bundle.model
+    training, model = run.recipe.training, run.bundle.model
     optimisers = build(model, training)
     average = Average(model, training.ema) if training.ema else None
     found, remarks = snapshot.latest(run.folder / "snapshots")
@@ -87,13 +89,6 @@ def go_on(run: Run, *, quiet: bool = False) -> Progress:
         found.restore(model, optimisers, average)
     if 0 < training.patience <= progress.since_best:
         return _finish(run, progress)
-    batches = stream(
-        examples(run.data, run.recipe.pieces, training.seed),
-        budget=training.batch_tokens,
-        seed=training.seed,
-        start=progress.position,
-    )
-    schedule = training.rate.build(getattr(run.recipe.model, "width", 512), training.steps)
     with (
         Display(training.steps, progress.step, quiet=quiet) as display,
         Journal(run.folder / "journal.jsonl", after=progress.step) as journal,
@@ -102,23 +97,16 @@ def go_on(run: Run, *, quiet: bool = False) -> Progress:
     ):
         for remark in remarks:
             display.say(remark, "yellow")
+        witness = Witness(display, journal, board)
         try:
-            for step in train(model, batches, optimisers, schedule, training, start=progress.step):
+            for step in _updates(run, optimisers, progress):
                 if average:
                     average.update(model, step.step)
                 progress = _further(progress, step)
-                journal.write(_record(step))
-                board.write(
-                    step.step,
-                    loss=step.loss,
-                    rate=step.rate,
-                    norm=step.norm,
-                    tokens_per_second=step.tokens / step.seconds,
-                )
-                display.step(step)
+                witness.step(step)
                 last = step.step == training.steps
                 if step.step % training.validate_every == 0 or last:
-                    progress = _validate(run, progress, average, journal, board, display)
+                    progress = _validate(run, progress, average, witness)
                 enough = 0 < training.patience <= progress.since_best
                 if step.step % training.snapshot_every == 0 or last or enough or stopping.is_set():
                     snapshot.save(
@@ -132,11 +120,43 @@ def go_on(run: Run, *, quiet: bool = False) -> Progress:
                         f"stopped and saved at step {step.step:,}; go on with: tongsa train --resume {run.folder}"
                     )
         except DivergedError as error:
-            raise InputError(
-                f"{error}; stopped. The last good snapshot (step {_last_saved(run)}) and the best model are kept. "
-                "Try a lower training.rate.peak or .scale, a longer training.rate.warmup, or training.clip=1.0"
-            ) from None
+            raise InputError(f"{error}; {_after_divergence(run)}") from None
     return _finish(run, progress)
+
+
+class Witness(NamedTuple):
+    """Where a run is told about."""
+
+    display: Display
+    journal: Journal
+    board: Board
+
+    def step(self, step: Step) -> None:
+        self.journal.write(_record(step))
+        speed = step.tokens / step.seconds
+        self.board.write(step.step, loss=step.loss, rate=step.rate, norm=step.norm, tokens_per_second=speed)
+        self.display.step(step)
+
+
+def _updates(run: Run, optimisers: Sequence[torch.optim.Optimizer], progress: Progress) -> Iterator[Step]:
+    training = run.recipe.training
+    batches = stream(
+        examples(run.data, run.recipe.pieces, training.seed),
+        budget=training.batch_tokens,
+        seed=training.seed,
+        start=progress.position,
+    )
+    schedule = training.rate.build(getattr(run.recipe.model, "width", 512), training.steps)
+    return train(run.bundle.model, batches, optimisers, schedule, training, start=progress.step)
+
+
+def _after_divergence(run: Run) -> str:
+    found, _ = snapshot.latest(run.folder / "snapshots")
+    step = found.progress.step if found else 0
+    return (
+        f"stopped. The last good snapshot (step {step}) and the best model are kept. "
+        "Try a lower training.rate.peak or .scale, a longer training.rate.warmup, or training.clip=1.0"
+    )
 
 
 def _further(progress: Progress, step: Step) -> Progress:
@@ -163,11 +183,6 @@ def _record(step: Step) -> dict[str, float]:
     }
 
 
-def _last_saved(run: Run) -> int:
-    found, _ = snapshot.latest(run.folder / "snapshots")
-    return found.progress.step if found else 0
-
-
 @contextmanager
 def _using(run: Run, values: dict[str, Tensor] | None) -> Iterator[None]:
     """The model with other numbers for a while."""
@@ -183,17 +198,14 @@ def _using(run: Run, values: dict[str, Tensor] | None) -> Iterator[None]:
             put(model, own)
 
 
-def _validate(
-    run: Run, progress: Progress, average: Average | None, journal: Journal, board: Board, display: Display
-) -> Progress:
+def _validate(run: Run, progress: Progress, average: Average | None, witness: Witness) -> Progress:
     """Score what would be kept if training ended now; keep it if it is the best so far."""
     began = perf_counter()
     values = average.values if average else None
     with _using(run, values):
         report = score(run)
     figures = {name: value.value for name, value in report.scores.items()}
-    criterion = run.recipe.training.criterion
-    merit = -figures["perplexity"] if criterion == "loss" else figures[criterion]
+    merit = report.merit(run.recipe.training.criterion)
     better = progress.best is None or merit >= progress.best  # of equals the later, which has seen more
     if run.recipe.training.average > 1:
         _keep_recent(run, progress.step, values)
@@ -204,36 +216,27 @@ def _validate(
         progress = replace(progress, since_best=progress.since_best + 1)
     record = {name: round(value, 4) for name, value in figures.items()}
     record |= {"dev_loss": round(math.log(figures["perplexity"]), 6)}
-    journal.write(
-        {
-            "step": progress.step,
-            "validation": record,
-            "best": better,
-            "seconds": round(perf_counter() - began, 2),
-        }
-    )
-    board.write(progress.step, **record)
-    _show(run, progress, report, display, better=better)
+    seconds = round(perf_counter() - began, 2)
+    witness.journal.write({"step": progress.step, "validation": record, "best": better, "seconds": seconds})
+    witness.board.write(progress.step, **record)
+    _show(run, progress, report, witness.display, better=better)
     return progress
 
 
 def score(run: Run) -> Report:
-    """On the development set, through the Translator like everything else."""
+    """On the development set, through the same reader as everything else."""
     count = run.recipe.training.validate_sentences
     pairs = [(pair.source, pair.target) for pair in run.data.dev]
-    return evaluate(
-        run.translator(),
-        pairs[:count] if count else pairs,
-        tokenise=tokenisation(run.recipe.data.target_language),
-    )
+    return evaluate(run.bundle.reader(), pairs[:count] if count else pairs, run.how)
 
 
 def _show(run: Run, progress: Progress, report: Report, display: Display, *, better: bool) -> None:
     mark = "  ← best so far" if better else ""
     display.say(f"step {progress.step:,}  dev {report.summary()}{mark}", "green" if better else "")
-    pair = run.data.dev[progress.step % len(report.translations)]
-    output = report.translations[progress.step % len(report.translations)].text
-    display.say(f"    {pair.source}\n  → {output}\n  = {pair.target}", "dim")
+    if report.outputs:
+        at = progress.step % len(report.outputs)
+        pair = run.data.dev[at]
+        display.say(f"    {pair.source}\n  → {report.outputs[at]}\n  = {pair.target}", "dim")
 
 
 def save(run: Run, progress: Progress, report: Report, values: dict[str, Tensor] | None = None) -> None:
@@ -267,8 +270,7 @@ def _finish(run: Run, progress: Progress) -> Progress:
         }
         with _using(run, mean):
             report = score(run)
-        criterion = run.recipe.training.criterion
-        merit = -report.scores["perplexity"].value if criterion == "loss" else report.scores[criterion].value
+        merit = report.merit(run.recipe.training.criterion)
         if progress.best is None or merit > progress.best:
             progress = replace(progress, best=merit, best_step=progress.step)
             save(run, progress, report, mean)

@@ -1,6 +1,5 @@
-"""Multi-head attention (Vaswani et al. 2017, section 3.2), fused unless it is watched."""
+"""Attention (Vaswani et al. 2017, section 3.2.1), fused unless it is watched."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tongsa.layers.linear import Linear
 from tongsa.layers.masks import causal as causal_mask
 
 Role = Literal["encoder", "decoder", "cross", "hops"]
@@ -33,6 +31,11 @@ def watching() -> Iterator[Sightings]:
         _watched.reset(token)
 
 
+def watched() -> bool:
+    """Whether anybody is watching: then the weights are worth their room."""
+    return _watched.get() is not None
+
+
 def sighted(role: Role, weights: Tensor) -> None:  # (batch, head, query, key)
     """Show these weights to whoever is watching."""
     sightings = _watched.get()
@@ -50,75 +53,77 @@ class KeysValues(NamedTuple):
     def append(self, new: "KeysValues") -> "KeysValues":
         return KeysValues(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
 
+    def last(self, count: int) -> "KeysValues":
+        return KeysValues(self.keys[:, :, -count:], self.values[:, :, -count:])
 
-def attend(query: Tensor, read: KeysValues, mask: Tensor | None, role: Role, *, causal: bool = False) -> Tensor:
-    """softmax(QKᵀ/√d_k)V, equation 1; (batch, head, query, value width)."""
-    if _watched.get() is None:
-        return F.scaled_dot_product_attention(query, read.keys, read.values, attn_mask=mask, is_causal=causal)
-    energy = query @ read.keys.mT / math.sqrt(query.shape[-1])
+
+def weighed(energy: Tensor, values: Tensor, mask: Tensor | None, role: Role, *, causal: bool) -> Tensor:
+    """softmax(energy)V, with weights that can be seen; (batch, head, query, value width)."""
     if causal:
-        mask = causal_mask(query.shape[2], query.device)
+        mask = causal_mask(energy.shape[2], energy.device)
     if mask is not None:
         energy = energy.masked_fill(~mask, -torch.inf)
     weights = energy.softmax(dim=-1)
     sighted(role, weights)
-    return weights @ read.values
+    return weights @ values
 
 
-def split_heads(joined: Tensor, heads: int) -> Tensor:  # (batch, head, length, width of a head)
-    return joined.view(*joined.shape[:2], heads, -1).transpose(1, 2)
+def attend(
+    query: Tensor,
+    read: KeysValues,
+    mask: Tensor | None,
+    role: Role,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """softmax(QKᵀ·scale)V, equation 1, where the scale is 1/√d_k; (batch, head, query, value width)."""
+    if not watched():
+        return F.scaled_dot_product_attention(
+            query, read.keys, read.values, attn_mask=mask, is_causal=causal, scale=scale
+        )
+    energy = query @ read.keys.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+    return weighed(energy, read.values, mask, role, causal=causal)
 
 
-def join_heads(split: Tensor) -> Tensor:  # (batch, length, width)
-    return split.transpose(1, 2).flatten(2)
+class DotAttention(nn.Module):
+    """Equation 1, with 1/√d_k or without it: then large d_k push the softmax to where its gradients are small."""
 
-
-class SelfAttention(nn.Module):
-    """Queries, keys and values of all heads from one product."""
-
-    def __init__(self, width: int, heads: int, role: Role, *, gain: float = 1.0) -> None:
+    def __init__(self, scale: float | None) -> None:
         super().__init__()
-        self.heads = heads
-        self.role: Role = role
-        self.project = Linear(width, 3 * width, blocks=3)
-        self.join = Linear(width, width, gain=gain)
+        self.scale = scale
 
-    def _projected(self, inputs: Tensor) -> tuple[Tensor, KeysValues]:
-        query, keys, values = (split_heads(part, self.heads) for part in self.project(inputs).chunk(3, dim=-1))
-        return query, KeysValues(keys, values)
-
-    def forward(self, inputs: Tensor, mask: Tensor | None = None, *, causal: bool = False) -> Tensor:
-        query, read = self._projected(inputs)
-        joined: Tensor = self.join(join_heads(attend(query, read, mask, self.role, causal=causal)))
-        return joined
-
-    def nothing(self, rows: int, like: Tensor) -> KeysValues:
-        """What a first step has behind it."""
-        empty = like.new_empty(rows, self.heads, 0, self.join.in_features // self.heads)
-        return KeysValues(empty, empty)
-
-    def step(self, inputs: Tensor, past: KeysValues) -> tuple[Tensor, KeysValues]:
-        """One position further; no mask is needed, for there is no future yet."""
-        query, new = self._projected(inputs)
-        past = past.append(new)
-        return self.join(join_heads(attend(query, past, None, self.role))), past
+    def forward(
+        self, query: Tensor, read: KeysValues, mask: Tensor | None, role: Role, *, causal: bool = False
+    ) -> Tensor:
+        return attend(query, read, mask, role, causal=causal, scale=self.scale)
 
 
-class CrossAttention(nn.Module):
-    """Queries from the decoder, keys and values from the memory, which are computed once for each sentence."""
+class AdditiveHeads(nn.Module):
+    """softmax(v·tanh(Wx + Uy))V in each head (Bahdanau et al. 2015), which section 3.2.1 compares with dot products.
 
-    def __init__(self, width: int, heads: int, *, gain: float = 1.0) -> None:
+    Wx and Uy are the queries and keys of multi-head attention, so v is all that is new. Every pair of query and key has
+    a hidden layer of its own: d_k times the room of a dot product.
+    """
+
+    def __init__(self, heads: int, width: int) -> None:
         super().__init__()
-        self.heads = heads
-        self.query = Linear(width, width)
-        self.memory = Linear(width, 2 * width, blocks=2)
-        self.join = Linear(width, width, gain=gain)
+        self.score = nn.Parameter(torch.empty(heads, width))
+        nn.init.normal_(self.score, std=width**-0.5)
 
-    def read(self, slots: Tensor) -> KeysValues:
-        keys, values = (split_heads(part, self.heads) for part in self.memory(slots).chunk(2, dim=-1))
-        return KeysValues(keys, values)
+    def forward(
+        self, query: Tensor, read: KeysValues, mask: Tensor | None, role: Role, *, causal: bool = False
+    ) -> Tensor:
+        hidden = (query.unsqueeze(3) + read.keys.unsqueeze(2)).tanh_()  # (batch, head, query, key, key width)
+        energy = (hidden @ self.score[:, None, :, None]).squeeze(4)  # (batch, head, query, key)
+        return weighed(energy, read.values, mask, role, causal=causal)
 
-    def forward(self, inputs: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
-        query = split_heads(self.query(inputs), self.heads)
-        joined: Tensor = self.join(join_heads(attend(query, read, mask, "cross")))
-        return joined
+
+Comparison = Literal["scaled-dot", "dot", "additive"]
+"""How a query is compared with a key."""
+
+
+def comparing(comparison: Comparison, heads: int, width: int) -> DotAttention | AdditiveHeads:
+    if comparison == "additive":
+        return AdditiveHeads(heads, width)
+    return DotAttention(None if comparison == "scaled-dot" else 1.0)

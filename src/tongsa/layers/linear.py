@@ -6,15 +6,16 @@ from torch import nn
 class Linear(nn.Linear):
     """x W + b. Several projections may lie in one matrix, one above the other: one product, but drawn as several."""
 
-    def __init__(self, inputs: int, outputs: int, *, blocks: int = 1, gain: float = 1.0) -> None:
+    def __init__(self, inputs: int, outputs: int, *, blocks: int = 1, gain: float = 1.0, bias: bool = True) -> None:
         self.blocks = blocks
         self.gain = gain
-        super().__init__(inputs, outputs)
+        super().__init__(inputs, outputs, bias)
 
     def reset_parameters(self) -> None:
         for block in self.weight.chunk(self.blocks):
             nn.init.xavier_uniform_(block, self.gain)
-        nn.init.zeros_(self.bias)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
 
 def vectors(size: int, width: int) -> nn.Embedding:

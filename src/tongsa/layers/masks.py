@@ -9,6 +9,11 @@ def causal(length: int, device: torch.device | None = None) -> Tensor:  # (query
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
+def banded(length: int, before: int, after: int, device: torch.device | None = None) -> Tensor:  # (query, key)
+    """True from `before` places to the left of a query to `after` places to its right."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).triu(-before).tril(after)
+
+
 def over_keys(mask: Tensor) -> Tensor:  # (batch, head, query, key)
     """A mask of slots (batch, slot), spread over heads and queries."""
     return mask[:, None, None, :]

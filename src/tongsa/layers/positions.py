@@ -1,4 +1,4 @@
-"""Where in the sequence a piece stands (Vaswani et al. 2017, section 3.5)."""
+"""Where in the sequence a piece stands (Vaswani et al. 2017, section 3.5; Su et al. 2021)."""
 
 from functools import lru_cache
 from typing import Literal
@@ -28,17 +28,35 @@ def sinusoids(length: int, width: int) -> Tensor:  # (position, width)
     return _table(room, width)[:length]
 
 
-class Positions(nn.Module):
-    """Sinusoids, or one learned vector for each place: Table 3, row E."""
+def rotated(values: Tensor, start: int) -> Tensor:  # (batch, head, position, width)
+    """Each pair of elements turned by position / 10000^(2i/width) (Su et al. 2021, equation 34).
 
-    def __init__(self, kind: Literal["sinusoidal", "learned"], width: int, longest: int) -> None:
+    The product of a turned query and a turned key then depends on how far apart they stand, not on where.
+    """
+    table = sinusoids(start + values.shape[2], values.shape[3])[start:].to(values)
+    sine, cosine = table[:, 0::2], table[:, 1::2]  # (position, pair)
+    even, odd = values[..., 0::2], values[..., 1::2]
+    return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(3)
+
+
+PositionKind = Literal["sinusoidal", "learned", "rotary", "none"]
+
+
+class Positions(nn.Module):
+    """Sinusoids, or one learned vector for each place: Table 3, row E. Rotary ones enter later, in the attention."""
+
+    def __init__(self, kind: PositionKind, width: int, longest: int) -> None:
         super().__init__()
         self.width = width
         self.longest = longest if kind == "learned" else UNBOUNDED
+        self.sinusoidal = kind == "sinusoidal"
         self.learned = nn.Embedding(longest, width) if kind == "learned" else None
 
     def forward(self, start: int, length: int, device: torch.device) -> Tensor:  # (position, width)
-        if self.learned is None:
+        """What is added to the vectors of the pieces."""
+        if self.sinusoidal:
             return sinusoids(start + length, self.width)[start:].to(device)
+        if self.learned is None:
+            return torch.zeros(length, self.width, device=device)
         vectors: Tensor = self.learned(torch.arange(start, start + length, device=device))
         return vectors

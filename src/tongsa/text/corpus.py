@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tongsa.errors import InputError
 from tongsa.text.ledger import Ledger, Pair
@@ -35,13 +35,14 @@ def read_pairs(
     *,
     columns: tuple[int, int] = (1, 2),
     languages: tuple[str, str] = ("", ""),
+    header: bool = False,
 ) -> Iterator[Pair]:
     """The pairs of `files`, normalised, in the order of the files and their lines.
 
     Names that end in .tsv or .jsonl (and .gz after that) hold pairs. The other files are taken two by two,
     source then target, line beside line; one left over is read as TSV. `columns` of TSV are counted from 1,
-    as `cut -f` counts; there is no quoting. JSON lines have the keys source and target, or the two
-    `languages`, at the top or in "translation".
+    as `cut -f` counts; there is no quoting; with `header` the first line of each names the columns. JSON
+    lines have the keys source and target, or the two `languages`, at the top or in "translation".
     """
     if min(columns) < 1:
         raise CorpusError(f"columns {columns[0]} and {columns[1]}: columns are counted from 1")
@@ -51,9 +52,33 @@ def read_pairs(
     return chain.from_iterable(
         _parallel(unit[0], unit[1], ledger)
         if len(unit) == 2
-        else _one_file(unit[0], ledger, columns=columns, languages=languages)
+        else _one_file(unit[0], ledger, columns=columns, languages=languages, header=header)
         for unit in _units(paths)
     )
+
+
+def read_texts(files: Sequence[str | Path], ledger: Ledger) -> Iterator[Pair]:
+    """Texts by themselves, one a line, or under the key text in JSON lines: the target of an empty source."""
+    paths = [Path(file) for file in files]
+    for path in paths:
+        _check_file(path)
+    return chain.from_iterable(_texts(path, ledger) for path in paths)
+
+
+def _texts(path: Path, ledger: Ledger) -> Iterator[Pair]:
+    file, holds_json = str(path), _form(path) == ".jsonl"
+    for number, raw in enumerate(_raw_lines(path), start=1):
+        ledger.saw(file)
+        try:
+            line = _text(raw)
+            pair = Pair("", normalise(_text_of(line) if holds_json and line.strip() else line), file, number)
+            if not pair.target:
+                raise _BadLineError("empty")
+        except _BadLineError as bad:
+            ledger.drop(file, number, bad.reason, bad.detail)
+            continue
+        ledger.keep(pair)
+        yield pair
 
 
 def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
@@ -154,7 +179,9 @@ def _parallel(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[
         yield pair
 
 
-def _one_file(path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str]) -> Iterator[Pair]:
+def _one_file(
+    path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str], header: bool
+) -> Iterator[Pair]:
     file, holds_json = str(path), _form(path) == ".jsonl"
     for number, raw in enumerate(_raw_lines(path), start=1):
         ledger.saw(file)
@@ -162,6 +189,8 @@ def _one_file(path: Path, ledger: Ledger, *, columns: tuple[int, int], languages
             line = _text(raw)
             if not line.strip():
                 raise _BadLineError("empty")
+            if header and number == 1 and not holds_json:
+                raise _BadLineError("header")
             source, target = _from_json(line, languages) if holds_json else _from_columns(line, columns)
             pair = _pair(source, target, file, number)
         except _BadLineError as bad:
@@ -194,13 +223,25 @@ def _from_columns(line: str, columns: tuple[int, int]) -> tuple[str, str]:
     return cells[columns[0] - 1], cells[columns[1] - 1]
 
 
-def _from_json(line: str, languages: tuple[str, str]) -> tuple[str, str]:
+def _object(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise _BadLineError("bad-json", str(error)) from None
     if not isinstance(record, dict):
         raise _BadLineError("bad-json", "not an object")
+    return record
+
+
+def _text_of(line: str) -> str:
+    text = _object(line).get("text")
+    if not isinstance(text, str):
+        raise _BadLineError("missing-key", "text must be a string")
+    return text
+
+
+def _from_json(line: str, languages: tuple[str, str]) -> tuple[str, str]:
+    record = _object(line)
     names = [("source", "target"), *([languages] if all(languages) else [])]
     for place in (record, record.get("translation")):
         for source, target in names:

@@ -5,7 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
@@ -49,12 +49,24 @@ class PiecesConfig:
     """Whether a character without a piece is spelt in bytes; if not, and for kind word, it becomes UNK."""
     sampling: float = 0.0
     """Random segmentation in training: alpha for unigram (lower is bolder), dropout for bpe; 0 is off."""
+    target_kind: Kind | Literal["same"] = "same"
+    """How the target is cut where that differs: spelling by char, phones by word. Needs shared = false."""
+    reuse: str = ""
+    """Folder of a run or model whose pieces are taken, target's for the target, instead of learning new ones."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.sampling <= 1:
             raise InputError(f"sampling = {self.sampling}: write a number from 0 (off) to 1")
         if self.sampling and self.kind not in ("unigram", "bpe"):
             raise InputError(f"sampling = {self.sampling}: kind {self.kind!r} cuts a text in one way only; write 0")
+        if self.target_kind != "same" and self.shared:
+            raise InputError(
+                f"target_kind = {self.target_kind!r}: two kinds are two vocabularies; write shared = false"
+            )
+
+    @property
+    def for_target(self) -> "PiecesConfig":
+        return self if self.target_kind == "same" else replace(self, kind=self.target_kind, target_kind="same")
 
 
 class Pieces:

@@ -48,8 +48,8 @@ class TrainingConfig:
     validate_every: int = 1000
     validate_sentences: int = 200
     """Development sentences translated at each validation; the loss is always of all of them."""
-    criterion: Literal["bleu", "chrf", "exact_match", "loss"] = "bleu"
-    """What chooses the best model on the development set."""
+    criterion: Literal["auto", "bleu", "chrf", "exact_match", "wer", "per", "accuracy", "macro_f1", "loss"] = "auto"
+    """What chooses the best model on the development set; auto is the first score that is measured there."""
     patience: int = 0
     """Stop after so many validations without a better one; 0 never stops early."""
     snapshot_every: int = 500

@@ -129,12 +129,17 @@ def sides(reading: Reading, role: str, weights: NDArray[np.float64]) -> tuple[Si
     if role == "encoder":
         return source, source
     if role == "cross":
-        return target, source
+        slots = weights.shape[2] if weights.ndim == 3 else 0
+        return target, source if slots == len(reading.source) or "hops" not in reading.weights else numbered(slots)
     if role == "decoder":
         before = ["<s>", *reading.target[:-1]]
         return target, Side(before, word_starts(before))
-    count = weights.shape[1] if weights.ndim == 3 else 0
-    return Side([str(number) for number in range(1, count + 1)], range(count)), source
+    return numbered(weights.shape[1] if weights.ndim == 3 else 0), source
+
+
+def numbered(count: int) -> Side:
+    """Hops, which have no names."""
+    return Side([str(number) for number in range(1, count + 1)], range(count))
 
 
 def check(weights: NDArray[np.float64], shape: tuple[int, int], where: str) -> None:

@@ -1,0 +1,34 @@
+"""The command line: few verbs, few options each. Results go to stdout, progress and messages to stderr."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from tongsa.cli.options import parser
+from tongsa.errors import InputError, InterruptedRun
+
+DONE, OURS, THEIRS, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    # before torch is loaded: threads that spin for long while they wait make a shared machine many times slower
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    for stream in (sys.stdout, sys.stderr):  # Hangul and emoji, whatever the locale says
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    options = parser().parse_args(arguments)
+    try:
+        options.do(options)
+    except InputError as error:
+        print(f"tongsa: {error}", file=sys.stderr)  # noqa: T201
+        return THEIRS
+    except InterruptedRun as stopped:
+        print(f"\n{stopped}", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    return DONE

@@ -1,0 +1,150 @@
+"""What can be typed."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tongsa import __version__
+from tongsa.cli import verbs
+
+ABOUT = """\
+tongsa 통사: sequence-to-sequence models of your own.
+
+  tongsa demo                                    learn English → Korean in some three minutes and look inside
+  tongsa train --pairs my.tsv --run runs/mine    learn from your own pairs: source<TAB>target, one a line
+  tongsa translate runs/mine < input.txt         one line out for each line in
+  tongsa evaluate runs/mine --pairs test.tsv     BLEU, chrF, exact match, perplexity, with signatures
+  tongsa score runs/mine pairs.tsv               log p(target | source) of each pair; --rerank orders n-best lists
+  tongsa view runs/mine 'a sentence'             what every head looked at, as a page for your browser
+
+  tongsa classify runs/reviews < reviews.txt     a label for each line, from a model trained on text<TAB>label
+  tongsa sample runs/lm                          new text from a language model, trained on plain text
+"""
+TRAIN = """\
+Learn a model. Sizes come from a recipe, or from the data where there is none.
+
+  tongsa train recipes/multi30k-de-en.toml --run runs/de-en
+  tongsa train --pairs train.tsv --dev dev.tsv --run runs/mine --budget 20m
+  tongsa train --pairs train.de train.en --run runs/mine --set training.steps=5000
+  tongsa train --pairs reviews.tsv --set model.kind=self_attentive --run runs/reviews
+  tongsa train --pairs text.txt --set model.kind=language_model --run runs/lm
+  tongsa train --resume runs/mine
+
+Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
+A language model reads plain text, one a line; a classifier reads text<TAB>label.
+Ctrl-C saves and says how to go on; so does SIGTERM. A killed run resumes to the same bytes.
+"""
+SCORE = """\
+log p of each target given its source, or of each text by itself if the model is a language model.
+
+  tongsa score runs/mine pairs.tsv             total<TAB>pieces<TAB>source<TAB>target
+  tongsa score runs/mine nbest.tsv --rerank    the candidates of each source, best first
+  tongsa score runs/lm texts.txt               and the perplexity of the whole on stderr
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser("tongsa", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top.add_argument("--version", action="version", version=f"tongsa {__version__}")
+    every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for add in (_demo, _train, _translate, _evaluate, _score, _view, _classify, _sample):
+        add(every)
+    return top
+
+
+def _verb(
+    every: Any, name: str, summary: str, do: Callable[[argparse.Namespace], None], about: str = ""
+) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = every.add_parser(
+        name, help=summary, description=about or summary, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verb.set_defaults(do=do)
+    return verb
+
+
+def _run(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("run", type=Path, metavar="RUN", help="folder of a run or of a model")
+
+
+def _search(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--beam", type=int, metavar="N", help="width of the search (default: the model's own)")
+    verb.add_argument("--alpha", type=float, metavar="A", help="length penalty (default: the model's own)")
+    verb.add_argument("--ensemble", nargs="+", type=Path, default=(), metavar="RUN", help="models that vote with it")
+    verb.add_argument("--lm", type=Path, metavar="RUN", help="a language model with the same pieces that has a say")
+    verb.add_argument("--lm-weight", type=float, default=0.2, metavar="W", help="how much of a say (default: 0.2)")
+
+
+def _demo(every: Any) -> None:
+    verb = _verb(every, "demo", "learn the embedded English–Korean phrasebook, score it, look inside", verbs.demo)
+    verb.add_argument("--run", type=Path, default=Path("runs/demo"), metavar="FOLDER", help="default: runs/demo")
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=300")
+
+
+def _train(every: Any) -> None:
+    verb = _verb(every, "train", "learn a model from a recipe or from your own pairs", verbs.train, TRAIN)
+    verb.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file, see recipes/")
+    verb.add_argument("--pairs", nargs="+", default=(), metavar="FILE", help="learn from these, not the recipe's")
+    verb.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="validate on these (else part of --pairs)")
+    verb.add_argument("--run", type=Path, metavar="FOLDER", help="where everything about this run is kept")
+    verb.add_argument("--budget", metavar="TIME", help="plan the run for this time, e.g. 90s, 20m, 1h30m")
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=5000")
+    verb.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with the run in this folder")
+
+
+def _translate(every: Any) -> None:
+    verb = _verb(every, "translate", "text in, text out: one line for each line, in order", verbs.translate)
+    _run(verb)
+    verb.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
+    _search(verb)
+    verb.add_argument("--nbest", type=int, default=1, metavar="N", help="the N best, tab-separated on the line")
+    verb.add_argument("--json", action="store_true", help="one object a line, with scores and pieces")
+
+
+def _evaluate(every: Any) -> None:
+    verb = _verb(every, "evaluate", "score a model on data it has not seen", verbs.evaluate)
+    _run(verb)
+    verb.add_argument("--pairs", nargs="+", required=True, metavar="FILE", help="a file of pairs, or two parallel ones")
+    verb.add_argument("--columns", nargs=2, type=int, default=(1, 2), metavar="N", help="columns in TSV (default: 1 2)")
+    verb.add_argument("--header", action="store_true", help="the first line of a TSV names its columns")
+    _search(verb)
+    verb.add_argument(
+        "--tokenize", metavar="NAME", help="sacreBLEU's tokeniser (default: 13a; char for ko, ja, zh, th)"
+    )
+    verb.add_argument("--scores", nargs="+", choices=["bleu", "chrf", "exact_match", "wer", "per"], metavar="NAME")
+    verb.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def _score(every: Any) -> None:
+    verb = _verb(every, "score", "how likely a model finds given targets or texts", verbs.score, SCORE)
+    _run(verb)
+    verb.add_argument("file", nargs="?", default="-", metavar="FILE", help="TSV of pairs, or texts; default: stdin")
+    verb.add_argument("--rerank", action="store_true", help="order the candidates of each source, best first")
+    verb.add_argument("--normalise", action="store_true", help="compare totals by piece, not as sums")
+    verb.add_argument("--json", action="store_true", help="one object a line, with every piece and its log p")
+
+
+def _view(every: Any) -> None:
+    verb = _verb(every, "view", "draw what every head looked at, as a page that needs no network", verbs.view)
+    _run(verb)
+    verb.add_argument("texts", nargs="+", metavar="TEXT", help="sentences to read and look into")
+    verb.add_argument("-o", "--output", type=Path, default=Path("attention.html"), metavar="FILE")
+
+
+def _classify(every: Any) -> None:
+    verb = _verb(every, "classify", "a label for each line", verbs.classify)
+    _run(verb)
+    verb.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
+    verb.add_argument("--json", action="store_true", help="one object a line, with the probability of every label")
+
+
+def _sample(every: Any) -> None:
+    verb = _verb(every, "sample", "new text from a language model, drawn piece by piece", verbs.sample)
+    _run(verb)
+    verb.add_argument("--count", type=int, default=10, metavar="N", help="how many texts (default: 10)")
+    verb.add_argument("--temperature", type=float, default=1.0, metavar="T", help="lower is tamer (default: 1)")
+    verb.add_argument("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest pieces only")
+    verb.add_argument("--top-p", type=float, default=1.0, metavar="P", help="draw from the likeliest of this total")
+    verb.add_argument("--longest", type=int, default=100, metavar="N", help="at most N pieces (default: 100)")
+    verb.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed draws the same")
+    verb.add_argument("--json", action="store_true", help="one object a line, with log p")

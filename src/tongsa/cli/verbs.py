@@ -1,0 +1,252 @@
+"""What the verbs do. torch is loaded here, when a verb needs it: --help answers at once."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tongsa.errors import InputError
+
+if TYPE_CHECKING:
+    from tongsa.bundle import Bundle
+    from tongsa.decoding.translator import Translation, Translator
+
+CHUNK = 512
+"""Lines read together when they come from a file or a pipe."""
+
+
+def say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)  # noqa: T201
+
+
+def out(line: str) -> None:
+    print(line)  # noqa: T201
+
+
+def demo(options: argparse.Namespace) -> None:
+    from tongsa.experiment import demo
+
+    demo.show(options.run, options.set)
+
+
+def train(options: argparse.Namespace) -> None:
+    from tongsa import bundle, experiment
+
+    if options.resume is not None:
+        given = [name for name in ("recipe", "pairs", "dev", "run", "budget", "set") if getattr(options, name)]
+        if given:
+            raise InputError(f"--resume goes on with the settings in run.toml; leave out {', '.join(given)}")
+        folder, progress = options.resume, experiment.resume(options.resume)
+    elif options.run is None:
+        raise InputError("--run is missing: say where to keep this run, for example --run runs/mine")
+    else:
+        folder = options.run
+        progress = experiment.train(
+            options.recipe,
+            run=folder,
+            pairs=options.pairs,
+            dev=options.dev,
+            settings=options.set,
+            budget=options.budget,
+        )
+    say(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
+    say(f"next: {NEXT[bundle.load(folder).config.task].format(run=folder)}")
+
+
+NEXT = {
+    "pairs": "echo '…' | tongsa translate {run}",
+    "labels": "echo '…' | tongsa classify {run}",
+    "text": "tongsa sample {run}",
+}
+
+
+def _chunks(file: str) -> Iterator[list[str]]:
+    """Lines of a file or of stdin, many at a time; one at a time where somebody types them."""
+    from tongsa.text import read_lines
+
+    lines = read_lines(file)
+    typed = file == "-" and sys.stdin.isatty()
+    while chunk := list(islice(lines, 1 if typed else CHUNK)):
+        yield chunk
+        sys.stdout.flush()
+
+
+def _translator(options: argparse.Namespace) -> "tuple[Translator, Bundle]":
+    from tongsa import bundle
+    from tongsa.decoding.translator import Fusion
+
+    first = bundle.load(options.run)
+    others = [bundle.load(path) for path in options.ensemble]
+    fusion = Fusion(bundle.load(options.lm).writer(), options.lm_weight) if options.lm else None
+    return first.translator(others, fusion), first
+
+
+def translate(options: argparse.Namespace) -> None:
+    translator, _ = _translator(options)
+    for chunk in _chunks(options.file):
+        results = translator.translate(chunk, beam=options.beam, alpha=options.alpha, nbest=options.nbest)
+        for source, result in zip(chunk, results, strict=True):
+            if result.cut:
+                say(f"longer than the model can read, cut: {source[:60]}…")
+            out(_as_json(source, result) if options.json else "\t".join(one.text for one in _ranked(result)))
+
+
+def _ranked(result: "Translation") -> "Iterator[Translation]":
+    yield result
+    yield from result.alternatives
+
+
+def _as_json(source: str, result: "Translation") -> str:
+    nbest = [
+        {"text": one.text, "score": one.score, "log_probability": one.total, "pieces": one.pieces}
+        for one in _ranked(result)
+    ]
+    record = {"source": source, "text": result.text, "score": result.score, "cut": result.cut, "nbest": nbest}
+    return json.dumps(record, ensure_ascii=False)
+
+
+def classify(options: argparse.Namespace) -> None:
+    from tongsa import bundle
+
+    classifier = bundle.load(options.run).classifier()
+    for chunk in _chunks(options.file):
+        for text, answer in zip(chunk, classifier.classify(chunk), strict=True):
+            if answer.cut:
+                say(f"longer than the model can read, cut: {text[:60]}…")
+            record = {"text": text, "label": answer.label, "probabilities": answer.probabilities, "cut": answer.cut}
+            line = f"{answer.label}\t{answer.probability:.4f}"
+            out(json.dumps(record, ensure_ascii=False) if options.json else line)
+
+
+def sample(options: argparse.Namespace) -> None:
+    from tongsa import bundle
+    from tongsa.decoding.sampling import SamplingConfig
+
+    try:
+        sampling = SamplingConfig(
+            temperature=options.temperature, top_k=options.top_k, top_p=options.top_p, seed=options.seed
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    if options.count < 1 or options.longest < 1:
+        raise InputError("--count and --longest are at least 1")
+    writer = bundle.load(options.run).writer()
+    for text, total in writer.sample(options.count, sampling, longest=options.longest):
+        out(json.dumps({"text": text, "log_probability": total}, ensure_ascii=False) if options.json else text)
+
+
+def score(options: argparse.Namespace) -> None:
+    from tongsa import bundle
+
+    reader = bundle.load(options.run).reader()
+    needs_source = reader.task != "text"
+    if options.rerank and not needs_source:
+        raise InputError("--rerank orders candidates of a source; a language model has none: sort its scores instead")
+    logs: list[float] = []
+    rows = 0
+    for chunk in _chunks(options.file):
+        pairs = [_pair(line, rows + at, needs_source) for at, line in enumerate(chunk, start=1)]
+        rows += len(chunk)
+        found = reader.score(pairs)
+        logs += [value for values in found for value in values]
+        scored = list(zip(pairs, found, strict=True))
+        for pair, values in _reranked(scored, options) if options.rerank else scored:
+            pieces = reader.target.names(reader.target.split_all([pair[1]])[0])
+            out(_scored_line(pair, values, pieces, options))
+    if logs:
+        say(f"perplexity {math.exp(-sum(logs) / len(logs)):.4f} a piece, {len(logs):,} pieces, {rows:,} lines")
+
+
+def _pair(line: str, number: int, needs_source: bool) -> tuple[str, str]:
+    from tongsa.text import CorpusError, normalise
+
+    cells = line.split("\t")
+    if needs_source and len(cells) < 2:
+        raise CorpusError(f"line {number}: no tab; write source<TAB>target")
+    source, target = (cells[0], cells[1]) if needs_source else ("", line)
+    if not normalise(target):
+        raise CorpusError(f"line {number}: empty; there is nothing to score")
+    return normalise(source), normalise(target)
+
+
+Scored = tuple[tuple[str, str], list[float]]
+
+
+def _reranked(scored: list[Scored], options: argparse.Namespace) -> list[Scored]:
+    def merit(one: Scored) -> float:
+        return sum(one[1]) / (len(one[1]) if options.normalise else 1)
+
+    return [
+        one
+        for _, candidates in groupby(scored, key=lambda one: one[0][0])
+        for one in sorted(candidates, key=merit, reverse=True)
+    ]
+
+
+def _scored_line(pair: tuple[str, str], values: list[float], pieces: list[str], options: argparse.Namespace) -> str:
+    total = sum(values)
+    if options.json:
+        named = [*pieces, "</s>"][: len(values)]
+        each = [{"piece": name, "log_probability": value} for name, value in zip(named, values, strict=True)]
+        record = {"source": pair[0], "target": pair[1], "log_probability": total, "pieces": each}
+        return json.dumps(record, ensure_ascii=False)
+    texts = [text for text in pair if text]
+    return "\t".join([f"{total:.4f}", " ".join(f"{value:.3f}" for value in values), *texts])
+
+
+def view(options: argparse.Namespace) -> None:
+    from tongsa import bundle
+    from tongsa.text import normalise
+    from tongsa.view import write_page
+    from tongsa.view.readings import judgement, reading
+
+    if not all(map(normalise, options.texts)):
+        raise InputError("view: an empty text has nothing to look at; give a sentence")
+    loaded, texts = bundle.load(options.run), options.texts
+    if loaded.config.task == "labels":
+        readings = [judgement(*one) for one in zip(loaded.classifier().classify(texts), texts, strict=True)]
+    else:
+        readings = [reading(*one) for one in zip(loaded.translator().translate(texts), texts, strict=True)]
+    if not any(one.weights for one in readings):
+        raise InputError(f"{options.run}: a {loaded.kind} model has no attention to look at")
+    write_page(options.output, f"{Path(options.run).name}: {options.texts[0]}", readings)
+    out(str(options.output))
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    from tongsa import bundle
+    from tongsa.evaluation.metrics import tokenisation
+    from tongsa.evaluation.report import SCORES, How
+    from tongsa.evaluation.report import evaluate as score_pairs
+    from tongsa.text import CorpusError, Ledger, read_pairs, read_texts
+
+    loaded = bundle.load(options.run)
+    ledger = Ledger(None)
+    languages = (loaded.source_language, loaded.target_language)
+    if loaded.config.task == "text":
+        found = list(read_texts(options.pairs, ledger))
+    else:
+        columns = (options.columns[0], options.columns[1])
+        found = list(read_pairs(options.pairs, ledger, columns=columns, languages=languages, header=options.header))
+    if not found:
+        raise CorpusError(f"{options.pairs[0]}: no usable line in it: {ledger.summary()}")
+    if ledger.dropped:
+        say(ledger.summary())
+    how = How(
+        scores=options.scores or loaded.scores or SCORES,
+        tokenise=options.tokenize or tokenisation(loaded.target_language),
+        beam=options.beam,
+        alpha=options.alpha,
+    )
+    reader = _translator(options)[0] if loaded.config.task == "pairs" else loaded.reader()
+    report = score_pairs(reader, [(pair.source, pair.target) for pair in found], how)
+    if options.json:
+        out(json.dumps(report.as_json() | {"dropped": ledger.dropped}, ensure_ascii=False))
+        return
+    for name, score in report.scores.items():
+        out(f"{name:12} {score.value:8.2f}  {score.signature}")
+    out(f"{'sentences':12} {report.sentences:8,}  in {report.seconds:.1f} s")

@@ -1,0 +1,59 @@
+"""Outputs drawn from the model instead of searched for: step after step, each piece by its probability."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Draw = Callable[[Tensor], Tensor]
+"""From log-scores (row, choice) to numbers whose largest in each row is the choice drawn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingConfig:
+    temperature: float = 1.0
+    """Below 1 the likely becomes likelier, above 1 the unlikely does."""
+    top_k: int = 0
+    """Draw from the k likeliest only (Fan et al. 2018, section 5.4); 0 takes all."""
+    top_p: float = 1.0
+    """Draw from the likeliest that together have this probability (Holtzman et al. 2020, section 3.1)."""
+    seed: int = 1
+    """The same call with the same seed draws the same."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < float("inf"):
+            raise ValueError(f"temperature {self.temperature} is not above 0; for the likeliest output search instead")
+        if self.top_k < 0:
+            raise ValueError(f"top_k {self.top_k} is negative; 0 draws from all pieces")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p {self.top_p} is not in (0, 1]")
+
+    def build(self) -> Draw:
+        """The largest of log p plus Gumbel noise is a draw from p (Gumbel 1954)."""
+        generator = torch.Generator().manual_seed(self.seed)
+
+        def draw(scores: Tensor) -> Tensor:
+            kept = nucleus(likeliest(scores / self.temperature, self.top_k), self.top_p)
+            noise = torch.empty(scores.shape).exponential_(generator=generator).log_().to(scores.device)
+            return kept - noise
+
+        return draw
+
+
+def likeliest(scores: Tensor, count: int) -> Tensor:  # (row, choice)
+    """All but the `count` largest become impossible."""
+    if not 0 < count < scores.shape[1]:
+        return scores
+    places = scores.topk(count, dim=1).indices
+    return torch.full_like(scores, -torch.inf).scatter(1, places, scores.gather(1, places))
+
+
+def nucleus(scores: Tensor, share: float) -> Tensor:  # (row, choice)
+    """The fewest largest whose probabilities reach `share`; the others become impossible."""
+    if share >= 1:
+        return scores
+    ordered, places = scores.log_softmax(dim=1).sort(dim=1, descending=True, stable=True)
+    before = ordered.exp().cumsum(dim=1) - ordered.exp()  # what those in front of each have together
+    beyond = (before >= share).scatter(1, places, before >= share)
+    return scores.masked_fill(beyond, -torch.inf)

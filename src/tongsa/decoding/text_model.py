@@ -1,0 +1,80 @@
+"""A model with its vocabulary: text in. What it gives back depends on what it has learnt."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tongsa.batch import Batch, Examples, Ragged, Rows, by_tokens
+from tongsa.errors import InputError
+from tongsa.interface import EncoderDecoder, Task
+from tongsa.layers.attention import Sightings, watching
+from tongsa.text import Pieces, Vocabulary
+
+Matrix = NDArray[np.float32]
+
+
+class TextModel:
+    """Scores pairs and shows its attention; `Translator`, `Writer` and `Classifier` say what else it can do."""
+
+    task: Task
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        source: Pieces,
+        target: Vocabulary,
+        *,
+        others: Sequence[EncoderDecoder] = (),
+        batch_tokens: int = 2048,
+    ) -> None:
+        """`others` of any kind, with the same vocabularies, make an ensemble: their probabilities are averaged."""
+        self.model = model.eval()
+        self.models = (self.model, *(other.eval() for other in others))
+        self.source = source
+        self.target = target
+        self.batch_tokens = batch_tokens
+        self.device = next(model.parameters()).device
+
+    @torch.inference_mode()
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+        """Log p of each piece of each target given its source, </s> last; of a label, one number."""
+        examples = self.examples(pairs)
+        scores: dict[int, list[float]] = {}
+        for rows in self._batches(examples.lengths):
+            batch = examples.batch(rows).to(self.device)
+            every = self._log_probabilities(batch)
+            chosen = every.gather(2, batch.target.pieces.unsqueeze(2)).squeeze(2).tolist()
+            for row, values, length in zip(rows, chosen, batch.target.lengths.tolist(), strict=True):
+                scores[int(row)] = values[:length]
+        return [scores[at] for at in range(len(pairs))]
+
+    def _log_probabilities(self, batch: Batch) -> Tensor:  # (batch, length, piece)
+        found = [model(batch.source, batch.shifted).float().log_softmax(dim=-1) for model in self.models]
+        return found[0] if len(found) == 1 else torch.stack(found).logsumexp(dim=0) - math.log(len(found))
+
+    def _batches(self, lengths: Rows) -> Iterator[Rows]:
+        """Shortest first, so that a batch holds little padding."""
+        return by_tokens(lengths, np.argsort(lengths.max(axis=1), kind="stable"), self.batch_tokens)
+
+    def examples(self, pairs: Sequence[tuple[str, str]]) -> Examples:
+        """Indices of both sides, refused where a side is longer than the model can hold."""
+        sources = self.source.split_all([source for source, _ in pairs])
+        targets = self.target.split_all([target for _, target in pairs])
+        for at, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
+            if max(lengths) >= self.model.longest:
+                raise InputError(f"pair {at + 1}: {max(lengths)} pieces, but the model holds {self.model.longest - 1}")
+        return Examples(Ragged(sources), Ragged(targets), ends=self.task != "labels")
+
+    @torch.inference_mode()
+    def attention(self, source: Sequence[int], target: Sequence[int]) -> dict[str, list[Matrix]]:
+        """What was looked at along one output: teacher forcing on it gives the same as stepping did."""
+        examples = Examples(Ragged([source]), Ragged([target]), ends=self.task != "labels")
+        batch = examples.batch(np.array([0])).to(self.device)
+        seen: Sightings
+        with watching() as seen:
+            self.model(batch.source, batch.shifted)
+        return {role: [layer[0].float().cpu().numpy() for layer in layers] for role, layers in seen.items()}

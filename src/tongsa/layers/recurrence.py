@@ -1,0 +1,149 @@
+"""Recurrent layers: the gated unit (Cho et al. 2014), the LSTM (Hochreiter and Schmidhuber 1997), the plain unit.
+
+What a unit takes from its input does not wait for the step before: it is one product for all times, outside the loop.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from tongsa.layers.linear import Linear
+
+Cell = Literal["gated", "lstm", "tanh", "logistic"]
+
+
+def recurrent(width: int, blocks: int) -> Linear:
+    """From state to state, without a bias, for the input brings one; orthogonal at birth (Saxe et al. 2014)."""
+    matrix = Linear(width, blocks * width, blocks=blocks, bias=False)
+    for block in matrix.weight.chunk(blocks):
+        nn.init.orthogonal_(block)
+    return matrix
+
+
+class Unit(nn.Module):
+    """One step of a recurrence, its input already projected; the state is one tensor, its parts side by side."""
+
+    gates: int
+    parts: int
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, parts · width)
+        raise NotImplementedError
+
+
+class Gated(Unit):
+    """h' = z ⊙ h + (1 - z) ⊙ tanh(Wx + U(r ⊙ h)), r and z logistic: section 2.3, equations 5-8."""
+
+    gates, parts = 3, 1
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.to_gates = recurrent(width, 2)
+        self.to_candidate = recurrent(width, 1)
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
+        width = state.shape[1]
+        for_gates, for_candidate = projected.tensor_split([2 * width], dim=1)
+        reset, update = torch.sigmoid(for_gates + self.to_gates(state)).chunk(2, dim=1)
+        candidate = torch.tanh(for_candidate + self.to_candidate(reset * state))
+        return torch.lerp(candidate, state, update)
+
+
+class Lstm(Unit):
+    """c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c'); h and c side by side; gates in the order i, f, g, o."""
+
+    gates, parts = 4, 2
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.to_gates = recurrent(width, 4)
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
+        hidden, cell = state.chunk(2, dim=1)
+        enter, keep, value, leave = (projected + self.to_gates(hidden)).chunk(4, dim=1)
+        cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(value)
+        return torch.cat([torch.sigmoid(leave) * torch.tanh(cell), cell], dim=1)
+
+
+class Plain(Unit):
+    """h' = f(Wx + Uh + b): Elman (1990)."""
+
+    gates, parts = 1, 1
+
+    def __init__(self, width: int, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+        self.to_state = recurrent(width, 1)
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
+        return self.function(projected + self.to_state(state))
+
+
+UNITS: dict[Cell, Callable[[int], Unit]] = {
+    "gated": Gated,
+    "lstm": Lstm,
+    "tanh": lambda width: Plain(width, torch.tanh),
+    "logistic": lambda width: Plain(width, torch.sigmoid),
+}
+
+
+def over_time(
+    step: Callable[[Tensor, Tensor], Tensor],
+    projected: Tensor,
+    state: Tensor,
+    mask: Tensor | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The state after every step (batch, length, ·) and after the last; where the mask is False it goes on unchanged.
+
+    In reverse the steps run from right to left, and the padding that stands there first leaves the start as it is.
+    """
+    times = list(projected.unbind(1))
+    order = range(len(times))
+    # most columns of a batch sorted by length have no padding, and need no choice
+    full = [True] * len(times) if mask is None else mask.all(0).tolist()
+    states = times.copy()
+    for time in reversed(order) if reverse else order:
+        after = step(times[time], state)
+        state = after if mask is None or full[time] else torch.where(mask[:, time, None], after, state)
+        states[time] = state
+    return torch.stack(states, dim=1), state
+
+
+class Recurrence(nn.Module):
+    """One layer in one direction: from left to right, or in reverse."""
+
+    def __init__(self, inputs: int, width: int, cell: Cell, *, reverse: bool = False) -> None:
+        super().__init__()
+        self.width = width
+        self.reverse = reverse
+        self.unit = UNITS[cell](width)
+        self.from_input = Linear(inputs, self.unit.gates * width, blocks=self.unit.gates)
+        if cell == "lstm":  # it begins by remembering (Jozefowicz et al. 2015)
+            nn.init.ones_(self.from_input.bias.chunk(4)[1])
+
+    def project(self, inputs: Tensor) -> Tensor:  # (batch, length, gates · width)
+        """Wx + b of every gate at every time at once."""
+        projected: Tensor = self.from_input(inputs)
+        return projected
+
+    def nothing(self, rows: int, like: Tensor) -> Tensor:  # (batch, parts · width)
+        """The state before the first step."""
+        return like.new_zeros(rows, self.unit.parts * self.width)
+
+    def step(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, parts · width)
+        after: Tensor = self.unit(projected, state)
+        return after
+
+    def hidden(self, state: Tensor) -> Tensor:  # (..., width)
+        """What a state shows of itself: an LSTM hides its cells."""
+        return state[..., : self.width]
+
+    def forward(self, inputs: Tensor, mask: Tensor | None, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The hidden state at every time (batch, length, width) and the last state; no mask where none is needed."""
+        projected = self.project(inputs)
+        state = self.nothing(len(inputs), projected) if start is None else start
+        states, last = over_time(self.step, projected, state, mask, reverse=self.reverse)
+        return self.hidden(states), last

@@ -1,0 +1,127 @@
+"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1), with a memory to read or without one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tongsa.batch import Padded
+from tongsa.interface import Memory
+from tongsa.layers.attention import KeysValues
+from tongsa.layers.masks import over_keys
+from tongsa.layers.multi_head import CrossAttention, SelfAttention
+from tongsa.layers.restricted import behind
+from tongsa.layers.shared import regrouped
+from tongsa.models.parts.stack import Embedding, Residual, StackConfig, feed_forward, last_norm, small_gain
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """Every layer's keys and values so far, and those of the memory, which all hypotheses of a sentence share."""
+
+    length: int
+    """Pieces so far; a neighbourhood may keep fewer of them."""
+    past: tuple[KeysValues, ...]  # a row for each hypothesis
+    memory: tuple[KeysValues, ...]  # a row for each sentence; none where there is nothing to read
+    mask: Tensor  # (sentence, head, query, slot)
+    width: int
+    """Hypotheses a sentence; they stand side by side."""
+
+    def select(self, rows: Tensor) -> "DecoderState":
+        parts = (self.mask, *(part for read in self.memory for part in read))
+        (mask, *parts_after), width = regrouped(parts, self.width, rows)
+        memory = tuple(map(KeysValues, parts_after[::2], parts_after[1::2]))
+        return DecoderState(self.length, tuple(past.select(rows) for past in self.past), memory, mask, width)
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention over the memory where there is one, and the position-wise network."""
+
+    def __init__(self, config: StackConfig, layers: int, *, reads: bool) -> None:
+        super().__init__()
+        gain = small_gain(config, (3 if reads else 2) * layers)
+        self.attention = SelfAttention(
+            config.width,
+            config.each_head,
+            "decoder",
+            gain=gain,
+            span=behind(config.neighbourhood) if config.neighbourhood else None,
+            rotary=config.positions == "rotary",
+        )
+        self.cross_attention = CrossAttention(config.width, config.each_head, gain=gain) if reads else None
+        self.feed_forward = feed_forward(config, gain)
+        self.around_attention = Residual(config)
+        self.around_cross_attention = Residual(config) if reads else None
+        self.around_feed_forward = Residual(config)
+
+    def forward(self, inputs: Tensor, places: Tensor, read: KeysValues | None, mask: Tensor) -> Tensor:
+        own = self.around_attention(inputs, places, lambda values: self.attention(values, places, causal=True))
+        return self._rest(own, places, read, mask)
+
+    def step(
+        self, inputs: Tensor, past: KeysValues, start: int, read: KeysValues | None, mask: Tensor
+    ) -> tuple[Tensor, KeysValues]:
+        def own(values: Tensor) -> Tensor:
+            nonlocal past
+            outputs, past = self.attention.step(values, past, start)
+            return outputs
+
+        places = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
+        return self._rest(self.around_attention(inputs, places, own), places, read, mask), past
+
+    def _rest(self, own: Tensor, places: Tensor, read: KeysValues | None, mask: Tensor) -> Tensor:
+        """What follows self-attention."""
+
+        def cross(values: Tensor) -> Tensor:
+            together = values.view(len(mask), -1, values.shape[-1])  # a sentence's hypotheses ask in one product
+            outputs: Tensor = self.cross_attention(together, read, mask)  # type: ignore[misc]
+            return outputs.view_as(values)
+
+        if self.around_cross_attention is not None:
+            own = self.around_cross_attention(own, places, cross)
+        outputs: Tensor = self.around_feed_forward(own, places, self.feed_forward)
+        return outputs
+
+
+class Decoder(nn.Module):
+    def __init__(
+        self, embedding: Embedding, output: nn.Embedding, config: StackConfig, layers: int, *, reads: bool = True
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        stack = nn.ModuleList(DecoderLayer(config, layers, reads=reads) for _ in range(layers))
+        self.layers: Sequence[DecoderLayer] = stack  # type: ignore[assignment]
+        self.norm = last_norm(config, float(__import__("os").environ.get("BIRTH", "1")))
+        self.output = output
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
+        places, mask = target.mask, over_keys(memory.mask)
+        values = self.embedding(target.pieces)
+        for layer in self.layers:
+            read = layer.cross_attention and layer.cross_attention.read(memory.slots)
+            values = layer(values, places, read, mask)
+        return F.linear(self.norm(values, places), self.output.weight)
+
+    def start(self, memory: Memory) -> DecoderState:
+        rows = len(memory.slots)
+        return DecoderState(
+            length=0,
+            past=tuple(layer.attention.nothing(rows, memory.slots) for layer in self.layers),
+            memory=tuple(
+                layer.cross_attention.read(memory.slots) for layer in self.layers if layer.cross_attention is not None
+            ),
+            mask=over_keys(memory.mask),
+            width=1,
+        )
+
+    def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        values = self.embedding(piece.unsqueeze(1), start=state.length)  # (row, 1, width)
+        past: list[KeysValues] = []
+        memory = state.memory or (None,) * len(self.layers)
+        for layer, before, read in zip(self.layers, state.past, memory, strict=True):
+            values, after = layer.step(values, before, state.length, read, state.mask)
+            past.append(after)
+        last = self.norm(values, piece.new_ones(len(piece), 1, dtype=torch.bool)).squeeze(1)  # (row, width)
+        return F.linear(last, self.output.weight), replace(state, length=state.length + 1, past=tuple(past))
