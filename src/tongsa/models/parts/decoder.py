@@ -93,7 +93,7 @@ class Decoder(nn.Module):
         self.embedding = embedding
         stack = nn.ModuleList(DecoderLayer(config, layers, reads=reads) for _ in range(layers))
         self.layers: Sequence[DecoderLayer] = stack  # type: ignore[assignment]
-        self.norm = last_norm(config, float(__import__("os").environ.get("BIRTH", "1")))
+        self.norm = last_norm(config)
         self.output = output
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)

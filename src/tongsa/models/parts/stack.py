@@ -117,10 +117,6 @@ def small_gain(config: StackConfig, sublayers: int) -> float:
     return 1.0 if config.norm == "post" and config.norm_kind != "none" else sublayers**-0.5
 
 
-def last_norm(config: StackConfig, birth: float = 1.0) -> nn.Module:
+def last_norm(config: StackConfig) -> nn.Module:
     """With the norm before each sub-layer, nothing has normalised the last sum yet."""
-    if config.norm == "post" or config.norm_kind == "none":
-        return NoNorm()
-    last = norm(config.norm_kind, config.width, config.groups)
-    nn.init.constant_(last.weight, birth)  # type: ignore[arg-type]
-    return last
+    return NoNorm() if config.norm == "post" else norm(config.norm_kind, config.width, config.groups)
