@@ -143,22 +143,37 @@ def score(options: argparse.Namespace) -> None:
     from tongsa import bundle
 
     reader = bundle.load(options.run).reader()
-    needs_source = reader.task != "text"
-    if options.rerank and not needs_source:
+    if options.rerank and reader.task == "text":
         raise InputError("--rerank orders candidates of a source; a language model has none: sort its scores instead")
-    logs: list[float] = []
-    rows = 0
-    for chunk in _chunks(options.file):
-        pairs = [_pair(line, rows + at, needs_source) for at, line in enumerate(chunk, start=1)]
-        rows += len(chunk)
+    total, pieces, rows = 0.0, 0, 0
+    for pairs in _together(options.file, needs_source=reader.task != "text"):
         found = reader.score(pairs)
-        logs += [value for values in found for value in values]
+        total, pieces = total + sum(map(sum, found)), pieces + sum(map(len, found))
+        rows += len(pairs)
         scored = list(zip(pairs, found, strict=True))
         for pair, values in _reranked(scored, options) if options.rerank else scored:
-            pieces = reader.target.names(reader.target.split_all([pair[1]])[0])
-            out(_scored_line(pair, values, pieces, options))
-    if logs:
-        say(f"perplexity {math.exp(-sum(logs) / len(logs)):.4f} a piece, {len(logs):,} pieces, {rows:,} lines")
+            out(_scored_line(pair, values, reader.target.names(reader.target.split_all([pair[1]])[0]), options))
+    if pieces:
+        say(f"perplexity {math.exp(-total / pieces):.4f} a piece, {pieces:,} pieces, {rows:,} lines")
+
+
+def _together(file: str, *, needs_source: bool) -> Iterator[list[tuple[str, str]]]:
+    """Pairs, many at a time; those of one source that stand one behind the other are never parted."""
+    waiting: list[tuple[str, str]] = []
+    number = 0
+    for chunk in _chunks(file):
+        for line in chunk:
+            number += 1
+            pair = _pair(line, number, needs_source)
+            if len(waiting) >= CHUNK and waiting[-1][0] != pair[0]:
+                yield waiting
+                waiting = []
+            waiting.append(pair)
+        if not needs_source:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
 
 def _pair(line: str, number: int, needs_source: bool) -> tuple[str, str]:
