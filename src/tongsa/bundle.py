@@ -29,7 +29,7 @@ FORMAT = 1
 
 CAN: dict[Task, str] = {
     "pairs": "this model translates: use tongsa translate, evaluate, score or view",
-    "labels": "this model gives labels: use tongsa classify, evaluate or view",
+    "labels": "this model gives labels: use tongsa classify, evaluate, score or view",
     "text": "this is a language model: use tongsa sample, score or evaluate",
 }
 

@@ -30,6 +30,8 @@ def read(path: Path) -> Table:
         raise ConfigError(f"{path}: no such file; give the path of a recipe (*.toml)") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a folder, not a recipe; give the path of a TOML file") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a recipe (*.toml)") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:

@@ -23,6 +23,7 @@ def explained(path: Path) -> Iterator[None]:
             errno.EROFS: "the disk is read-only; choose another folder",
             errno.ENOTDIR: "a part of this path is a file; choose another folder",
             errno.EEXIST: "a file of this name is in the way; choose another folder",
+            errno.EISDIR: "a folder of this name is there; name a file",
             errno.EFBIG: "the file is larger than the disk or your limits allow",
         }
         if error.errno not in reasons:
@@ -32,6 +33,8 @@ def explained(path: Path) -> Iterator[None]:
 
 def write_bytes(path: Path, content: bytes) -> None:
     with explained(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")
         with part.open("wb") as file:

@@ -141,50 +141,57 @@ def sample(options: argparse.Namespace) -> None:
 
 def score(options: argparse.Namespace) -> None:
     from tongsa import bundle
+    from tongsa.decoding.text_model import PairError
 
     reader = bundle.load(options.run).reader()
     if options.rerank and reader.task == "text":
         raise InputError("--rerank orders candidates of a source; a language model has none: sort its scores instead")
+    if options.normalise and not options.rerank:
+        raise InputError("--normalise says how candidates are compared: it goes with --rerank")
     total, pieces, rows = 0.0, 0, 0
-    for pairs in _together(options.file, needs_source=reader.task != "text"):
-        found = reader.score(pairs)
+    for pairs in _together(options.file, needs_source=reader.task != "text", whole=options.rerank):
+        try:
+            found = reader.score(pairs)
+        except PairError as error:
+            raise InputError(f"{options.file}:{rows + error.at + 1}: {error.why}") from None
         total, pieces = total + sum(map(sum, found)), pieces + sum(map(len, found))
         rows += len(pairs)
         scored = list(zip(pairs, found, strict=True))
         for pair, values in _reranked(scored, options) if options.rerank else scored:
-            out(_scored_line(pair, values, reader.target.names(reader.target.split_all([pair[1]])[0]), options))
+            named = reader.target.names(reader.target.split_all([pair[1]])[0])
+            out(_as_score(pair if reader.task != "text" else pair[1:], values, named, as_json=options.json))
     if pieces:
-        say(f"perplexity {math.exp(-total / pieces):.4f} a piece, {pieces:,} pieces, {rows:,} lines")
+        say(f"perplexity {math.exp(min(700.0, -total / pieces)):.4f} a piece, {pieces:,} pieces, {rows:,} lines")
 
 
-def _together(file: str, *, needs_source: bool) -> Iterator[list[tuple[str, str]]]:
-    """Pairs, many at a time; those of one source that stand one behind the other are never parted."""
+def _together(file: str, *, needs_source: bool, whole: bool = False) -> Iterator[list[tuple[str, str]]]:
+    """Pairs, many at a time; with `whole` those of one source that stand one behind the other are never parted."""
     waiting: list[tuple[str, str]] = []
     number = 0
     for chunk in _chunks(file):
         for line in chunk:
             number += 1
-            pair = _pair(line, number, needs_source)
-            if len(waiting) >= CHUNK and waiting[-1][0] != pair[0]:
+            pair = _pair(line, f"{file}:{number}", needs_source)
+            if whole and len(waiting) >= CHUNK and waiting[-1][0] != pair[0]:
                 yield waiting
                 waiting = []
             waiting.append(pair)
-        if not needs_source:
+        if not whole:
             yield waiting
             waiting = []
     if waiting:
         yield waiting
 
 
-def _pair(line: str, number: int, needs_source: bool) -> tuple[str, str]:
+def _pair(line: str, where: str, needs_source: bool) -> tuple[str, str]:
     from tongsa.text import CorpusError, normalise
 
     cells = line.split("\t")
     if needs_source and len(cells) < 2:
-        raise CorpusError(f"line {number}: no tab; write source<TAB>target")
+        raise CorpusError(f"{where}: no tab; write source<TAB>target")
     source, target = (cells[0], cells[1]) if needs_source else ("", line)
     if not normalise(target):
-        raise CorpusError(f"line {number}: empty; there is nothing to score")
+        raise CorpusError(f"{where}: empty; there is nothing to score")
     return normalise(source), normalise(target)
 
 
@@ -202,15 +209,13 @@ def _reranked(scored: list[Scored], options: argparse.Namespace) -> list[Scored]
     ]
 
 
-def _scored_line(pair: tuple[str, str], values: list[float], pieces: list[str], options: argparse.Namespace) -> str:
-    total = sum(values)
-    if options.json:
-        named = [*pieces, "</s>"][: len(values)]
-        each = [{"piece": name, "log_probability": value} for name, value in zip(named, values, strict=True)]
-        record = {"source": pair[0], "target": pair[1], "log_probability": total, "pieces": each}
-        return json.dumps(record, ensure_ascii=False)
-    texts = [text for text in pair if text]
-    return "\t".join([f"{total:.4f}", " ".join(f"{value:.3f}" for value in values), *texts])
+def _as_score(texts: tuple[str, ...], values: list[float], pieces: list[str], *, as_json: bool) -> str:
+    if not as_json:
+        return "\t".join([f"{sum(values):.4f}", " ".join(f"{value:.3f}" for value in values), *texts])
+    named = [*pieces, "</s>"][: len(values)]
+    each = [{"piece": name, "log_probability": value} for name, value in zip(named, values, strict=True)]
+    sides = dict(zip(("source", "target") if len(texts) > 1 else ("text",), texts, strict=True))
+    return json.dumps(sides | {"log_probability": sum(values), "pieces": each}, ensure_ascii=False)
 
 
 def view(options: argparse.Namespace) -> None:
@@ -240,6 +245,9 @@ def evaluate(options: argparse.Namespace) -> None:
     from tongsa.text import CorpusError, Ledger, read_pairs, read_texts
 
     loaded = bundle.load(options.run)
+    given = [name for name in ("scores", "ensemble", "lm", "beam", "alpha", "tokenize") if getattr(options, name)]
+    if given and loaded.config.task != "pairs":
+        raise InputError(f"{loaded.kind}: --{given[0].replace('_', '-')} is for models that translate; leave it out")
     ledger = Ledger(None)
     languages = (loaded.source_language, loaded.target_language)
     if loaded.config.task == "text":

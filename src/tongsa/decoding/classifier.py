@@ -56,7 +56,7 @@ class Classifier(TextModel):
                     label=names[max(range(len(values)), key=values.__getitem__)],
                     probabilities=dict(zip(names, values, strict=True)),
                     source_pieces=tuple(self.source.names(read)),
-                    cut=bool(rows.lengths[at] >= self.model.longest),
+                    cut=bool(rows.lengths[at] >= self.longest),
                     _indices=read,
                     _classifier=self,
                 )
@@ -76,7 +76,7 @@ class Classifier(TextModel):
     def _rows(self, texts: Iterable[str]) -> tuple[Ragged, Rows]:
         """Pieces of each text, and how many places of them are read, </s> included."""
         rows = Ragged(self.source.split_all(texts))
-        return rows, np.minimum(rows.lengths + 1, self.model.longest)
+        return rows, np.minimum(rows.lengths + 1, self.longest)
 
     def _source(self, rows: Ragged, lengths: Rows, batch: Rows) -> Padded:
         return pad([ended(rows[at][: lengths[at] - 1]) for at in batch]).to(self.device)

@@ -31,10 +31,11 @@ class SamplingConfig:
 
     def build(self) -> Draw:
         """The largest of log p plus Gumbel noise is a draw from p (Gumbel 1954)."""
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = torch.Generator().manual_seed(self.seed % 2**63)
 
         def draw(scores: Tensor) -> Tensor:
-            kept = nucleus(likeliest(scores / self.temperature, self.top_k), self.top_p)
+            below = scores - scores.max(dim=1, keepdim=True).values  # so that no temperature makes all of them -inf
+            kept = nucleus(likeliest(below / self.temperature, self.top_k), self.top_p)
             noise = torch.empty(scores.shape).exponential_(generator=generator).log_().to(scores.device)
             return kept - noise
 

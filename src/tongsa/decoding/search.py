@@ -28,8 +28,8 @@ class SearchConfig:
     def __post_init__(self) -> None:
         if self.beam < 1:
             raise ValueError(f"beam {self.beam} is not at least 1")
-        if self.alpha < 0:
-            raise ValueError(f"alpha {self.alpha} is negative")
+        if not 0 <= self.alpha < float("inf"):
+            raise ValueError(f"alpha {self.alpha} is not a number from 0 up")
         if self.beyond < 0:
             raise ValueError(f"beyond {self.beyond} is negative")
 

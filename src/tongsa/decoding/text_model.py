@@ -17,6 +17,14 @@ from tongsa.text import Pieces, Vocabulary
 Matrix = NDArray[np.float32]
 
 
+class PairError(InputError):
+    """A pair that cannot be scored, the how manieth it is, counted from 0, and why."""
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(f"pair {at + 1}: {why}")
+        self.at, self.why = at, why
+
+
 class TextModel:
     """Scores pairs and shows its attention; `Translator`, `Writer` and `Classifier` say what else it can do."""
 
@@ -36,6 +44,8 @@ class TextModel:
         self.models = (self.model, *(other.eval() for other in others))
         self.source = source
         self.target = target
+        self.longest = min(model.longest for model in self.models)
+        """The longest sequence, </s> included, that all of them can hold."""
         self.batch_tokens = batch_tokens
         self.device = next(model.parameters()).device
 
@@ -63,11 +73,21 @@ class TextModel:
     def examples(self, pairs: Sequence[tuple[str, str]]) -> Examples:
         """Indices of both sides, refused where a side is longer than the model can hold."""
         sources = self.source.split_all([source for source, _ in pairs])
-        targets = self.target.split_all([target for _, target in pairs])
+        targets = (
+            [self._target(at, target) for at, (_, target) in enumerate(pairs)]
+            if self.task == "labels"
+            else (self.target.split_all([target for _, target in pairs]))
+        )
         for at, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
-            if max(lengths) >= self.model.longest:
-                raise InputError(f"pair {at + 1}: {max(lengths)} pieces, but the model holds {self.model.longest - 1}")
+            if max(lengths) >= self.longest:
+                raise PairError(at, f"{max(lengths)} pieces, but the model holds {self.longest - 1}")
         return Examples(Ragged(sources), Ragged(targets), ends=self.task != "labels")
+
+    def _target(self, at: int, label: str) -> list[int]:
+        try:
+            return self.target.split_all([label])[0]
+        except InputError as error:
+            raise PairError(at, str(error)) from None
 
     @torch.inference_mode()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> dict[str, list[Matrix]]:

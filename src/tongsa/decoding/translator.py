@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Padded, Ragged, by_tokens, ended, pad
+from tongsa.batch import Examples, Padded, Ragged, by_tokens, ended, pad
 from tongsa.decoding.scorers import Scorer, Together, alone, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.decoding.text_model import Matrix, TextModel
@@ -51,11 +51,16 @@ class Translation:
         return self._translator.attention(*self._indices)
 
 
-class Fusion(NamedTuple):
+@dataclass(frozen=True)
+class Fusion:
     """A language model that has a say in the search, with this weight."""
 
     writer: Writer
     weight: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < float("inf"):
+            raise InputError(f"the language model's weight {self.weight} is not a number from 0 up; try 0.2")
 
 
 class Translator(TextModel):
@@ -77,6 +82,8 @@ class Translator(TextModel):
         super().__init__(model, source, target, others=others, batch_tokens=batch_tokens)
         self.config = config
         self.fusion = fusion
+        if fusion:
+            self.longest = min(self.longest, fusion.writer.longest)
         if fusion and fusion.writer.target.model != target.model:
             raise InputError(
                 "the language model has other pieces than this one: train it with --set pieces.reuse=RUN (this run)"
@@ -109,7 +116,7 @@ class Translator(TextModel):
     def _answers(self, texts: Sequence[str], config: SearchConfig, nbest: int) -> Iterator[tuple[int, Translation]]:
         """Sorted by length, so that a batch holds little padding; each answer comes with its place."""
         rows = Ragged(self.source.split_all(texts))
-        lengths = np.minimum(rows.lengths + 1, self.model.longest)
+        lengths = np.minimum(rows.lengths + 1, self.longest)
         empty = Translation("", 0.0, 0.0, (), ())
         yield from ((int(at), empty) for at in np.flatnonzero(rows.lengths == 0))
         order = np.argsort(-lengths, kind="stable")
@@ -117,15 +124,17 @@ class Translator(TextModel):
         for batch in by_tokens(lengths[:, None], order, self.batch_tokens):
             read = [rows[at][: lengths[at] - 1] for at in batch]
             found = self.search(pad([ended(row) for row in read]), config, nbest)
+            if not all(found):
+                raise InputError("the model's scores are no numbers: train again with a lower training.rate.peak")
             for at, row, hypotheses in zip(batch, read, found, strict=True):
-                cut = bool(rows.lengths[at] >= self.model.longest)
+                cut = bool(rows.lengths[at] >= self.longest)
                 first, *rest = (self._translation(row, hypothesis, cut=cut) for hypothesis in hypotheses)
                 yield int(at), replace(first, alternatives=tuple(rest))
 
     @torch.inference_mode()
     def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
         source = source.to(self.device)
-        limits = (source.lengths + config.beyond).clamp(max=min(model.longest for model in self.models) - 1)
+        limits = (source.lengths + config.beyond).clamp(max=self.longest - 1)
         scorer, state = self._scorer(source)
         return search(scorer, state, limits, config, nbest=nbest)
 
@@ -147,10 +156,16 @@ class Translator(TextModel):
         return Translation(
             text=self.target.join(hypothesis.pieces),
             score=hypothesis.score,
-            total=hypothesis.total,
+            total=self._total(source, hypothesis) if self.fusion else hypothesis.total,
             pieces=tuple(self.target.names(hypothesis.pieces)),
             source_pieces=tuple(self.source.names(source)),
             cut=cut,
             _indices=(tuple(source), tuple(hypothesis.pieces)),
             _translator=self,
         )
+
+    def _total(self, source: list[int], hypothesis: Hypothesis) -> float:
+        """Log p(text | source) without what the language model added in the search."""
+        batch = Examples(Ragged([source]), Ragged([hypothesis.pieces])).batch(np.array([0])).to(self.device)
+        with torch.inference_mode():
+            return float(self._log_probabilities(batch).gather(2, batch.target.pieces.unsqueeze(2)).sum())

@@ -27,7 +27,7 @@ class Writer(TextModel):
         found: list[tuple[str, float]] = []
         for start in range(0, count, AT_ONCE):
             rows = min(AT_ONCE, count - start)
-            limits = torch.full((rows,), min(longest, self.model.longest - 1), device=self.device)
+            limits = torch.full((rows,), min(longest, self.longest - 1), device=self.device)
             state = self.model.decoder.start(self.model.encoder(pad([[EOS]] * rows).to(self.device)))
             answers = search(alone(self.model.decoder), state, limits, SearchConfig(beam=1), draw=draw)
             found += [(self.target.join(best.pieces), best.total) for (best,) in answers]

@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from tongsa.errors import InputError
+
 CHARACTER_LANGUAGES = {"ko", "ja", "zh", "th", "lo", "km", "my", "kor", "jpn", "zho", "tha"}
 """Written without spaces, or with spaces around phrases rather than words: BLEU over characters."""
 
@@ -28,7 +30,11 @@ def tokenisation(language: str) -> str:
 
 def bleu(outputs: Sequence[str], references: Sequence[str], tokenise: str = "13a") -> Score:
     """Papineni et al. 2002 as sacreBLEU counts it (Post 2018): cased, on plain text."""
-    metric = BLEU(tokenize=tokenise)
+    try:
+        metric = BLEU(tokenize=tokenise)
+    except (KeyError, RuntimeError, ImportError):
+        known = ", ".join(sorted(BLEU.TOKENIZERS))
+        raise InputError(f"--tokenize {tokenise}: sacreBLEU has no such tokeniser here; it knows {known}") from None
     value = metric.corpus_score(list(outputs), [list(references)]).score
     return Score(value, str(metric.get_signature()))
 
@@ -113,4 +119,7 @@ def compared(
         "wer": lambda: wer(sources, outputs, references),
         "per": lambda: per(sources, outputs, references),
     }
+    unknown = [name for name in names if name not in table]
+    if unknown:
+        raise InputError(f"no score is called {unknown[0]!r}; known are {', '.join(table)}")
     return {name: table[name]() for name in names}

@@ -79,6 +79,7 @@ def _translated(translator: Translator, pairs: Pairs, how: How) -> Report:
 
 def _classified(classifier: Classifier, pairs: Pairs, _: How) -> Report:
     began = perf_counter()
+    classifier.target.split_all([target for _, target in pairs])  # a label never seen is told before the work
     classifications = classifier.classify([source for source, _ in pairs])
     outputs, references = [answer.label for answer in classifications], [target for _, target in pairs]
     logs = [
@@ -88,7 +89,7 @@ def _classified(classifier: Classifier, pairs: Pairs, _: How) -> Report:
         "accuracy": accuracy(outputs, references),
         "macro_f1": macro_f1(outputs, references),
         "perplexity": Score(
-            math.exp(-sum(logs) / max(1, len(logs))), f"perplexity|unit:label|labels:{len(classifier.target)}"
+            _exp(-sum(logs) / max(1, len(logs))), f"perplexity|unit:label|labels:{len(classifier.target)}"
         ),
     }
     return Report(scores, len(pairs), perf_counter() - began, classifications=classifications)
@@ -102,7 +103,7 @@ def _predicted(writer: Writer, pairs: Pairs, _: How) -> Report:
 
 def perplexity(reader: Translator | Writer, pairs: Pairs) -> Score:
     """Exp of the mean cross-entropy a piece; pairs too long for the model count in the signature, not in the value."""
-    longest = reader.model.longest
+    longest = reader.longest
     held = [
         pair
         for pair, source, target in zip(
@@ -115,5 +116,11 @@ def perplexity(reader: Translator | Writer, pairs: Pairs) -> Score:
     ]
     logs = [value for values in reader.score(held) for value in values]
     unit = f"perplexity|unit:piece|pieces:{len(reader.target)}|eos:yes|prefix:reference"
+    unit += f"|models:{len(reader.models)}" if len(reader.models) > 1 else ""
     left_out = f"|left_out:{len(pairs) - len(held)}" if len(held) < len(pairs) else ""
-    return Score(math.exp(-sum(logs) / max(1, len(logs))) if logs else math.nan, unit + left_out)
+    return Score(_exp(-sum(logs) / max(1, len(logs))) if logs else math.nan, unit + left_out)
+
+
+def _exp(value: float) -> float:
+    """Exp, but of a model gone wild a number that JSON can hold."""
+    return math.exp(min(value, 700.0))

@@ -1,6 +1,7 @@
 """The one place that knows all parts: TOML → objects → the `for` around the update."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,8 @@ def train(
         raise InputError(
             f"{run}: holds a run already; go on with: tongsa train --resume {run}, or choose another folder"
         )
+    for left in ("pieces", "data.json"):  # of a run that stopped before its first step
+        shutil.rmtree(run / left) if (run / left).is_dir() else (run / left).unlink(missing_ok=True)
     time = plan.seconds(budget) if budget is not None else None
     chosen = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
     chosen = replace(chosen, training=settled(chosen.training))
@@ -75,9 +78,10 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
 
 def _suggested(asked: config.Table) -> config.Table:
     """What the data ask for, with a rhythm that fits the number of steps."""
-    parsed = parse(asked)
+    named = {key: value for key, value in asked.get("model", {}).items() if key in ("kind", "reader")}
+    parsed = parse({"data": asked.get("data", {}), "model": named})  # the sizes are not known yet
     data, task = parsed.data, parsed.model.task
-    tables = plan.sizes(read(data, task, data.paths(data.train), Ledger(None)), parsed.kind)
+    tables = plan.sizes(read(data, task, data.paths(data.train), Ledger(None)), parsed.kind, task)
     training = parse(merged(tables, asked)).training
     return merged(tables, {"training": config.table(plan.rhythm(training.steps, training))})
 
@@ -107,6 +111,8 @@ def _to_the_end(run: Run, display: Display) -> Progress:
     if data.test:
         with Ledger(run.folder / "test-ledger.jsonl") as ledger:
             found = read(data, run.data.task, data.paths(data.test), ledger)
+        if not found:
+            raise InputError(f"{data.test[0]}: no usable line in it: {ledger.summary()}; the model itself is whole")
         report = evaluate(bundle.load(run.folder).reader(), [(pair.source, pair.target) for pair in found], run.how)
         files.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
         display.say(f"test: {report.summary()}", "green")

@@ -21,6 +21,7 @@ from tongsa.text import (
     Pieces,
     PiecesConfig,
     Vocabulary,
+    check_files,
     learn,
     read_pairs,
     read_texts,
@@ -55,11 +56,13 @@ def prepare(recipe: Recipe, folder: Path) -> Data:
     data, task = recipe.data, recipe.model.task
     if not data.train:
         raise CorpusError("data.train: no files to learn from; name them in the recipe or with --pairs FILE")
+    check_files(data.paths(data.test))
     with files.explained(folder), Ledger(folder / "ledger.jsonl") as ledger:
         train, dev = (read(data, task, data.paths(files), ledger) for files in (data.train, data.dev))
         if not train:
             raise CorpusError(f"{data.train[0]}: no usable pair in it: {ledger.summary()}")
         remarks: list[str] = []
+        labels = Labels.learn(pair.target for pair in train) if task == "labels" else None
         if data.dev and not dev:
             raise CorpusError(f"{data.dev[0]}: no usable pair in it; remove data.dev to carve one from train")
         if not data.dev:
@@ -70,7 +73,9 @@ def prepare(recipe: Recipe, folder: Path) -> Data:
                 else "pairs set aside from train"
             )
             remarks.append(f"no dev file: validating on {how} ({len(dev):,})")
-        source, target = _vocabularies(train, recipe, folder)
+        if labels is not None:
+            dev = _labelled(dev, labels, ledger)
+        source, target = _vocabularies(train, recipe, labels, folder)
         limits = data.limits if task == "pairs" else replace(data.limits, ratio=0)
         fitting = _fitting(train, source, target, limits, ledger)
         dev = fitting if dev is train else _fitting(dev, source, target, limits, ledger)
@@ -92,20 +97,31 @@ def carved(pairs: list[Pair], share: float, seed: int, most: int) -> tuple[list[
     sources = sorted(set(map(side, pairs)), key=lambda text: hashlib.sha256(f"{seed}\t{text}".encode()).digest())
     if len(sources) < FEWEST:
         return pairs, pairs
-    chosen = set(sources[: max(1, min(most, round(share * len(sources))))])
+    chosen = set(sources[: max(1, min(most, round(share * len(sources)), len(sources) - 1))])
     return [pair for pair in pairs if side(pair) not in chosen], [pair for pair in pairs if side(pair) in chosen]
 
 
-def _vocabularies(train: Sequence[Pair], recipe: Recipe, folder: Path) -> tuple[Pieces, Vocabulary]:
+def _labelled(pairs: list[Pair], labels: Labels, ledger: Ledger) -> list[Pair]:
+    """Those whose label occurs in train; the others go to the ledger."""
+    kept: list[Pair] = []
+    for pair in pairs:
+        if pair.target in labels.known:
+            kept.append(pair)
+        else:
+            ledger.revoke(pair, "unknown-label", pair.target)
+    return kept
+
+
+def _vocabularies(
+    train: Sequence[Pair], recipe: Recipe, labels: Labels | None, folder: Path
+) -> tuple[Pieces, Vocabulary]:
     """Learnt or taken over once; a run that goes on loads them."""
     config, task, kept = recipe.pieces, recipe.model.task, folder / "pieces"
     sources, targets = [pair.source for pair in train], [pair.target for pair in train]
-    if task == "labels":
-        if not (kept / "labels.json").exists():
-            Labels.learn(targets).save(kept / "labels.json")
-        return _pieces(kept / "source.model", config, sources), Labels.load(kept / "labels.json")
+    if labels is not None:
+        return _pieces(kept / "source.model", config, sources), labels
     if config.shared or task == "text":
-        both = _pieces(kept / "source.model", config, sources + targets, side="target")
+        both = _pieces(kept / "source.model", config, sources + targets, "source" if task == "pairs" else "target")
         return both, both
     source = _pieces(kept / "source.model", config, sources)
     return source, _pieces(kept / "target.model", config.for_target, targets, side="target")
@@ -123,7 +139,9 @@ def _reused(config: PiecesConfig, side: Literal["source", "target"]) -> bytes:
         raise InputError(
             f"pieces.reuse {config.reuse}: its pieces have jamo = {taken.source.jamo}; write the same here"
         )
-    return taken.source.model if side == "source" else taken.target.model
+    if config.shared and taken.config.task == "pairs" and taken.source.model != taken.target.model and side == "source":
+        raise InputError(f"pieces.reuse {config.reuse}: has two vocabularies; write pieces.shared = false here too")
+    return taken.source.model if side == "source" or taken.config.task == "labels" else taken.target.model
 
 
 def _fitting(pairs: list[Pair], source: Pieces, target: Vocabulary, limits: Limits, ledger: Ledger) -> list[Pair]:

@@ -11,7 +11,8 @@ from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment.data import examples
 from tongsa.experiment.recipe import Recipe
-from tongsa.experiment.run import Run
+from tongsa.experiment.run import Run, validated
+from tongsa.interface import Task
 from tongsa.text import Pair
 from tongsa.training.loop import Position, TrainingConfig, train
 from tongsa.training.optimiser import build
@@ -38,9 +39,9 @@ def seconds(text: str) -> float:
     return total
 
 
-def sizes(pairs: Sequence[Pair], kind: str = "transformer") -> Table:
+def sizes(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "pairs") -> Table:
     """A recipe for this much data: little of it wants a small model and many rounds, much of it the paper's."""
-    words = sum(len(pair.target.split()) for pair in pairs)
+    words = sum(map(_words, (pair.source if task == "labels" else pair.target for pair in pairs)))
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
     alphabet = len({character for pair in pairs for character in pair.source + pair.target})
     if words < 30_000:
@@ -65,6 +66,11 @@ def sizes(pairs: Sequence[Pair], kind: str = "transformer") -> Table:
         },
         "decoding": {"beam": 5, "alpha": 1.2},
     }
+
+
+def _words(text: str) -> int:
+    """Where a script has no spaces, six characters count as a word."""
+    return max(len(text.split()), len(text) // 6)
 
 
 def shape(kind: str, width: int, inner: int, layers: int, dropout: float) -> Table:
@@ -133,9 +139,7 @@ def _update_seconds(run: Run, most: float) -> float:
 
 def _validation_seconds(run: Run) -> float:
     """Time of a validation. A model that has learnt nothing may babble to the limit, so outputs are kept short."""
-    count = run.recipe.training.validate_sentences
-    pairs = [(pair.source, pair.target) for pair in run.data.dev]
-    pairs = pairs[:count] if count else pairs
+    pairs = [(pair.source, pair.target) for pair in validated(run)]
     sample = pairs[:: max(1, len(pairs) // 64)]
     short = replace(run.bundle, decoding=replace(run.bundle.decoding, beyond=0))
     began = perf_counter()

@@ -90,7 +90,7 @@ def parse(values: Table, where: str = "") -> Recipe:
         tables = _Tables(**values)
         model = dict(tables.model)
         kind = model.pop("kind", "transformer")
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ConfigError(f"model.kind: {kind!r} is no kind of model; {config.nearest(str(kind), KINDS)}")
         return Recipe(
             data=config.build(DataConfig, tables.data, "data"),

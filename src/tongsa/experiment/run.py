@@ -26,6 +26,7 @@ from tongsa.experiment.data import Data, examples
 from tongsa.experiment.progress import Display
 from tongsa.experiment.recipe import Recipe
 from tongsa.interface import put, weights
+from tongsa.text import Pair
 from tongsa.training import snapshot
 from tongsa.training.journal import Journal
 from tongsa.training.loop import DivergedError, Step, train
@@ -51,6 +52,7 @@ class Run:
 
 def created(folder: Path, recipe: Recipe, data: Data) -> Run:
     """A run before its first step; the same recipe and data always give the same weights."""
+    _check(recipe, data)
     torch.manual_seed(recipe.training.seed)
     try:
         model = recipe.model.build(len(data.source), len(data.target))
@@ -72,6 +74,21 @@ def created(folder: Path, recipe: Recipe, data: Data) -> Run:
         scores=recipe.data.scores,
     )
     return Run(folder, recipe, data, made)
+
+
+def _check(recipe: Recipe, data: Data) -> None:
+    """What only shows when model, data and training meet."""
+    if getattr(recipe.model, "share", "") == "all" and data.target is not data.source:
+        raise InputError(
+            'model.share = "all" needs one vocabulary: write model.share = "target" or pieces.shared = true'
+        )
+    measured = {"pairs": recipe.data.scores, "labels": ("accuracy", "macro_f1"), "text": ()}[data.task]
+    known = ("auto", "loss", *measured)
+    if recipe.training.criterion not in known:
+        raise InputError(
+            f"training.criterion {recipe.training.criterion!r} is not measured here; choose from {', '.join(known)}"
+            + (", or name it in data.scores too" if data.task == "pairs" else "")
+        )
 
 
 def write_settings(run: Run) -> None:
@@ -225,9 +242,15 @@ def _validate(run: Run, progress: Progress, average: Average | None, witness: Wi
 
 def score(run: Run) -> Report:
     """On the development set, through the same reader as everything else."""
-    count = run.recipe.training.validate_sentences
-    pairs = [(pair.source, pair.target) for pair in run.data.dev]
-    return evaluate(run.bundle.reader(), pairs[:count] if count else pairs, run.how)
+    return evaluate(run.bundle.reader(), [(pair.source, pair.target) for pair in validated(run)], run.how)
+
+
+def validated(run: Run) -> list[Pair]:
+    """The pairs that a validation takes, evenly spread: a file may be sorted by label, length or topic."""
+    count, dev = run.recipe.training.validate_sentences, run.data.dev
+    if not 0 < count < len(dev) or run.data.task != "pairs":
+        return dev
+    return [dev[at * len(dev) // count] for at in range(count)]
 
 
 def _show(run: Run, progress: Progress, report: Report, display: Display, *, better: bool) -> None:
@@ -235,7 +258,7 @@ def _show(run: Run, progress: Progress, report: Report, display: Display, *, bet
     display.say(f"step {progress.step:,}  dev {report.summary()}{mark}", "green" if better else "")
     if report.outputs:
         at = progress.step % len(report.outputs)
-        pair = run.data.dev[at]
+        pair = validated(run)[at]
         display.say(f"    {pair.source}\n  → {report.outputs[at]}\n  = {pair.target}", "dim")
 
 

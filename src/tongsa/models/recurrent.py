@@ -36,7 +36,8 @@ class RecurrentConfig:
     output: Literal["maxout", "linear"] = "maxout"
     """width / 2 maxout units over state, last piece and summary, then a low-rank matrix; or one matrix on the state."""
     reverse_source: bool = False
-    """Read the source from right to left, so that its beginning is fresh (Sutskever et al., section 3.3)."""
+    """Read the source from right to left, so that its beginning is fresh (Sutskever et al., section 3.3); </s>, which
+    they read last, then comes first."""
     dropout: float = 0.0
     """On vectors of pieces, between layers and before the last matrix (Zaremba et al. 2014); the paper has none."""
     share: Literal["target", "none"] = "none"
@@ -196,7 +197,10 @@ class DecoderState:
 
 
 class Decoder(nn.Module):
-    """From h'₀ = tanh(V' c), or from the encoder's last states, one piece at a time: appendix A.1.2."""
+    """From h'₀ = tanh(V' c), or from the encoder's last states, one piece at a time: appendix A.1.2.
+
+    The first input is the vector of <s>, where the paper has zeros.
+    """
 
     def __init__(self, size: int, config: RecurrentConfig) -> None:
         super().__init__()

@@ -37,7 +37,8 @@ class SelfAttentiveConfig:
     hops: int = 30
     """Rows of the sentence's matrix, each of which looks at it in its own way (r)."""
     penalty: float = 1.0
-    """Coefficient of ‖AAᵀ - I‖², which keeps the hops apart (section 2.2)."""
+    """Coefficient of ‖AAᵀ - I‖², which keeps the hops apart (section 2.2); a decoder's loss is counted by piece, and so
+    is the penalty then."""
     hidden: int = 2000
     """Units between the hops and the answer: the classifier's hidden layer, or the decoder's maxout layer."""
     dropout: float = 0.5

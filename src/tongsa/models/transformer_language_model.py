@@ -1,7 +1,7 @@
 """A language model of self-attention: the decoder of the Transformer (Vaswani et al. 2017) with nothing to read.
 
 This is the stack of Radford et al. (2018) with the choices of the first paper; with `norm = "pre"`, `activation =
-"gelu"` and `positions = "learned"` it is that of Radford et al. (2019).
+"gelu"` and `positions = "learned"` it is close to that of Radford et al. (2019), whose vectors are not times √width.
 """
 
 from dataclasses import dataclass

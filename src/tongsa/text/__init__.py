@@ -1,6 +1,6 @@
 """From files to indices: corpus, normal form, pieces. Nothing here knows torch."""
 
-from tongsa.text.corpus import CorpusError, read_lines, read_pairs, read_texts
+from tongsa.text.corpus import CorpusError, check_files, read_lines, read_pairs, read_texts
 from tongsa.text.labels import Labels
 from tongsa.text.ledger import Ledger, Limits, Pair
 from tongsa.text.normalise import from_jamo, normalise, to_jamo
@@ -20,6 +20,7 @@ __all__ = [
     "Pieces",
     "PiecesConfig",
     "Vocabulary",
+    "check_files",
     "from_jamo",
     "learn",
     "normalise",

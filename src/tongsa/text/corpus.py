@@ -118,6 +118,12 @@ def _form(path: Path) -> str:
     return plain.suffix.lower()
 
 
+def check_files(files: Sequence[str | Path]) -> None:
+    """A sentence about the first that cannot be opened: before the first line, not after hours."""
+    for file in files:
+        _check_file(Path(file))
+
+
 def _check_file(path: Path) -> None:
     try:
         with path.open("rb"):
@@ -189,7 +195,8 @@ def _one_file(
             line = _text(raw)
             if not line.strip():
                 raise _BadLineError("empty")
-            if header and number == 1 and not holds_json:
+            if header and not holds_json:
+                header = False
                 raise _BadLineError("header")
             source, target = _from_json(line, languages) if holds_json else _from_columns(line, columns)
             pair = _pair(source, target, file, number)

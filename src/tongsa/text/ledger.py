@@ -125,7 +125,7 @@ class Ledger:
         reasons = ", ".join(f"{count:,} {reason.replace('-', ' ')}" for reason, count in self.dropped.items())
         dropped = f"{sum(self.dropped.values()):,} dropped ({reasons})"
         counts = f"{self.read:,} pairs read, {self.kept:,} kept, {dropped}"
-        return counts if self.path is None else f"{counts}; see {self.path}"
+        return counts if self.path is None else f"{counts}; see {self._part if self._stream else self.path}"
 
     @property
     def _part(self) -> Path:

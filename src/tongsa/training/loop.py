@@ -47,7 +47,7 @@ class TrainingConfig:
     """At the end, try the mean of the weights of the last N validations, and keep it if it is better."""
     validate_every: int = 1000
     validate_sentences: int = 200
-    """Development sentences translated at each validation; the loss is always of all of them."""
+    """Development pairs translated at each validation, evenly spread; 0 takes all. Labels and texts are always all."""
     criterion: Literal["auto", "bleu", "chrf", "exact_match", "wer", "per", "accuracy", "macro_f1", "loss"] = "auto"
     """What chooses the best model on the development set; auto is the first score that is measured there."""
     patience: int = 0
@@ -122,7 +122,7 @@ def train(
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for step in range(start + 1, config.steps + 1):
         began = perf_counter()
-        torch.manual_seed(config.seed * 1_000_003 + step)
+        torch.manual_seed((config.seed * 1_000_003 + step) % 2**63)
         model.train()
         taken = [(position, batch.to(device)) for position, batch in islice(batches, config.accumulate)]
         tokens = sum(int(batch.target.lengths.sum()) for _, batch in taken)

@@ -1,0 +1,181 @@
+"""What once broke runs and verbs."""
+
+import io
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tiny import reversing, write_pairs
+from tongsa import bundle, experiment
+from tongsa.cli import main, verbs
+from tongsa.errors import InputError
+from tongsa.experiment import plan
+from tongsa.text import Pair
+
+FEW = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", "training.steps=2"]
+SHORT = ["training.validate_sentences=2", "decoding.beyond=2"]
+STACK = ["model.width=16", "model.inner=16", "model.heads=2"]
+TRANSLATOR = [*FEW, *SHORT, *STACK, "model.encoder_layers=1", "model.decoder_layers=1", "pieces.size=290"]
+HOPS = ["model.width=8", "model.embedding=8", "model.attention=8", "model.hops=2", "model.hidden=8"]
+CLASSIFIER = [*FEW, *HOPS, "model.kind=self_attentive", "pieces.size=400"]
+
+
+def moods(count: int) -> list[tuple[str, str]]:
+    generator = random.Random(1)
+    return [(f"영화 {at}", generator.choice(["좋다", "나쁘다"])) for at in range(count)]
+
+
+def train(folder: Path, pairs: list[tuple[str, str]], settings: list[str], dev: Path | None = None) -> Path:
+    data = write_pairs(folder / "data.tsv", pairs)
+    experiment.train(run=folder / "run", pairs=data, settings=settings, quiet=True, dev=dev or ())
+    return folder / "run"
+
+
+def test_two_vocabularies_of_one_size_do_not_share_their_vectors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="share"):
+        train(tmp_path, reversing(100), [*TRANSLATOR, "pieces.shared=false", "pieces.size=270"])
+
+
+def test_a_second_attempt_learns_the_pieces_it_asks_for(tmp_path: Path) -> None:
+    learned = ["model.positions=learned", "model.longest=100"]
+    with pytest.raises(InputError, match=r"data\.longest"):
+        train(tmp_path, reversing(100), [*TRANSLATOR, *learned])
+    run = train(tmp_path, reversing(100), [*TRANSLATOR, "pieces.kind=char"])
+    assert bundle.load(run).source.kind == "char"
+
+
+def test_a_classifier_is_validated_on_all_of_its_dev_set(tmp_path: Path) -> None:
+    """A file sorted by label, as many are: of the first 200 lines, all have one label."""
+    pairs = [(f"나쁜 {at}", "나쁘다") for at in range(220)] + [(f"좋은 {at}", "좋다") for at in range(220)]
+    run = train(tmp_path, pairs, CLASSIFIER, dev=write_pairs(tmp_path / "dev.tsv", pairs))
+    assert "(440 pairs)" in (run / "model" / "card.md").read_text("utf-8")
+
+
+def test_labels_with_one_example_do_not_stop_a_run(tmp_path: Path) -> None:
+    pairs = [*moods(100), *((f"희귀 {at}", f"이름 {at}") for at in range(60))]
+    train(tmp_path, pairs, [*CLASSIFIER, "training.seed=2"])
+
+
+def test_evaluate_says_which_label_was_never_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = train(tmp_path, moods(60), CLASSIFIER)
+    odd = write_pairs(tmp_path / "odd.tsv", [("영화 1", "좋다"), ("영화 2", "그저 그렇다")])
+    assert main(["evaluate", str(run), "--pairs", str(odd)]) == 2
+    assert "그저 그렇다" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "criterion"), [(CLASSIFIER, "bleu"), (TRANSLATOR, "accuracy"), (TRANSLATOR, "wer")]
+)
+def test_a_criterion_that_is_not_measured_is_refused(tmp_path: Path, settings: list[str], criterion: str) -> None:
+    pairs = moods(60) if settings is CLASSIFIER else reversing(60)
+    with pytest.raises(InputError, match="criterion"):
+        train(tmp_path, pairs, [*settings, f"training.criterion={criterion}"])
+
+
+def test_a_missing_test_file_is_missed_before_training(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        train(tmp_path, reversing(60), [*TRANSLATOR, f"data.test={json.dumps(str(tmp_path / 'none.tsv'))}"])
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_a_test_file_without_a_pair_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "blank.tsv").write_text("\n\n", "utf-8")
+    with pytest.raises(InputError, match="no usable"):
+        train(tmp_path, reversing(60), [*TRANSLATOR, f"data.test={json.dumps(str(tmp_path / 'blank.tsv'))}"])
+
+
+@pytest.mark.parametrize(("peak", "steps"), [("100", 12), ("1e30", 6)])
+def test_wild_weights_are_a_sentence_or_a_score_but_no_traceback(tmp_path: Path, peak: str, steps: int) -> None:
+    settings = [*TRANSLATOR, f"training.rate.peak={peak}", f"training.steps={steps}"]
+    try:
+        train(tmp_path, reversing(60), settings)
+    except InputError as error:
+        assert "rate" in str(error)
+
+
+def test_a_width_that_fits_the_suggested_heads_is_taken(tmp_path: Path) -> None:
+    data = write_pairs(tmp_path / "data.tsv", reversing(60))
+    chosen = experiment.gathered(None, pairs=data, dev=(), settings=["model.width=36"])
+    assert chosen.table()["model"]["heads"] == 4
+
+
+def test_the_suggested_steps_read_the_texts_of_a_classifier_many_times() -> None:
+    table = plan.sizes([Pair("단어 " * 30, "좋다", "", 0)] * 5000, "self_attentive", "labels")["training"]
+    assert table["steps"] * table["batch_tokens"] > 10 * 5000 * 30  # twelve rounds are meant
+
+
+def test_the_ledger_that_an_error_points_to_is_there(tmp_path: Path) -> None:
+    (tmp_path / "data.tsv").write_text("no tab\n" * 5, "utf-8")
+    with pytest.raises(InputError, match="ledger") as error:
+        experiment.train(run=tmp_path / "run", pairs=tmp_path / "data.tsv", settings=TRANSLATOR, quiet=True)
+    assert Path(str(error.value).split("see ")[1]).exists()
+
+
+HELD = [*FEW, *SHORT, "model.kind=convolutional", "model.width=16", "model.hidden=16", "model.longest=30"]
+HELD += ["model.encoder_layers=1", "model.decoder_layers=1", "pieces.size=340", "data.longest=25"]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("translator"), reversing(60), TRANSLATOR)
+
+
+def test_score_names_the_line_that_is_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = train(tmp_path, reversing(60), HELD)
+    lines = write_pairs(tmp_path / "lines.tsv", [*((f"a {at}", "가") for at in range(600)), ("a", "가 " * 99)])
+    assert main(["score", str(run), str(lines)]) == 2
+    assert "601" in capsys.readouterr().err
+
+
+def test_score_answers_each_line_that_somebody_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Typed(io.BytesIO):
+        def __iter__(self) -> Iterator[bytes]:
+            for line in (b"a\t1\n", b"b\t2\n"):
+                events.append("typed")
+                yield line
+
+    class Terminal:
+        buffer = Typed()
+
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    events.extend("answered" for _ in verbs._together("-", needs_source=True))
+    assert events == ["typed", "answered"] * 2
+
+
+def test_an_unknown_tokeniser_is_a_sentence(translator: Path, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.tsv", reversing(5))
+    assert main(["evaluate", str(translator), "--pairs", str(pairs), "--tokenize", "foo"]) == 2
+
+
+@pytest.mark.parametrize("name", [".", "folder"])
+def test_view_into_a_folder_is_a_sentence(
+    translator: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["view", str(translator), "a b", "-o", name]) == 2
+
+
+@pytest.mark.parametrize("extra", [["--ensemble", "nowhere"], ["--lm", "nowhere"], ["--scores", "bleu"]])
+def test_evaluate_refuses_what_a_classifier_cannot_do(tmp_path: Path, extra: list[str]) -> None:
+    run = train(tmp_path, moods(60), CLASSIFIER)
+    assert main(["evaluate", str(run), "--pairs", str(tmp_path / "data.tsv"), *extra]) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--set", "model.kind=[1]"], ["--set", "training.seed=20240101123456"], ["data.tsv/recipe.toml"]]
+)
+def test_bad_values_for_train_are_sentences(tmp_path: Path, wrong: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path / "data.tsv", reversing(60))
+    settings = [word for one in TRANSLATOR for word in ("--set", one)]
+    assert main(["train", *wrong, "--pairs", "data.tsv", "--run", "run", *settings]) in (0, 2)
