@@ -1,4 +1,4 @@
-"""BLEU as Ben Trevett's tutorials count it, beside sacreBLEU's: lower-cased tokens of spaCy's English rules, not smoothed.
+"""BLEU as Ben Trevett's tutorials count it, beside sacreBLEU's: lower-case tokens by spaCy's rules, not smoothed.
 
     pip install spacy sacrebleu
     python benchmarks/tutorial_bleu.py outputs.txt references.txt

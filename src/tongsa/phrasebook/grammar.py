@@ -11,6 +11,7 @@ from tongsa.phrasebook.comparisons import COMPARISONS
 from tongsa.phrasebook.joins import JOINS
 from tongsa.phrasebook.numbers import AMOUNTS
 from tongsa.phrasebook.presence import PRESENCE
+from tongsa.phrasebook.pronouns import MEETINGS
 from tongsa.phrasebook.qualities import ESSENCES
 from tongsa.phrasebook.questions import QUESTIONS
 from tongsa.phrasebook.relatives import RELATIVES
@@ -29,6 +30,7 @@ GRAMMAR: tuple[Pattern, ...] = (
     *CHARACTERS,
     *COMPARISONS,
     *SCENES,
+    *MEETINGS,
     *AMOUNTS,
     *PRESENCE,
     *JOINS,

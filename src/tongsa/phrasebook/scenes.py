@@ -93,15 +93,10 @@ def name(person: Subject, style: Word) -> Pair:
     return said(style is POLITE, f"my name is {person.english}", f"{mine} 이름은 {korean}")
 
 
-LOVES = Slot([OTHER_NAMES, [Subject("you", "너", "plural")]])
-
-
-@pattern("love", LOVES, STYLES, fixed="I love", weight=0.4)
+@pattern("love", Slot([OTHER_NAMES]), STYLES, fixed="I love", weight=0.4)
 def love(person: Subject, style: Word) -> Pair:
-    if style is POLITE:
-        beloved = marked("당신" if person.english == "you" else person.korean, "을/를")
-        return said(True, f"I love {person.english}", f"저는 {beloved} 사랑해요")
-    return said(False, f"I love {person.english}", f"나는 {marked(person.korean, '을/를')} 사랑한다")
+    me, verb = ("저는", "사랑해요") if style is POLITE else ("나는", "사랑한다")
+    return said(style is POLITE, f"I love {person.english}", f"{me} {marked(person.korean, '을/를')} {verb}")
 
 
 LOVED = Slot([OTHER_NAMES, [Subject("children", "아이들", "plural")]])
