@@ -20,7 +20,7 @@ from tongsa.view.readings import reading
 
 MARK = ".tongsa-demo"
 SHOWN = 12
-READ = ("I go home", "<polite> I go home")
+READ = ("I go home", "<polite> I go home", "I love you")
 """Sentences whose attention is drawn besides those of the test set."""
 
 

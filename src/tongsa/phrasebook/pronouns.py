@@ -1,4 +1,4 @@
-"""Patterns of one person and another, where the other is a pronoun: "I love you", "Mom helped us", "Do you know me?"."""
+"""Patterns of one person and another, the other a pronoun: "I love you", "Mom helped us", "Do you know me?"."""
 
 from tongsa.phrasebook.clauses import PAST, PRESENT, Pair, Predicate, asks, denies, states
 from tongsa.phrasebook.conjugation import Stem
