@@ -46,7 +46,7 @@ def test_patterns_do_not_overlap(phrases: list[Phrase]) -> None:
     [
         ("present", "I go home", "나는 집에 간다"),
         ("present", "<polite> I go home", "저는 집에 가요"),
-        ("love", "I love you", "나는 너를 사랑한다"),
+        ("self and pronoun", "I love you", "나는 너를 사랑한다"),
         ("question", "<polite> Do you buy an umbrella?", "우산을 사요?"),
         ("there is", "There is a cat in the room", "방에 고양이가 있다"),
         ("comparison", "The train is faster than the bus", "기차는 버스보다 더 빠르다"),
