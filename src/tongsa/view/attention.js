@@ -10,7 +10,7 @@
   const rules = data.rules;
   const ENGLISH = {
     other: "한국어", otherLabel: "한국어 보기", sentence: "Sentence", before: "Previous sentence", after: "Next sentence",
-    source: "Source", translation: "Translation", reference: "Reference", score: "Score", roles: "Kind of attention",
+    source: "Source", translation: "Translation", label: "Label", reference: "Reference", score: "Score", roles: "Kind of attention",
     cross: "Cross", encoder: "Encoder", decoder: "Decoder", hops: "Hops",
     unit: "Unit", pieces: "Pieces", words: "Words", view: "View", heat: "Heat map", lines: "Lines",
     scale: "Colour scale", one: "0 to 1", largest: "To the largest",
@@ -45,7 +45,7 @@
   };
   const KOREAN = {
     other: "English", otherLabel: "View in English", sentence: "문장", before: "이전 문장", after: "다음 문장",
-    source: "원문", translation: "번역", reference: "참조 번역", score: "점수", roles: "어텐션 종류",
+    source: "원문", translation: "번역", label: "레이블", reference: "참조 번역", score: "점수", roles: "어텐션 종류",
     cross: "교차", encoder: "인코더", decoder: "디코더", hops: "홉",
     unit: "단위", pieces: "조각", words: "단어", view: "보기", heat: "히트맵", lines: "연결선",
     scale: "색 범위", one: "0에서 1까지", largest: "최댓값까지",
@@ -204,10 +204,10 @@
       element(id).setAttribute("aria-label", say()[id]);
     }
     document.querySelector(".chooser").hidden = data.readings.length === 1;
-    const rows = [["source", now.text], ["translation", now.translation], ["reference", now.reference]];
+    const rows = [["source", now.text], [now.labelled ? "label" : "translation", now.translation], ["reference", now.reference]];
     if (now.score !== null) rows.push(["score", now.score.toFixed(3).replace("-", "−")]);
     element("texts").replaceChildren(...rows.filter(([, text]) => text).flatMap(([name, text]) =>
-      [make("dt", { text: say()[name] }), make("dd", { class: name, text, dir: "auto" })]));
+      [make("dt", { text: say()[name] }), make("dd", { class: name === "label" ? "translation" : name, text, dir: "auto" })]));
   };
 
   const showTabs = () => {

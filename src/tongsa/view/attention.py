@@ -43,8 +43,11 @@ class Reading:
     """
     text: str
     translation: str
+    """What came out: a translation, or a label."""
     reference: str = ""
     score: float | None = None
+    labelled: bool = False
+    """Whether what came out is a label."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ def told(reading: Reading, where: str) -> dict[str, Any]:
     return {
         "text": reading.text,
         "translation": reading.translation,
+        "labelled": reading.labelled,
         "reference": reading.reference,
         "score": reading.score,
         "roles": [told_role(reading, role, f"{where}, {role}") for role in order if len(reading.weights[role])],

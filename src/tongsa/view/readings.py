@@ -26,4 +26,5 @@ def judgement(answer: Classification, text: str, reference: str = "") -> Reading
         text=text,
         translation=f"{answer.label} ({answer.probability:.1%})",
         reference=reference,
+        labelled=True,
     )
