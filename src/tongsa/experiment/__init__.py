@@ -11,11 +11,12 @@ from tongsa import bundle, config, files
 from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment import plan
+from tongsa.experiment.course import go_on
 from tongsa.experiment.data import prepare, read
 from tongsa.experiment.machine import settled
 from tongsa.experiment.progress import Display, duration
 from tongsa.experiment.recipe import Recipe, merged, parse
-from tongsa.experiment.run import Run, created, go_on, write_settings
+from tongsa.experiment.run import Run, created, write_settings
 from tongsa.text import Ledger
 from tongsa.training.snapshot import Progress
 

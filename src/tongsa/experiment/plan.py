@@ -11,7 +11,8 @@ from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment.data import examples
 from tongsa.experiment.recipe import Recipe
-from tongsa.experiment.run import Run, validated
+from tongsa.experiment.run import Run
+from tongsa.experiment.validation import validated
 from tongsa.interface import Task
 from tongsa.text import Pair
 from tongsa.training.loop import Position, TrainingConfig, train
