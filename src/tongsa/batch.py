@@ -1,6 +1,7 @@
 """Batches: the only tensor container, and an order that is a pure function of (lengths, seed, epoch)."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,11 @@ class Padded(NamedTuple):
     def mask(self) -> Tensor:  # (batch, length)
         """True where there is a piece, False where there is only padding."""
         return torch.arange(self.pieces.shape[1], device=self.pieces.device) < self.lengths.unsqueeze(1)
+
+    def rows(self, which: slice) -> "Padded":
+        """Some of the rows, without padding that only the others needed."""
+        lengths = self.lengths[which]
+        return Padded(self.pieces[which, : int(lengths.max())], lengths)
 
     def to(self, device: torch.device) -> "Padded":
         return Padded(self.pieces.to(device), self.lengths.to(device))
@@ -62,6 +68,20 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device) -> "Batch":
         return Batch(*(part.to(device) for part in self))
+
+    @property
+    def places(self) -> int:
+        """On its larger side, padding included."""
+        return max(self.source.pieces.numel(), self.target.pieces.numel())
+
+    def parts(self, most: int) -> "list[Batch]":
+        """Its rows in as few even parts as keep to so many places; one row is never cut. 0 sets no limit."""
+        rows = len(self.source.lengths)
+        count = min(rows, -(-self.places // most)) if most else 1
+        if count == 1:
+            return [self]
+        ends = [rows * at // count for at in range(count + 1)]
+        return [Batch(*(side.rows(slice(*part)) for side in self)) for part in pairwise(ends)]
 
 
 class Examples(NamedTuple):

@@ -7,3 +7,7 @@ class InputError(Exception):
 
 class InterruptedRun(Exception):  # noqa: N818 - nothing went wrong
     """Ctrl-C or SIGTERM, after everything was saved. The command line exits with 130."""
+
+
+class LostWorkerError(Exception):
+    """Another worker of this run has died. The command line exits with 1, and torchrun begins again."""

@@ -1,6 +1,7 @@
 """Files that are either whole or not there: written beside, flushed to the disk, then renamed."""
 
 import errno
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -70,6 +71,16 @@ def new_folder(path: Path) -> Iterator[Path]:
         new.rename(path)
         _sync(path.parent)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def incoming(path: Path) -> Path:
+    """Where another process fills the folder that will be `path`."""
+    return _beside(path)[0]
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def settle(path: Path) -> None:

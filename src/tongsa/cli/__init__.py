@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from tongsa.cli.options import parser
-from tongsa.errors import InputError, InterruptedRun
+from tongsa.errors import InputError, InterruptedRun, LostWorkerError
 
 DONE, OURS, THEIRS, INTERRUPTED = 0, 1, 2, 130
 
@@ -17,11 +17,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     options = parser().parse_args(arguments)
+    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options.do(options)
+        return options.do(options) or DONE
     except InputError as error:
         print(f"tongsa: {error}", file=sys.stderr)  # noqa: T201
         return THEIRS
+    except LostWorkerError as error:
+        print(f"tongsa: {error}", file=sys.stderr)  # noqa: T201
+        return OURS
     except InterruptedRun as stopped:
         print(f"\n{stopped}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
@@ -31,4 +35,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as `head` has
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    return DONE

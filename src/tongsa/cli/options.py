@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import verbs
+from tongsa.cli import doctor, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -14,6 +14,7 @@ tongsa 통사: sequence-to-sequence models of your own.
   tongsa demo                                    learn English → Korean in some three minutes and look inside
   tongsa train --pairs my.tsv --run runs/mine    learn from your own pairs: source<TAB>target, one a line
   tongsa translate runs/mine < input.txt         one line out for each line in
+  tongsa doctor --pairs my.tsv                   is anything wrong with the data or the model, before step 1?
   tongsa evaluate runs/mine --pairs test.tsv     BLEU, chrF, exact match, perplexity, with signatures
   tongsa score runs/mine pairs.tsv               log p(target | source) of each pair; --rerank orders n-best lists
   tongsa view runs/mine 'a sentence'             what every head looked at, as a page for your browser
@@ -35,6 +36,17 @@ Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two
 A language model reads plain text, one a line; a classifier reads text<TAB>label.
 Ctrl-C saves and says how to go on; so does SIGTERM. A killed run resumes to the same bytes.
 """
+DOCTOR = """\
+Look a run over before its first step: lines that leak from train into dev or test, repeat, copy or do not belong
+together; wrong scripts, unknown pieces; a decoder that sees its answer, a loss that starts wrong, a model that cannot
+learn; memory and time. Nothing is kept.
+
+  tongsa doctor recipes/multi30k-de-en.toml
+  tongsa doctor --pairs train.tsv --dev dev.tsv
+  tongsa doctor --pairs reviews.tsv --set model.kind=self_attentive --json
+
+Each finding is ok, a remark, a warning or a fault. Exit code: 1 with a fault, 0 without, 2 for bad input.
+"""
 SCORE = """\
 log p of each target given its source, or of each text by itself if the model is a language model.
 
@@ -48,13 +60,13 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser("tongsa", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"tongsa {__version__}")
     every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for add in (_demo, _train, _translate, _evaluate, _score, _view, _classify, _sample):
+    for add in (_demo, _doctor, _train, _translate, _evaluate, _score, _view, _classify, _sample):
         add(every)
     return top
 
 
 def _verb(
-    every: Any, name: str, summary: str, do: Callable[[argparse.Namespace], None], about: str = ""
+    every: Any, name: str, summary: str, do: Callable[[argparse.Namespace], int | None], about: str = ""
 ) -> argparse.ArgumentParser:
     verb: argparse.ArgumentParser = every.add_parser(
         name, help=summary, description=about or summary, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -90,6 +102,19 @@ def _train(every: Any) -> None:
     verb.add_argument("--budget", metavar="TIME", help="plan the run for this time, e.g. 90s, 20m, 1h30m")
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=5000")
     verb.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with the run in this folder")
+    verb.add_argument(
+        "--continue", action="store_true", dest="again", help="go on if the run is there already: for jobs that restart"
+    )
+    verb.add_argument("--workers", type=int, default=1, metavar="N", help="share each update among N processes here")
+
+
+def _doctor(every: Any) -> None:
+    verb = _verb(every, "doctor", "look the data and the model over before step 1", doctor.doctor, DOCTOR)
+    verb.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file, see recipes/")
+    verb.add_argument("--pairs", nargs="+", default=(), metavar="FILE", help="look at these, not the recipe's")
+    verb.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="validate on these (else part of --pairs)")
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. pieces.size=4000")
+    verb.add_argument("--json", action="store_true", help="one JSON object with all findings")
 
 
 def _translate(every: Any) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from itertools import groupby, islice
@@ -14,6 +15,7 @@ from tongsa.errors import InputError
 if TYPE_CHECKING:
     from tongsa.bundle import Bundle
     from tongsa.decoding.translator import Translation, Translator
+    from tongsa.training.snapshot import Progress
 
 CHUNK = 512
 """Lines read together when they come from a file or a pipe."""
@@ -33,28 +35,43 @@ def demo(options: argparse.Namespace) -> None:
     demo.show(options.run, options.set)
 
 
-def train(options: argparse.Namespace) -> None:
-    from tongsa import bundle, experiment
+def train(options: argparse.Namespace) -> int:
+    from tongsa.cli import launcher
+
+    if options.workers < 1:
+        raise InputError(f"--workers {options.workers}: at least one is needed")
+    if options.workers > 1 and "RANK" not in os.environ:
+        return launcher.launch(options.arguments, options.workers)
+    launcher.end_with_launcher()
+    from tongsa import bundle
+
+    folder, progress = _trained(options)
+    if os.environ.get("RANK", "0") == "0":
+        say(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
+        say(f"next: {NEXT[bundle.load(folder).config.task].format(run=folder)}")
+    return 0
+
+
+def _trained(options: argparse.Namespace) -> "tuple[Path, Progress]":
+    from tongsa import experiment
 
     if options.resume is not None:
         given = [name for name in ("recipe", "pairs", "dev", "run", "budget", "set") if getattr(options, name)]
         if given:
             raise InputError(f"--resume goes on with the settings in run.toml; leave out {', '.join(given)}")
-        folder, progress = options.resume, experiment.resume(options.resume)
-    elif options.run is None:
+        return options.resume, experiment.resume(options.resume)
+    if options.run is None:
         raise InputError("--run is missing: say where to keep this run, for example --run runs/mine")
-    else:
-        folder = options.run
-        progress = experiment.train(
-            options.recipe,
-            run=folder,
-            pairs=options.pairs,
-            dev=options.dev,
-            settings=options.set,
-            budget=options.budget,
-        )
-    say(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
-    say(f"next: {NEXT[bundle.load(folder).config.task].format(run=folder)}")
+    progress = experiment.train(
+        options.recipe,
+        run=options.run,
+        pairs=options.pairs,
+        dev=options.dev,
+        settings=options.set,
+        budget=options.budget,
+        again=options.again,
+    )
+    return options.run, progress
 
 
 NEXT = {

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,16 @@ from time import perf_counter
 from tongsa import bundle, config, files
 from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
-from tongsa.experiment import plan
+from tongsa.experiment import doctor, plan
 from tongsa.experiment.course import go_on
-from tongsa.experiment.data import prepare, read
+from tongsa.experiment.data import prepared, read
 from tongsa.experiment.machine import settled
 from tongsa.experiment.progress import Display, duration
 from tongsa.experiment.recipe import Recipe, merged, parse
 from tongsa.experiment.run import Run, created, write_settings
 from tongsa.text import Ledger
+from tongsa.text.finding import Finding
+from tongsa.training.parallel import ALONE, Workers, joined
 from tongsa.training.snapshot import Progress
 
 Files = Sequence[str | Path] | str | Path
@@ -31,32 +34,55 @@ def train(
     dev: Files = (),
     settings: Sequence[str] = (),
     budget: str | None = None,
+    again: bool = False,
     quiet: bool = False,
 ) -> Progress:
-    """A new run from a recipe, from files of pairs, or from a recipe with other files."""
+    """A new run from a recipe, from files of pairs, or both; with `again` the run that is there already goes on."""
     began = perf_counter()
-    if (run / "run.toml").exists():
+    time = plan.seconds(budget) if budget is not None else None
+    with joined() as workers:
+        if again and workers.told(lambda: str((run / "run.toml").exists())) == "True":
+            return resume(run, quiet=quiet)
+
+        def asked() -> str:
+            _make_room(run)
+            found = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
+            training = plan.shared_out(settled(found.training, workers), workers.count)
+            return json.dumps(replace(found, training=training).table())
+
+        chosen = parse(json.loads(workers.told(asked)))
+        settled(chosen.training, workers)
+        display = Display(0, 0, quiet=quiet or not workers.first)
+        new = created(run, chosen, prepared(chosen, run, workers))
+        _introduce(new, display)
+        if workers.first:
+            doctor.warn(new, display)
+        if chosen.training.memory:
+            new = replace(new, recipe=plan.limited(new, workers))
+            display.say(f"at most {new.recipe.training.part_tokens:,} places are computed at once, to save memory")
+        if time is not None:
+            new = replace(new, recipe=plan.within(new, time, began, workers))
+            display.say(f"{new.recipe.training.steps:,} steps fit into {duration(time)} on this machine")
+        if workers.first:
+            write_settings(new)
+        return _to_the_end(new, workers, display)
+
+
+def _make_room(folder: Path) -> None:
+    if (folder / "run.toml").exists():
         raise InputError(
-            f"{run}: holds a run already; go on with: tongsa train --resume {run}, or choose another folder"
+            f"{folder}: holds a run already; go on with: tongsa train --resume {folder}, or choose another folder"
         )
     for left in ("pieces", "data.json"):  # of a run that stopped before its first step
-        shutil.rmtree(run / left) if (run / left).is_dir() else (run / left).unlink(missing_ok=True)
-    time = plan.seconds(budget) if budget is not None else None
-    chosen = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
-    chosen = replace(chosen, training=settled(chosen.training))
-    display = Display(0, 0, quiet=quiet)
-    new = created(run, chosen, prepare(chosen, run))
+        shutil.rmtree(folder / left) if (folder / left).is_dir() else (folder / left).unlink(missing_ok=True)
+
+
+def _introduce(new: Run, display: Display) -> None:
     for remark in new.data.remarks:
         display.say(remark)
     parameters = sum(parameter.numel() for parameter in new.bundle.model.parameters())
-    display.say(
-        f"{chosen.kind}: {parameters:,} parameters, {len(new.data.source):,} pieces, {chosen.training.precision}"
-    )
-    if time is not None:
-        new = replace(new, recipe=plan.within(new, time, began))
-        display.say(f"{new.recipe.training.steps:,} steps fit into {duration(time)} on this machine")
-    write_settings(new)
-    return _to_the_end(new, display)
+    precision = new.recipe.training.precision
+    display.say(f"{new.recipe.kind}: {parameters:,} parameters, {len(new.data.source):,} pieces, {precision}")
 
 
 def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: Sequence[str]) -> Recipe:
@@ -77,6 +103,17 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
     return parse(merged(values, added), str(recipe or ""))
 
 
+def findings(
+    recipe: str | Path | None = None, *, pairs: Files = (), dev: Files = (), settings: Sequence[str] = ()
+) -> list[Finding]:
+    """What the doctor finds in the run that `train` would begin; nothing of it is kept."""
+    chosen = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
+    chosen = replace(chosen, training=settled(chosen.training))
+    with tempfile.TemporaryDirectory() as folder:
+        run = created(Path(folder), chosen, prepared(chosen, Path(folder)))
+        return list(doctor.examination(run))
+
+
 def _suggested(asked: config.Table) -> config.Table:
     """What the data ask for, with a rhythm that fits the number of steps."""
     named = {key: value for key, value in asked.get("model", {}).items() if key in ("kind", "reader")}
@@ -91,25 +128,33 @@ def _names(files: Files) -> list[str]:
     return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
 
 
-def opened(folder: Path) -> Run:
+def opened(folder: Path, workers: Workers = ALONE) -> Run:
     """A run that exists, as its run.toml describes it."""
     if not (folder / "run.toml").is_file():
         raise InputError(f"{folder}: no run here (no run.toml); begin one with: tongsa train … --run {folder}")
     recipe = parse(config.read(folder / "run.toml"), str(folder / "run.toml"))
-    recipe = replace(recipe, training=settled(recipe.training))
-    return created(folder, recipe, prepare(recipe, folder))
+    recipe = replace(recipe, training=settled(recipe.training, workers))
+    if plan.shared_out(recipe.training, workers.count) != recipe.training:
+        batches, how = recipe.training.accumulate, "a divisor of it" if recipe.training.shard else "at most so many"
+        raise InputError(
+            f"{folder}: an update is {batches} batches (training.accumulate), which {workers.count} workers "
+            f"cannot share; take {how}"
+        )
+    return created(folder, recipe, prepared(recipe, folder, workers))
 
 
 def resume(folder: Path, *, quiet: bool = False) -> Progress:
     """Go on from the last whole snapshot, to the same bytes as if nothing had happened."""
-    return _to_the_end(opened(folder), Display(0, 0, quiet=quiet))
+    with joined() as workers:
+        display = Display(0, 0, quiet=quiet or not workers.first)
+        return _to_the_end(opened(folder, workers), workers, display)
 
 
-def _to_the_end(run: Run, display: Display) -> Progress:
+def _to_the_end(run: Run, workers: Workers, display: Display) -> Progress:
     """Train, then score the test set once, with the model that was kept."""
-    progress = go_on(run, quiet=display.console.quiet)
+    progress = go_on(run, workers, quiet=display.console.quiet)
     data = run.recipe.data
-    if data.test:
+    if data.test and workers.first:
         with Ledger(run.folder / "test-ledger.jsonl") as ledger:
             found = read(data, run.data.task, data.paths(data.test), ledger)
         if not found:

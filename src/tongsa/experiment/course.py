@@ -7,68 +7,80 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
+from torch import Tensor, nn
 
 from tongsa.errors import InputError, InterruptedRun
-from tongsa.experiment.board import Board
 from tongsa.experiment.data import examples
-from tongsa.experiment.progress import Display
 from tongsa.experiment.run import Run
-from tongsa.experiment.validation import Witness, finish, validate
+from tongsa.experiment.validation import finish, validate
+from tongsa.experiment.witness import Witness
+from tongsa.interface import weights
 from tongsa.training import snapshot
-from tongsa.training.journal import Journal
-from tongsa.training.loop import DivergedError, Step, train
+from tongsa.training.loop import FIRST_SCALE, DivergedError, Step, train
 from tongsa.training.optimiser import Average, build
+from tongsa.training.parallel import ALONE, Workers, trained, whole
 from tongsa.training.snapshot import Progress
 from tongsa.training.stream import stream
 
 
-def go_on(run: Run, *, quiet: bool = False) -> Progress:
-    """Train from the last whole snapshot, or from the beginning, to the end."""
-    training, model = run.recipe.training, run.bundle.model
-    optimisers = build(model, training)
+def go_on(run: Run, workers: Workers = ALONE, *, quiet: bool = False) -> Progress:
+    """Train from the last whole snapshot, or from the beginning, to the end. The first worker keeps the records."""
+    training = run.recipe.training
+    learner = workers.learner(run.bundle.model, torch.device(training.device), shard=training.shard)
+    model = trained(learner)
+    optimisers = build(model, training, workers)
     average = Average(model, training.ema) if training.ema else None
     found, remarks = snapshot.latest(run.folder / "snapshots")
     progress = found.progress if found else Progress()
     if found:
         found.restore(model, optimisers, average)
     if 0 < training.patience <= progress.since_best:
-        return finish(run, progress)
+        return finish(run, progress) if workers.first else progress
     with (
-        Display(training.steps, progress.step, quiet=quiet) as display,
-        Journal(run.folder / "journal.jsonl", after=progress.step) as journal,
-        Board(run.folder / "board", training.board) as board,
-        _stop_signals() as stopping,
+        Witness.of(run, progress, workers, quiet=quiet) as witness,
+        _stop_signals() as asked,
     ):
         for remark in remarks:
-            display.say(remark, "yellow")
-        witness = Witness(display, journal, board)
+            witness.say(remark, "yellow")
         try:
-            for step in _updates(run, optimisers, progress):
+            for step in _updates(run, learner, optimisers, progress, workers):
                 if average:
                     average.update(model, step.step)
                 progress = _further(progress, step)
                 witness.step(step)
-                last = step.step == training.steps
+                last, stopping = step.step == training.steps, workers.any(asked.is_set())
                 if step.step % training.validate_every == 0 or last:
-                    progress = validate(run, progress, average, witness)
+                    progress = validate(run, progress, _kept(model, average, run), witness, workers)
                 enough = 0 < training.patience <= progress.since_best
-                if step.step % training.snapshot_every == 0 or last or enough or stopping.is_set():
+                if step.step % training.snapshot_every == 0 or last or enough or stopping:
                     snapshot.save(
-                        run.folder / "snapshots", progress, model, optimisers, average, training.keep_snapshots
+                        run.folder / "snapshots", progress, model, optimisers, average, training.keep_snapshots, workers
                     )
                 if enough:
-                    display.say(f"no better for {training.patience} validations: stopping early at step {step.step:,}")
+                    witness.say(f"no better for {training.patience} validations: stopping early at step {step.step:,}")
                     break
-                if stopping.is_set() and not last:
+                if stopping and not last:
                     raise InterruptedRun(
                         f"stopped and saved at step {step.step:,}; go on with: tongsa train --resume {run.folder}"
                     )
         except DivergedError as error:
             raise InputError(f"{error}; {_after_divergence(run)}") from None
-    return finish(run, progress)
+    return finish(run, progress) if workers.first else progress
 
 
-def _updates(run: Run, optimisers: Sequence[torch.optim.Optimizer], progress: Progress) -> Iterator[Step]:
+def _kept(model: nn.Module, average: Average | None, run: Run) -> dict[str, Tensor] | None:
+    """The numbers to validate and keep; None where they are in the run's own model already."""
+    values = average.values if average else weights(model) if model is not run.bundle.model else None
+    return values and {name: whole(value) for name, value in values.items()}
+
+
+def _updates(
+    run: Run,
+    learner: nn.Module,
+    optimisers: Sequence[torch.optim.Optimizer],
+    progress: Progress,
+    workers: Workers,
+) -> Iterator[Step]:
     training = run.recipe.training
     batches = stream(
         examples(run.data, run.recipe.pieces, training.seed),
@@ -77,7 +89,8 @@ def _updates(run: Run, optimisers: Sequence[torch.optim.Optimizer], progress: Pr
         start=progress.position,
     )
     schedule = training.rate.build(getattr(run.recipe.model, "width", 512), training.steps)
-    return train(run.bundle.model, batches, optimisers, schedule, training, start=progress.step)
+    scale = FIRST_SCALE if training.precision == "fp16" and not progress.step else progress.scale
+    return train(learner, batches, optimisers, schedule, training, start=progress.step, scale=scale, workers=workers)
 
 
 def _after_divergence(run: Run) -> str:
@@ -97,6 +110,7 @@ def _further(progress: Progress, step: Step) -> Progress:
         batch=step.position.batch,
         tokens=progress.tokens + step.tokens,
         seconds=progress.seconds + step.seconds,
+        scale=step.scale,
     )
 
 

@@ -26,6 +26,7 @@ from tongsa.text import (
     read_pairs,
     read_texts,
 )
+from tongsa.training.parallel import ALONE, Workers
 
 MOST_CARVED: dict[Task, int] = {"pairs": 1_000, "text": 1_000, "labels": 10_000}
 """Translating takes longer than classifying."""
@@ -51,39 +52,45 @@ def read(config: DataConfig, task: Task, paths: Sequence[Path], ledger: Ledger) 
     return list(read_pairs(paths, ledger, columns=config.columns, languages=languages, header=config.header))
 
 
-def prepare(recipe: Recipe, folder: Path) -> Data:
+def prepared(recipe: Recipe, folder: Path, workers: Workers = ALONE) -> Data:
+    """What each worker learns from; the first one writes the pieces and the books, the others read after it."""
+    if workers.first:
+        with files.explained(folder), Ledger(folder / "ledger.jsonl") as ledger:
+            found = prepare(recipe, folder, ledger)
+    workers.wait()
+    return found if workers.first else prepare(recipe, folder, Ledger(None))
+
+
+def prepare(recipe: Recipe, folder: Path, ledger: Ledger) -> Data:
     """Read, carve, learn or load the pieces, drop what does not fit. Called again it gives and writes the same."""
     data, task = recipe.data, recipe.model.task
     if not data.train:
         raise CorpusError("data.train: no files to learn from; name them in the recipe or with --pairs FILE")
     check_files(data.paths(data.test))
-    with files.explained(folder), Ledger(folder / "ledger.jsonl") as ledger:
-        train, dev = (read(data, task, data.paths(files), ledger) for files in (data.train, data.dev))
-        if not train:
-            raise CorpusError(f"{data.train[0]}: no usable pair in it: {ledger.summary()}")
-        remarks: list[str] = []
-        labels = Labels.learn(pair.target for pair in train) if task == "labels" else None
-        if data.dev and not dev:
-            raise CorpusError(f"{data.dev[0]}: no usable pair in it; remove data.dev to carve one from train")
-        if not data.dev:
-            train, dev = carved(train, data.carve, recipe.training.seed, MOST_CARVED[task])
-            how = (
-                "the training pairs themselves, too few to set any aside"
-                if dev is train
-                else "pairs set aside from train"
-            )
-            remarks.append(f"no dev file: validating on {how} ({len(dev):,})")
-        if labels is not None:
-            dev = _labelled(dev, labels, ledger)
-        source, target = _vocabularies(train, recipe, labels, folder)
-        limits = data.limits if task == "pairs" else replace(data.limits, ratio=0)
-        fitting = _fitting(train, source, target, limits, ledger)
-        dev = fitting if dev is train else _fitting(dev, source, target, limits, ledger)
-        train = fitting
-        if not train or not dev:
-            side = "train" if not train else "dev"
-            raise CorpusError(f"data.{side}: every pair is too long or too uneven; raise data.longest or data.ratio")
-        ledger.check()
+    train, dev = (read(data, task, data.paths(files), ledger) for files in (data.train, data.dev))
+    if not train:
+        raise CorpusError(f"{data.train[0]}: no usable pair in it: {ledger.summary()}")
+    remarks: list[str] = []
+    labels = Labels.learn(pair.target for pair in train) if task == "labels" else None
+    if data.dev and not dev:
+        raise CorpusError(f"{data.dev[0]}: no usable pair in it; remove data.dev to carve one from train")
+    if not data.dev:
+        train, dev = carved(train, data.carve, recipe.training.seed, MOST_CARVED[task])
+        how = (
+            "the training pairs themselves, too few to set any aside" if dev is train else "pairs set aside from train"
+        )
+        remarks.append(f"no dev file: validating on {how} ({len(dev):,})")
+    if labels is not None:
+        dev = _labelled(dev, labels, ledger)
+    source, target = _vocabularies(train, recipe, labels, folder)
+    limits = data.limits if task == "pairs" else replace(data.limits, ratio=0)
+    fitting = _fitting(train, source, target, limits, ledger)
+    dev = fitting if dev is train else _fitting(dev, source, target, limits, ledger)
+    train = fitting
+    if not train or not dev:
+        side = "train" if not train else "dev"
+        raise CorpusError(f"data.{side}: every pair is too long or too uneven; raise data.longest or data.ratio")
+    ledger.check()
     check_unchanged(recipe, folder)
     return Data(train, dev, source, target, task, (ledger.summary(), *remarks))
 
@@ -160,7 +167,7 @@ def _fitting(pairs: list[Pair], source: Pieces, target: Vocabulary, limits: Limi
 def check_unchanged(recipe: Recipe, folder: Path) -> None:
     """Write down what the files were at the start; refuse to go on with others."""
     data, record = recipe.data, folder / "data.json"
-    now = {str(path): digest(path) for path in data.paths([*data.train, *data.dev])}
+    now = {str(path): files.digest(path) for path in data.paths([*data.train, *data.dev])}
     if not record.exists():
         files.write_text(record, json.dumps(now, indent=1, ensure_ascii=False))
         return
@@ -168,11 +175,6 @@ def check_unchanged(recipe: Recipe, folder: Path) -> None:
     changed = [path for path in now if then.get(path) != now[path]]
     if changed:
         raise InputError(f"{changed[0]}: changed since this run began; bring the file back, or begin a new run")
-
-
-def digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def examples(data: Data, config: PiecesConfig, seed: int) -> Callable[[int], Examples]:

@@ -2,6 +2,8 @@
 
 import ctypes
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
@@ -9,6 +11,7 @@ import torch
 from tongsa.errors import InputError
 from tongsa.training import precision
 from tongsa.training.loop import TrainingConfig
+from tongsa.training.parallel import ALONE, Workers
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4
 
@@ -36,11 +39,22 @@ def keep_freed_memory() -> None:
             libc.mallopt(M_TOP_PAD, 64 << 20)
 
 
-def settled(config: TrainingConfig) -> TrainingConfig:
+@contextmanager
+def all_threads(count: int) -> Iterator[None]:
+    """The cores of the workers that wait, for the one that does not."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def settled(config: TrainingConfig, workers: Workers = ALONE) -> TrainingConfig:
     """The same settings with every `auto` replaced by what it means here, and the process made ready."""
     chosen = device(config.device)
     if chosen.type == "cpu":
         keep_freed_memory()
     threads = config.threads or torch.get_num_threads()
-    torch.set_num_threads(threads)
+    torch.set_num_threads(max(1, threads // workers.local_count))
     return replace(config, device=str(chosen), threads=threads, precision=precision.resolve(config.precision, chosen))

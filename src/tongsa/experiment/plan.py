@@ -1,22 +1,28 @@
 """What to do when the user has not said: sizes from the data, steps from the time there is."""
 
 import copy
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
+import torch
+
+from tongsa.batch import plan as batch_plan
 from tongsa.config import Table
 from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment.data import examples
-from tongsa.experiment.recipe import Recipe
+from tongsa.experiment.recipe import Recipe, parse
 from tongsa.experiment.run import Run
 from tongsa.experiment.validation import validated
 from tongsa.interface import Task
 from tongsa.text import Pair
 from tongsa.training.loop import Position, TrainingConfig, train
+from tongsa.training.memory import part_tokens
 from tongsa.training.optimiser import build
+from tongsa.training.parallel import ALONE, Workers, trained
 from tongsa.training.stream import stream
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -105,10 +111,36 @@ def rhythm(steps: int, training: TrainingConfig) -> TrainingConfig:
     )
 
 
-def within(run: Run, budget: float, began: float) -> Recipe:
-    """The recipe with steps, validations and decay for the time given, from a measurement on a copy of the model."""
+def shared_out(training: TrainingConfig, workers: int) -> TrainingConfig:
+    """The same update as enough batches for all workers to have one, or equally many where they compute in step."""
+    if training.accumulate >= workers and not (training.shard and training.accumulate % workers):
+        return training
+    total, batches = training.batch_tokens * training.accumulate, -(-training.accumulate // workers) * workers
+    return replace(training, accumulate=batches, batch_tokens=max(1, total // batches))
+
+
+def limited(run: Run, workers: Workers = ALONE) -> Recipe:
+    """The recipe with batches computed in parts that keep to the memory given, as the first worker finds it."""
+
+    def found() -> str:
+        lengths = (pairs := examples(run.data, run.recipe.pieces, training.seed)(0)).lengths
+        batches = batch_plan(lengths, budget=training.batch_tokens, seed=training.seed, epoch=0)
+        largest = max(batches, key=lambda rows: len(rows) * int(lengths[rows].max(axis=0).sum()))
+        return str(part_tokens(run.bundle.model, pairs.batch(largest), training))
+
     training = run.recipe.training
-    update, validation = _update_seconds(run, PROBING * budget), _validation_seconds(run)
+    return replace(run.recipe, training=replace(training, part_tokens=int(workers.told(found))))
+
+
+def within(run: Run, budget: float, began: float, workers: Workers = ALONE) -> Recipe:
+    """The recipe with steps, validations and decay for the time given, from a measurement on a copy of the model."""
+    update = _update_seconds(run, PROBING * budget, workers)
+    planned = workers.told(lambda: json.dumps(_planned(run, budget, began, update).table()))
+    return parse(json.loads(planned))
+
+
+def _planned(run: Run, budget: float, began: float, update: float) -> Recipe:
+    training, validation = run.recipe.training, _validation_seconds(run)
     left = budget * (1 - RESERVE) - (perf_counter() - began)
     validations = max(1, min(VALIDATIONS, int(left * 0.15 / max(validation, 1e-3))))
     steps = max(1, int((left - validations * validation) / update))
@@ -120,10 +152,11 @@ def within(run: Run, budget: float, began: float) -> Recipe:
     return replace(run.recipe, training=planned)
 
 
-def _update_seconds(run: Run, most: float) -> float:
+def _update_seconds(run: Run, most: float, workers: Workers) -> float:
     """Mean time of an update."""
     training = replace(run.recipe.training, steps=PROBES)
-    model = copy.deepcopy(run.bundle.model)
+    learner = workers.learner(copy.deepcopy(run.bundle.model), torch.device(training.device), shard=training.shard)
+    optimisers = build(trained(learner), training, workers)
     batches = stream(
         examples(run.data, run.recipe.pieces, training.seed),
         budget=training.batch_tokens,
@@ -131,9 +164,9 @@ def _update_seconds(run: Run, most: float) -> float:
         start=Position(),
     )
     times: list[float] = []
-    for step in train(model, batches, build(model, training), training.rate.build(1, PROBES), training):
+    for step in train(learner, batches, optimisers, training.rate.build(1, PROBES), training, workers=workers):
         times.append(step.seconds)
-        if sum(times) > most and len(times) >= 4:
+        if workers.any(sum(times) > most and len(times) >= 4):
             break
     return sum(times[len(times) // 2 :]) / len(times[len(times) // 2 :])
 

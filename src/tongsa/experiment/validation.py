@@ -4,9 +4,8 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from time import perf_counter
-from typing import NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -14,43 +13,14 @@ from torch import Tensor
 
 from tongsa import bundle, files
 from tongsa.evaluation.report import Report, evaluate
-from tongsa.experiment.board import Board
+from tongsa.experiment import machine
 from tongsa.experiment.card import card
-from tongsa.experiment.progress import Display
 from tongsa.experiment.run import Run
+from tongsa.experiment.witness import Witness
 from tongsa.interface import put, weights
 from tongsa.text import Pair
-from tongsa.training.journal import Journal
-from tongsa.training.loop import Step
-from tongsa.training.optimiser import Average
+from tongsa.training.parallel import Workers
 from tongsa.training.snapshot import Progress
-
-
-class Witness(NamedTuple):
-    """Where a run is told about."""
-
-    display: Display
-    journal: Journal
-    board: Board
-
-    def step(self, step: Step) -> None:
-        self.journal.write(_record(step))
-        speed = step.tokens / step.seconds
-        self.board.write(step.step, loss=step.loss, rate=step.rate, norm=step.norm, tokens_per_second=speed)
-        self.display.step(step)
-
-
-def _record(step: Step) -> dict[str, float]:
-    return {
-        "step": step.step,
-        "loss": round(step.loss, 6),
-        "rate": step.rate,
-        "norm": round(step.norm, 4),
-        "tokens": step.tokens,
-        "padding": round(step.padding, 4),
-        "epoch": step.position.epoch,
-        "seconds": round(step.seconds, 4),
-    }
 
 
 @contextmanager
@@ -68,10 +38,21 @@ def _using(run: Run, values: dict[str, Tensor] | None) -> Iterator[None]:
             put(model, own)
 
 
-def validate(run: Run, progress: Progress, average: Average | None, witness: Witness) -> Progress:
+def validate(
+    run: Run, progress: Progress, values: dict[str, Tensor] | None, witness: Witness, workers: Workers
+) -> Progress:
+    """What the first worker finds and keeps, the others being told of it when it is done."""
+
+    def found() -> str:
+        with machine.all_threads(run.recipe.training.threads):
+            return json.dumps(asdict(_validated(run, progress, values, witness)))
+
+    return Progress(**json.loads(workers.told(found)))
+
+
+def _validated(run: Run, progress: Progress, values: dict[str, Tensor] | None, witness: Witness) -> Progress:
     """Score what would be kept if training ended now; keep it if it is the best so far."""
     began = perf_counter()
-    values = average.values if average else None
     with _using(run, values):
         report = score(run)
     figures = {name: value.value for name, value in report.scores.items()}
@@ -87,9 +68,8 @@ def validate(run: Run, progress: Progress, average: Average | None, witness: Wit
     record = {name: round(value, 4) for name, value in figures.items()}
     record |= {"dev_loss": round(math.log(figures["perplexity"]), 6)}
     seconds = round(perf_counter() - began, 2)
-    witness.journal.write({"step": progress.step, "validation": record, "best": better, "seconds": seconds})
-    witness.board.write(progress.step, **record)
-    _show(run, progress, report, witness.display, better=better)
+    witness.validation(progress.step, record, better=better, seconds=seconds)
+    _show(run, progress, report, witness, better=better)
     return progress
 
 
@@ -106,13 +86,13 @@ def validated(run: Run) -> list[Pair]:
     return [dev[at * len(dev) // count] for at in range(count)]
 
 
-def _show(run: Run, progress: Progress, report: Report, display: Display, *, better: bool) -> None:
+def _show(run: Run, progress: Progress, report: Report, witness: Witness, *, better: bool) -> None:
     mark = "  ← best so far" if better else ""
-    display.say(f"step {progress.step:,}  dev {report.summary()}{mark}", "green" if better else "")
+    witness.say(f"step {progress.step:,}  dev {report.summary()}{mark}", "green" if better else "")
     if report.outputs:
         at = progress.step % len(report.outputs)
         pair = validated(run)[at]
-        display.say(f"    {pair.source}\n  → {report.outputs[at]}\n  = {pair.target}", "dim")
+        witness.say(f"    {pair.source}\n  → {report.outputs[at]}\n  = {pair.target}", "dim")
 
 
 def save(run: Run, progress: Progress, report: Report, values: dict[str, Tensor] | None = None) -> None:

@@ -12,9 +12,9 @@ from torch import nn
 
 from tongsa.batch import Batch
 from tongsa.errors import InputError
-from tongsa.interface import EncoderDecoder
 from tongsa.layers.penalty import penalties
 from tongsa.training.objective import cross_entropy
+from tongsa.training.parallel import ALONE, Workers, whole
 from tongsa.training.precision import Precision
 from tongsa.training.schedule import RateConfig, Schedule
 
@@ -27,7 +27,13 @@ class TrainingConfig:
     batch_tokens: int = 25_000
     """Places in a batch on either side, padding included (section 5.1)."""
     accumulate: int = 1
-    """Batches to an update: four of 6,250 tokens are one of 25,000 to the optimiser."""
+    """Batches to an update: four of 6,250 tokens are one of 25,000 to the optimiser. Workers share them."""
+    part_tokens: int = 0
+    """Places on a side that are computed at once; a larger batch is computed in parts. 0 sets no limit."""
+    memory: int = 0
+    """MiB that the process may take; 0 does not ask. A try of the largest batch says which part_tokens keep to it."""
+    shard: bool = False
+    """Whether several workers each keep a part of the model (FSDP2), not a whole one (DDP): for what fits into none."""
     seed: int = 1
     smoothing: float = 0.1
     """Label smoothing ε (section 5.4)."""
@@ -76,9 +82,25 @@ class TrainingConfig:
         for name in ("smoothing", "ema", "beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} {getattr(self, name)} is not in [0, 1)")
-        for name in ("adam_share", "clip", "weight_decay", "validate_sentences", "patience", "seed", "threads"):
+        for name in (
+            "adam_share",
+            "clip",
+            "weight_decay",
+            "validate_sentences",
+            "patience",
+            "seed",
+            "threads",
+            "part_tokens",
+            "memory",
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} {getattr(self, name)} is negative")
+        if self.shard and (self.part_tokens or self.memory):
+            raise ValueError("shard cannot go with part_tokens or memory: workers that share a model compute in step")
+
+
+FIRST_SCALE, GROWTH = 2.0**16, 2000
+"""Of half-precision losses (Micikevicius et al. 2018, section 3.2), and after how many steps twice it is tried."""
 
 
 class DivergedError(InputError):
@@ -105,45 +127,107 @@ class Step(NamedTuple):
     """Length of the gradient before clipping."""
     position: Position
     seconds: float
+    scale: float = 1.0
+    """By which the loss was multiplied lest half-precision gradients vanish; 1 in other precisions."""
 
 
 def train(
-    model: EncoderDecoder,
+    learner: nn.Module,
     batches: Iterator[tuple[Position, Batch]],
     optimisers: Sequence[torch.optim.Optimizer],
     schedule: Schedule,
     config: TrainingConfig,
     *,
     start: int = 0,
+    scale: float = 1.0,
+    workers: Workers = ALONE,
 ) -> Iterator[Step]:
-    """Yield one Step after each update. All its randomness is seeded by (seed, step): resuming needs no generator."""
-    device = next(model.parameters()).device
-    autocast = torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16")
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    """Yield one Step after each update. Every draw is seeded by its place in the run: resuming needs no generator."""
+    device = next(learner.parameters()).device
     for step in range(start + 1, config.steps + 1):
         began = perf_counter()
-        torch.manual_seed((config.seed * 1_000_003 + step) % 2**63)
-        model.train()
+        learner.train()
         taken = [(position, batch.to(device)) for position, batch in islice(batches, config.accumulate)]
-        tokens = sum(int(batch.target.lengths.sum()) for _, batch in taken)
-        total = 0.0
-        for _, batch in taken:
-            with autocast, penalties() as charged:
-                logits = model(batch.source, batch.shifted)
-            loss, plain = cross_entropy(logits, batch.target, config.smoothing)
-            (sum(charged, loss) / tokens).backward()  # type: ignore[no-untyped-call]  # per piece, not per batch: batches differ in length
-            total += plain.item()
-        norm = nn.utils.clip_grad_norm_(parameters, config.clip or torch.inf).item()
-        if not (isfinite(total) and isfinite(norm)):
-            raise DivergedError(f"step {step}: the loss is {total / tokens}, the gradient {norm}")
+        loss, norm, scale = _settled(learner, [batch for _, batch in taken], step, config, workers, scale)
         rate = schedule(step)
         for optimiser in optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = rate * group.get("share", 1.0)
             optimiser.step()
-        model.zero_grad(set_to_none=True)
-        position = taken[-1][0]
-        yield Step(step, total / tokens, tokens, _padding(taken), rate, norm, position, perf_counter() - began)
+        learner.zero_grad(set_to_none=True)
+        tokens = sum(int(batch.target.lengths.sum()) for _, batch in taken)
+        seconds = perf_counter() - began
+        yield Step(step, loss, tokens, _padding(taken), rate, norm, taken[-1][0], seconds, scale)
+
+
+def _settled(
+    learner: nn.Module, batches: Sequence[Batch], step: int, config: TrainingConfig, workers: Workers, scale: float
+) -> tuple[float, float, float]:
+    """Loss, length of the gradient, and the scale that let it through. What may come right is tried again."""
+    most = config.part_tokens or max(batch.places for batch in batches)
+    if config.precision == "fp16" and step % GROWTH == 0:
+        scale *= 2
+    slips = 0
+    while True:
+        try:
+            loss, norm = gradient(learner, [batch.parts(most) for batch in batches], step, config, workers, scale)
+        except torch.OutOfMemoryError as error:
+            most //= 2  # in smaller parts
+            if workers.count > 1 or most < 1:
+                raise InputError(f"step {step}: {error}; lower training.batch_tokens") from None
+        else:
+            if isfinite(loss) and isfinite(norm):
+                return loss, norm, scale
+            if config.precision == "fp16" and isfinite(loss) and scale > 1:
+                scale /= 2  # half-precision numbers end at 65,504
+            elif slips:
+                raise DivergedError(f"step {step}: the loss is {loss}, the gradient {norm}")
+            else:
+                slips += 1  # of the machine, perhaps
+        learner.zero_grad(set_to_none=True)
+
+
+def gradient(
+    learner: nn.Module,
+    batches: Sequence[Sequence[Batch]],
+    step: int,
+    config: TrainingConfig,
+    workers: Workers = ALONE,
+    scale: float = 1.0,
+) -> tuple[float, float]:
+    """Leave the gradient of an update in the parameters, summed over workers; the loss a piece, and its length.
+
+    Each batch comes in the parts that are computed at once.
+    """
+    device = batches[0][0].source.pieces.device
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
+    autocast = torch.autocast(device.type, half, enabled=half is not None)
+    tokens = sum(int(part.target.lengths.sum()) for parts in batches for part in parts)
+    total = torch.zeros((), dtype=torch.float64)
+    mine = [
+        (_seed(config.seed, step, at, part), rows)
+        for at in range(workers.rank, len(batches), workers.count)
+        for part, rows in enumerate(batches[at])
+    ]
+    for at, (seed, batch) in enumerate(mine, start=1):
+        torch.manual_seed(seed)
+        with workers.gathering(learner, last=at == len(mine)):
+            with autocast, penalties() as charged:
+                logits = learner(batch.source, batch.shifted)
+            loss, plain = cross_entropy(logits, batch.target, config.smoothing)
+            # per piece, not per batch: batches differ in length; torch takes the mean over workers, we the sum
+            (sum(charged, loss) * workers.count * scale / tokens).backward()  # type: ignore[no-untyped-call]
+        total += plain.item()
+    parameters = [parameter for parameter in learner.parameters() if parameter.requires_grad]
+    if scale != 1:
+        torch._foreach_mul_([parameter.grad for parameter in parameters if parameter.grad is not None], 1 / scale)
+    norm = whole(nn.utils.clip_grad_norm_(parameters, config.clip or torch.inf))
+    return workers.sum(total).item() / tokens, norm.item()
+
+
+def _seed(seed: int, step: int, at: int, part: int) -> int:
+    """Of one forward pass; every place in a run has its own."""
+    return (seed * 1_000_003 + step + at * 7_368_787_000_003 + part * 2_654_435_761_000_003) % 2**63
 
 
 def _padding(taken: list[tuple[Position, Batch]]) -> float:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.layers.linear import Linear
+from tongsa.training.parallel import ALONE, Workers, like, whole
 
 POLAR = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
@@ -53,9 +54,19 @@ def _polynomial(square: Tensor, a: float, b: float, c: float) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    def __init__(self, layers: Iterable[nn.Module], *, momentum: float = 0.95, weight_decay: float = 0.0) -> None:
+    """Workers that share a run share this too: each makes some of the matrices orthogonal, for all."""
+
+    def __init__(
+        self,
+        layers: Iterable[nn.Module],
+        *,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        workers: Workers = ALONE,
+    ) -> None:
         linear = [layer for layer in layers if isinstance(layer, Linear)]
         self.blocks = [layer.blocks for layer in linear]
+        self.workers = workers
         settings = {"lr": 1.0, "momentum": momentum, "weight_decay": weight_decay}
         super().__init__([layer.weight for layer in linear], settings)
 
@@ -70,18 +81,23 @@ class Muon(torch.optim.Optimizer):
         moves = torch._foreach_lerp(slopes, means, momentum)  # Nesterov: a look ahead along the mean
         if group["weight_decay"]:
             torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
-        for weight, move in self._orthogonal(weights, list(moves)):
-            weight.add_(move, alpha=-rate * 0.2 * max(weight.shape) ** 0.5)
+        steps = self._orthogonal([whole(move) for move in moves])
+        for weight, step, count in zip(weights, steps, self.blocks, strict=True):
+            longer = max(weight.shape[0] // count, weight.shape[1])
+            weight.add_(like(step, weight), alpha=-rate * 0.2 * longer**0.5)
 
-    def _orthogonal(self, weights: list[Tensor], moves: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
-        """Each block of the weights with its step; blocks of one shape go through the iteration together."""
+    def _orthogonal(self, moves: list[Tensor]) -> list[Tensor]:
+        """Each made orthogonal, block by block; blocks of one shape go together, and are shared out among workers."""
+        sizes = [move.numel() for move in moves]
+        together = torch.zeros(sum(sizes), device=moves[0].device if moves else None)
+        found = [part.view_as(move) for part, move in zip(torch.split(together, sizes), moves, strict=True)]
         shapes: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
-        for weight, move, count in zip(weights, moves, self.blocks, strict=True):
-            for target, block in zip(weight.chunk(count), move.chunk(count), strict=True):
-                lying = (target, block) if block.shape[0] <= block.shape[1] else (target.mT, block.mT)
+        for target, move, count in zip(found, moves, self.blocks, strict=True):
+            for into, block in zip(target.chunk(count), move.chunk(count), strict=True):
+                lying = (into, block) if block.shape[0] <= block.shape[1] else (into.mT, block.mT)
                 shapes.setdefault((min(block.shape), max(block.shape)), []).append(lying)
-        return [
-            (target, step)
-            for pairs in shapes.values()
-            for (target, _), step in zip(pairs, orthogonal(torch.stack([block for _, block in pairs])), strict=True)
-        ]
+        for pairs in shapes.values():
+            if mine := pairs[self.workers.rank :: self.workers.count]:
+                torch._foreach_copy_([into for into, _ in mine], orthogonal(torch.stack([b for _, b in mine])).unbind())
+        self.workers.sum(together)  # what others make is zero here
+        return found

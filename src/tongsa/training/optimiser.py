@@ -7,16 +7,17 @@ from tongsa.interface import weights
 from tongsa.layers.linear import Linear
 from tongsa.training.loop import TrainingConfig
 from tongsa.training.muon import Muon
+from tongsa.training.parallel import ALONE, Workers
 
 
-def build(model: nn.Module, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+def build(model: nn.Module, config: TrainingConfig, workers: Workers = ALONE) -> list[torch.optim.Optimizer]:
     """Adam (Kingma and Ba 2015) as in Vaswani et al., section 5.3; AdamW; or Muon, with AdamW for what is no matrix."""
     found: list[torch.optim.Optimizer] = []
     share = config.adam_share if config.optimiser == "muon" else 1.0
     rest = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if config.optimiser == "muon":
         layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
-        found.append(Muon(layers, weight_decay=config.weight_decay))
+        found.append(Muon(layers, weight_decay=config.weight_decay, workers=workers))
         taken = {layer.weight for layer in layers}
         rest = [parameter for parameter in rest if parameter not in taken]
     kind = torch.optim.Adam if config.optimiser == "adam" else torch.optim.AdamW

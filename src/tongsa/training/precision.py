@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 
-Precision = Literal["auto", "fp32", "bf16"]
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
 PROBE = """
 import time, torch

@@ -1,26 +1,30 @@
 """What is needed to go on exactly: weights, optimiser, average, place in the data, best score so far.
 
-The generators of random numbers need no place here: every draw of a run is seeded by (seed, step) or (seed, epoch).
+The generators of random numbers need no place here: every draw of a run is seeded by its place in it. A model that lies
+in shards is written as shards, each by its worker, through torch's own checkpoints with safetensors as their storage;
+either kind of snapshot can be gone on from on any number of workers, sharded or not.
 """
 
-import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
+from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from torch.distributed.tensor import DTensor
 
 from tongsa import files
-from tongsa.interface import put, weights
+from tongsa.interface import weights
 from tongsa.training.loop import Position
 from tongsa.training.optimiser import Average
+from tongsa.training.parallel import ALONE, Workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,8 @@ class Progress:
     tokens: int = 0
     seconds: float = 0.0
     """Time spent in updates, over all sessions."""
+    scale: float = 1.0
+    """Of half-precision gradients."""
 
     @property
     def position(self) -> Position:
@@ -50,22 +56,41 @@ def save(
     optimisers: Sequence[torch.optim.Optimizer],
     average: Average | None,
     keep: int,
+    workers: Workers = ALONE,
 ) -> Path:
-    """Write one more snapshot; older ones go only when it is safely there."""
+    """Write one more snapshot; older ones go only when it is safely there. All workers call this."""
+    tensors, path = _tensors(model, optimisers, average), folder / f"{progress.step:09d}"
+    sharded = any(isinstance(value, DTensor) for value in tensors.values())
+    if not (workers.first or sharded):
+        return path
+    with files.new_folder(path) if workers.first else nullcontext(files.incoming(path)) as new:
+        if sharded:
+            workers.wait()  # for the folder
+            state_dict_saver.save(
+                dict(tensors), storage_writer=HuggingFaceStorageWriter(str(new), save_distributed=True)
+            )
+        else:
+            content = save_tensors({name: value.contiguous().cpu() for name, value in tensors.items()})
+            (new / "state.safetensors").write_bytes(content)
+        if workers.first:
+            record = asdict(progress) | {"files": {file.name: files.digest(file) for file in sorted(new.iterdir())}}
+            (new / "progress.json").write_text(json.dumps(record, indent=1), "utf-8")
+    if workers.first:
+        for old in _steps(folder)[:-keep]:
+            shutil.rmtree(folder / f"{old:09d}")
+    return path
+
+
+def _tensors(
+    model: nn.Module, optimisers: Sequence[torch.optim.Optimizer], average: Average | None
+) -> dict[str, Tensor]:
+    """All that changes while a model learns, by name."""
     tensors = {f"model/{name}": value.detach() for name, value in weights(model).items()}
     tensors |= {f"average/{name}": value for name, value in (average.values if average else {}).items()}
     for at, optimiser in enumerate(optimisers):
         for index, state in optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser {at}/{index}/{name}": value for name, value in state.items()}
-    content = save_tensors({name: value.contiguous().cpu() for name, value in tensors.items()})
-    path = folder / f"{progress.step:09d}"
-    with files.new_folder(path) as new:
-        (new / "state.safetensors").write_bytes(content)
-        record = asdict(progress) | {"sha256": hashlib.sha256(content).hexdigest()}
-        (new / "progress.json").write_text(json.dumps(record, indent=1), "utf-8")
-    for old in _steps(folder)[:-keep]:
-        shutil.rmtree(folder / f"{old:09d}")
-    return path
+    return tensors
 
 
 def _steps(folder: Path) -> list[int]:
@@ -74,22 +99,40 @@ def _steps(folder: Path) -> list[int]:
 
 @dataclass(frozen=True)
 class Snapshot:
-    progress: Progress
-    tensors: dict[str, Tensor]
+    """One that is whole; its numbers are read when and where they are wanted, each worker its own part."""
 
+    progress: Progress
+    path: Path
+
+    @torch.no_grad()
     def restore(self, model: nn.Module, optimisers: Sequence[torch.optim.Optimizer], average: Average | None) -> None:
-        put(model, self._part("model/"))
-        if average:
-            average.values = self._part("average/")
-        for at, optimiser in enumerate(optimisers):
-            state: dict[int, dict[str, Any]] = {}
-            for name, value in self._part(f"optimiser {at}/").items():
-                index, _, key = name.partition("/")
-                state.setdefault(int(index), {})[key] = value
+        reader = HuggingFaceStorageReader(str(self.path))
+        sizes = {name: found.size for name, found in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
+        tensors = _tensors(model, [], average)
+        if missing := [name for name in tensors if name not in sizes]:
+            raise KeyError(f"{self.path}: {missing[0]} is not in it")
+        states = [_states(f"optimiser {at}/", sizes, optimiser) for at, optimiser in enumerate(optimisers)]
+        for at, state in enumerate(states):
+            tensors |= {f"optimiser {at}/{index}/{name}": v for index, one in state.items() for name, v in one.items()}
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # that there is one process alone
+            state_dict_loader.load(tensors, storage_reader=reader, no_dist=True)
+        for optimiser, state in zip(optimisers, states, strict=True):
             optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
 
-    def _part(self, prefix: str) -> dict[str, Tensor]:
-        return {name.removeprefix(prefix): value for name, value in self.tensors.items() if name.startswith(prefix)}
+
+def _states(
+    prefix: str, sizes: Mapping[str, torch.Size], optimiser: torch.optim.Optimizer
+) -> dict[int, dict[str, Tensor]]:
+    """Room for what an optimiser remembers of each parameter, lying as the parameter does."""
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    found: dict[int, dict[str, Tensor]] = {}
+    for name, size in sizes.items():
+        if name.startswith(prefix):
+            index, _, key = name.removeprefix(prefix).partition("/")
+            like = parameters[int(index)]
+            room = torch.zeros_like(like) if like.shape == size else torch.zeros(size)
+            found.setdefault(int(index), {})[key] = room.detach()
+    return found
 
 
 def latest(folder: Path) -> tuple[Snapshot | None, list[str]]:
@@ -98,15 +141,15 @@ def latest(folder: Path) -> tuple[Snapshot | None, list[str]]:
     for step in reversed(_steps(folder)):
         path = folder / f"{step:09d}"
         try:
-            return _load(path), remarks
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+            return _checked(path), remarks
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             remarks.append(f"{path}: damaged ({error}); the snapshot before it is used")
     return None, remarks
 
 
-def _load(path: Path) -> Snapshot:
+def _checked(path: Path) -> Snapshot:
     record = json.loads((path / "progress.json").read_text("utf-8"))
-    content = (path / "state.safetensors").read_bytes()
-    if hashlib.sha256(content).hexdigest() != record.pop("sha256"):
-        raise ValueError("its checksum is wrong")
-    return Snapshot(Progress(**record), load_tensors(content))
+    for name, digest in record.pop("files").items():
+        if files.digest(path / name) != digest:
+            raise ValueError(f"the checksum of {name} is wrong")
+    return Snapshot(Progress(**record), path)

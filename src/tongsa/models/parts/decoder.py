@@ -56,7 +56,8 @@ class DecoderLayer(nn.Module):
         self.around_cross_attention = Residual(config) if reads else None
         self.around_feed_forward = Residual(config)
 
-    def forward(self, inputs: Tensor, places: Tensor, read: KeysValues | None, mask: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor, places: Tensor, slots: Tensor, mask: Tensor) -> Tensor:
+        read = None if self.cross_attention is None else self.cross_attention.read(slots)
         own = self.around_attention(inputs, places, lambda values: self.attention(values, places, causal=True))
         return self._rest(own, places, read, mask)
 
@@ -100,8 +101,7 @@ class Decoder(nn.Module):
         places, mask = target.mask, over_keys(memory.mask)
         values = self.embedding(target.pieces)
         for layer in self.layers:
-            read = layer.cross_attention and layer.cross_attention.read(memory.slots)
-            values = layer(values, places, read, mask)
+            values = layer(values, places, memory.slots, mask)
         return F.linear(self.norm(values, places), self.output.weight)
 
     def start(self, memory: Memory) -> DecoderState:

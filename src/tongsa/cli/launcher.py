@@ -1,0 +1,101 @@
+"""`tongsa train --workers N`: the short way to torchrun, for the cores or GPUs of this machine."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import IO
+
+from tongsa.errors import InputError
+
+GRACE = 20.0
+"""Seconds for the others to stop by themselves when one worker has."""
+GO_ON = "what was saved is whole: go on with tongsa train --resume"
+PR_SET_PDEATHSIG = 1
+LOOPBACK = "127.0.0.1"
+
+
+def launch(arguments: Sequence[str], count: int) -> int:
+    """Run `tongsa` with these arguments in several workers that know of each other; the exit code of the run."""
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+    store = TCPStore(LOOPBACK, 0, is_master=True, wait_for_workers=False)
+    with tempfile.TemporaryFile() as unheard:  # what the others say is heard only if the first one is silent
+        workers = [_worker(arguments, rank, count, store.port, unheard) for rank in range(count)]
+        before = {
+            number: signal.signal(number, lambda number, _: _send(workers, number))
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            failed = _wait(workers)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return _outcome(workers, failed, unheard)
+
+
+def _worker(
+    arguments: Sequence[str], rank: int, count: int, port: int, unheard: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count}
+    meeting = {
+        "MASTER_ADDR": LOOPBACK,
+        "MASTER_PORT": port,
+        "TORCHELASTIC_USE_AGENT_STORE": True,
+        "TORCHELASTIC_RESTART_COUNT": 0,
+        "GLOO_SOCKET_IFNAME": "lo",
+        "TONGSA_LAUNCHER": os.getpid(),
+    }
+    environment = os.environ | {name: str(value) for name, value in (place | meeting).items()}
+    return subprocess.Popen(
+        [sys.executable, "-m", "tongsa.cli", *arguments],
+        env=environment,
+        stderr=unheard if rank else None,
+        start_new_session=True,  # Ctrl-C reaches them once, from here
+    )
+
+
+def end_with_launcher() -> None:
+    """A worker whose launcher is killed is asked to save and stop."""
+    if (launcher := os.environ.get("TONGSA_LAUNCHER")) and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != int(launcher):
+            raise InputError("the process that started this worker is gone")
+
+
+def _send(workers: Sequence["subprocess.Popen[bytes]"], number: int) -> None:
+    for worker in workers:
+        if worker.poll() is None:
+            worker.send_signal(number)
+
+
+def _wait(workers: Sequence["subprocess.Popen[bytes]"]) -> int:
+    """Until all have ended; the first that failed, if any, for the others fail because of it."""
+    failed, patience = None, GRACE
+    while any(worker.poll() is None for worker in workers):
+        time.sleep(0.05)
+        ended = [(worker.poll(), rank) for rank, worker in enumerate(workers)]
+        if failed is None and any(code for code, _ in ended):
+            failed = min((code, rank) for code, rank in ended if code)[
+                1
+            ]  # one killed by a signal before one that saw it
+        if failed is not None:
+            patience -= 0.05
+            if patience < 0:
+                _send(workers, signal.SIGKILL)
+    return failed or 0
+
+
+def _outcome(workers: Sequence["subprocess.Popen[bytes]"], failed: int, unheard: IO[bytes]) -> int:
+    code: int = workers[failed].returncode
+    if code < 0:
+        print(f"tongsa: worker {failed} was killed ({signal.Signals(-code).name}); {GO_ON}", file=sys.stderr)  # noqa: T201
+        return 1
+    if code != workers[0].returncode:
+        unheard.seek(0)
+        sys.stderr.write(unheard.read().decode("utf-8", "replace"))
+    return code

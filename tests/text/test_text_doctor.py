@@ -1,0 +1,210 @@
+"""Every check of a corpus is quiet on a good one and speaks up on one broken on purpose."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tongsa.text import Ledger, Pair, PiecesConfig, doctor, learn, read_pairs, scripts
+from tongsa.text.finding import Finding, worst
+
+TABLE = """
+der the 그, die this 이, das that 저, ein a 한, eine an 어떤, hund dog 개가, katze cat 고양이가,
+mann man 남자가, frau woman 여자가,
+läuft runs 달린다, schläft sleeps 잔다, steht stands 서있다, auf on 위에, unter under 아래, neben near 옆에,
+wiese meadow 초원, brücke bridge 다리, haus house 집, straße road 길
+"""
+GERMAN, ENGLISH, KOREAN = ([row.split()[at] for row in TABLE.split(",")] for at in range(3))
+
+
+def corpus(left: list[str], right: list[str], count: int = 400, file: str = "a.tsv") -> list[Pair]:
+    """Sentences of six words and their translation, word by word."""
+    chosen = [[(7 * at + place * (3 + at // 19)) % len(left) for place in range(6)] for at in range(count)]
+    return [
+        Pair(" ".join(left[word] for word in row), " ".join(right[word] for word in row), file, at + 1)
+        for at, row in enumerate(chosen)
+    ]
+
+
+def turned(pair: Pair) -> Pair:
+    return pair._replace(source=pair.target, target=pair.source)
+
+
+def test_the_worst_finding_counts() -> None:
+    found = [Finding(name="a", level="remark", seen=""), Finding(name="b", level="fault", seen="")]
+    assert worst(found) == "fault"
+    assert worst(found[:1]) == "remark"
+    assert worst([]) == "ok"
+
+
+def test_a_leak_is_found_whatever_its_case_and_says_where_both_lines_stand() -> None:
+    train, held = [Pair("Ein Hund", "A dog", "t.tsv", 7)], [Pair("ein hund", "a DOG", "d.tsv", 3)]
+    held += [Pair(f"satz {at}", f"sentence {at}", "d.tsv", 10 + at) for at in range(3)]
+    found = doctor.leakage(train, held, "dev")
+    assert found.level == "fault"
+    assert found.figures["same"] == 1
+    assert "d.tsv:3" in found.examples[0]
+    assert "t.tsv:7" in found.examples[0]
+    assert doctor.leakage(train, held[1:], "dev").level == "ok"
+
+
+def test_one_leaked_line_in_a_thousand_is_a_remark_and_one_in_fifty_a_warning() -> None:
+    held = corpus(GERMAN, ENGLISH, 1000, "dev.tsv")
+    held = [pair._replace(source=f"{pair.source} {pair.line}") for pair in held]
+    assert doctor.leakage(held[:1], held, "dev").level == "remark"
+    assert doctor.leakage(held[:20], held, "dev").level == "warning"
+
+
+def test_another_pronunciation_of_a_word_is_no_leaked_answer() -> None:
+    train = [Pair("read", "R EH D", "t.tsv", 1), *(Pair(f"word{at}", "W ER D", "t.tsv", 2 + at) for at in range(9))]
+    held = [Pair("read", "R IY D", "d.tsv", 1), *(Pair(f"other{at}", "AH DH ER", "d.tsv", 2 + at) for at in range(9))]
+    found = doctor.leakage(train, held, "dev")
+    assert found.level == "remark"
+    assert (found.figures["same"], found.figures["same_source"]) == (0, 1)
+
+
+def test_repeated_lines_are_counted_and_texts_without_a_source_too() -> None:
+    text = [Pair("", f"문장 {at}", "t.txt", at + 1) for at in range(60)]
+    assert doctor.duplicates(text).level == "ok"
+    found = doctor.duplicates([*text, *text[:40]])
+    assert found.level == "warning"
+    assert found.figures["repeated"] == 40
+    assert found.examples[0].startswith("2 × 문장")
+
+
+@pytest.mark.parametrize(("copied", "level"), [(0, "ok"), (12, "remark"), (80, "warning"), (400, "fault")])
+def test_copied_lines_are_found(copied: int, level: str) -> None:
+    pairs = [
+        pair._replace(target=pair.source) if at < copied else pair for at, pair in enumerate(corpus(GERMAN, ENGLISH))
+    ]
+    assert doctor.copies(pairs).level == level
+
+
+def test_lost_lines_are_told_with_file_line_and_reason(tmp_path: Path) -> None:
+    file, book = tmp_path / "a.tsv", tmp_path / "ledger.jsonl"
+    file.write_text("a\t가\nno tab\n\nb\t\n" + "c\t다\n" * 4, "utf-8")
+    with Ledger(book) as ledger:
+        list(read_pairs([file], ledger))
+    found = doctor.dropped(book)
+    assert found.level == "warning"
+    assert found.figures == {"lines": 8, "dropped": 3}
+    assert any(f"{file}:2: no-tab" in example for example in found.examples)
+    file.write_text("a\t가\n" * 8, "utf-8")
+    with Ledger(book) as ledger:
+        list(read_pairs([file], ledger))
+    assert doctor.dropped(book).level == "ok"
+
+
+def test_unknown_pieces_are_counted_whether_lost_or_spelt_in_bytes() -> None:
+    words = learn(["the dog sleeps"] * 9, PiecesConfig(kind="word", size=20))
+    pairs = [Pair("the dog sleeps", "x", "a", 1), Pair("the 고양이 sleeps", "x", "a", 2)]
+    texts = [pair.source for pair in pairs]
+    found = doctor.unknown(pairs, texts, words, "dev source")
+    assert found.level == "warning"
+    assert found.figures["unknown"] == pytest.approx(1 / 6)
+    assert "a:2" in found.examples[0]
+    assert doctor.unknown(pairs[:1], texts[:1], words, "dev source").level == "ok"
+    pieces = learn(["the dog sleeps"] * 9, PiecesConfig(kind="bpe", size=300))
+    spelt = doctor.unknown(pairs, texts, pieces, "dev source")
+    assert spelt.figures["unknown"] == 0
+    assert spelt.figures["bytes"] > 0.3
+    assert spelt.level == "warning"
+
+
+def test_lopsided_rare_and_contradicting_labels() -> None:
+    even = [Pair(f"text {at}", "pos" if at % 2 else "neg", "a.tsv", at + 1) for at in range(100)]
+    assert doctor.balance(even).level == "ok"
+    assert doctor.balance([pair._replace(target="pos") for pair in even[:97]] + even[98:]).level == "warning"
+    assert doctor.balance([*even, even[0]._replace(target="무엇")]).level == "remark"
+    assert doctor.contradictions(even).level == "ok"
+    twice = [*even, *(pair._replace(target="pos") for pair in even[:20])]
+    found = doctor.contradictions(twice)
+    assert found.level == "warning"
+    assert found.figures["contradictions"] == 10
+
+
+def test_labels_that_stand_in_the_text_and_labels_nobody_taught() -> None:
+    plain = [Pair(f"글 {at}", "긍정" if at % 2 else "부정", "a.tsv", at + 1) for at in range(40)]
+    assert doctor.given_away(plain).level == "ok"
+    assert doctor.given_away([pair._replace(source=f"[{pair.target}] 글") for pair in plain]).level == "warning"
+    assert doctor.given_away([pair._replace(source="긍정문과 부정문") for pair in plain]).level == "ok"
+    assert doctor.strange_labels(["긍정", "부정"], plain, "test").level == "ok"
+    strange = doctor.strange_labels(["긍정", "부정"], [*plain, Pair("x", "중립", "b.tsv", 5)], "test")
+    assert strange.level == "fault"
+    assert "b.tsv:5" in strange.examples[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Ein", "LATIN"),
+        ("가나", "HANGUL"),
+        ("жук", "CYRILLIC"),
+        ("猫と", "HAN/KANA"),
+        ("ηλ", "GREEK"),
+        ("ｆｕ", "LATIN"),
+    ],
+)
+def test_letters_have_a_script(text: str, name: str) -> None:
+    assert scripts.scripts(f"{text} 12 – 🙂 ²")[name] == len(text)
+    assert scripts.scripts(f"{text} 12 – 🙂 ²").total() == len(text)
+
+
+def test_lines_in_another_script_are_found_but_names_inside_a_line_are_not() -> None:
+    pairs = corpus(ENGLISH, KOREAN)
+    targets = [pair.target for pair in pairs]
+    assert scripts.wrong_script(pairs, targets, "target").level == "ok"
+    named = [f"Python {text}" for text in targets]
+    assert scripts.wrong_script(pairs, named, "target").level == "ok"
+    wrong = [*targets[:-1], "left in English"]
+    found = scripts.wrong_script(pairs, wrong, "target")
+    assert found.level == "remark"
+    assert "a.tsv:400: left in English" in found.examples[0]
+    assert scripts.wrong_script(pairs, wrong[:300] + [pair.source for pair in pairs[300:]], "target").level == "warning"
+
+
+def test_a_cyrillic_letter_in_a_latin_word_is_found_and_korean_particles_are_not() -> None:
+    pairs = [Pair(f"dog {at}", "Python은 좋다", "a.tsv", at + 1) for at in range(300)]
+    assert scripts.mixed_words(pairs).level == "ok"
+    found = scripts.mixed_words([*pairs, Pair("a d\u043eg", "개", "a.tsv", 301)])
+    assert found.level == "remark"
+    assert "CYRILLIC, LATIN" in found.examples[0]
+    phones = [pair._replace(target="tθ a") for pair in pairs]
+    assert scripts.mixed_words(phones).level == "ok"
+    assert "way of writing" in scripts.mixed_words(phones).seen
+
+
+def test_text_that_went_through_a_wrong_decoder_is_found() -> None:
+    pairs = [Pair("Straße", "길", "a.tsv", at + 1) for at in range(100)]
+    assert scripts.damaged(pairs).level == "ok"
+    twice = "Mädchen".encode().decode("latin-1")
+    assert scripts.damaged([*pairs, Pair(twice, "소녀", "a.tsv", 101)]).level == "warning"
+    assert scripts.damaged([*pairs, Pair("M\ufffddchen", "소녀", "a.tsv", 101)]).level == "warning"
+
+
+@pytest.mark.parametrize("sides", [(GERMAN, ENGLISH), (ENGLISH, KOREAN)])
+def test_exchanged_and_untranslated_lines_are_found_even_in_one_script(sides: tuple[list[str], list[str]]) -> None:
+    pairs = corpus(*sides)
+    assert scripts.strays(pairs).level == "ok"
+    exchanged = scripts.strays([turned(pair) if at % 40 == 0 else pair for at, pair in enumerate(pairs)])
+    assert exchanged.level == "warning"
+    assert exchanged.figures["swapped"] == 10
+    copied = [pair._replace(target=pair.source) if at % 40 == 0 else pair for at, pair in enumerate(pairs)]
+    assert scripts.strays(copied).figures["one_language"] == 10
+    many = scripts.strays([turned(pair) if at % 5 == 0 else pair for at, pair in enumerate(pairs)])
+    assert many.level == "fault"
+
+
+def test_two_sides_in_one_language_have_no_wrong_side() -> None:
+    pairs = corpus(ENGLISH, ENGLISH[::-1])
+    assert scripts.strays(pairs).level == "ok"
+    assert "too alike" in scripts.strays(pairs).seen
+
+
+def test_a_finding_tells_people_and_programs() -> None:
+    found = doctor.copies([Pair("같다", "같다", "a.tsv", 1)])
+    assert found.text.startswith("fault    copies: ")
+    assert found.remedy in found.text
+    assert json.loads(json.dumps(found.as_json(), ensure_ascii=False))["examples"] == ["a.tsv:1: 같다"]
+    fine = doctor.copies(corpus(GERMAN, ENGLISH))
+    assert "\n" not in fine.text
