@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-slow check format setup clean
+.PHONY: demo test test-slow bench check format setup clean
 
 demo: $(READY)
 	$(BIN)/tongsa demo
@@ -13,6 +13,10 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow
+
+# some ten minutes of a machine that does nothing else; make bench BENCH="--peer-python …" where transformers is elsewhere
+bench: $(READY)
+	$(BIN)/python benchmarks/train_speed.py $(if $(wildcard ../shared/data/multi30k),,--phrasebook) $(BENCH)
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,20 @@
+"""What a figure was measured on."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+
+def machine() -> dict[str, str | int | None]:
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text("utf-8").splitlines() if information.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {
+        "cpu": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "torch": version("torch"),
+        "python": platform.python_version(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }

@@ -1,0 +1,224 @@
+"""Time to quality: from nothing to each mark of sacreBLEU on all of the development set, beam 5.
+
+    python benchmarks/speedrun.py                                  one run, planned for 30 minutes of training
+    python benchmarks/speedrun.py --budgets 5m 13m 30m             one run each: a falling rate serves one time only
+    python benchmarks/speedrun.py --journal runs/mine/journal.jsonl --marks 30 35      read a run that is there
+
+A budget is time in updates, as the run's journal counts it. Reading, learning the pieces, planning, snapshots, the
+moving average and validations are not in it; they are reported apart. The steps are planned once, by a short run that
+is thrown away, so that a run may end a little before or after its budget; what is reported is what it took. A mark
+counts as reached at the first validation that shows it.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from statistics import mean
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from machine import machine
+
+from tongsa.errors import InputError
+from tongsa.training import journal
+
+RECIPE = Path(__file__).parent.parent / "recipes/multi30k-de-en.toml"
+SETTINGS = (
+    "data.test=[]",
+    "training.validate_sentences=0",
+    "training.criterion=bleu",
+    "training.patience=0",
+    "decoding.beam=5",
+)
+"""The test set is not touched; every validation takes the whole development set."""
+PROBES = 18
+"""Updates that show how fast this machine is; the first third only warms it up."""
+Table = dict[str, Any]
+
+
+class Point(NamedTuple):
+    """A validation."""
+
+    step: int
+    seconds: float
+    """In updates, up to here."""
+    bleu: float
+
+
+def main() -> int:
+    options = parsed()
+    try:
+        if options.journal:
+            runs = [of_journal(options.journal, options.marks)]
+        else:
+            runs = [trained(options, budget) for budget in options.budgets or [options.budget]]
+    except InputError as error:
+        print(f"speedrun: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nspeedrun: interrupted; after `tongsa train --resume FOLDER`, read it with --journal", file=sys.stderr)
+        return 130
+    report = {"marks": earliest(runs, options.marks), "runs": runs, "seed": options.seed, "machine": machine()}
+    print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    return 0
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="one object instead of tables")
+    parser.add_argument("--recipe", type=Path, default=RECIPE, help="default: recipes/multi30k-de-en.toml")
+    parser.add_argument("--run", type=Path, default=Path("runs/speedrun"), help="each run gets a folder under this one")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--marks", nargs="+", type=float, default=[30, 35, 38, 40, 42], metavar="BLEU")
+    parser.add_argument("--validations", type=int, default=20, help="in each run, evenly spread (default: 20)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. data.folder=…")
+    time = parser.add_mutually_exclusive_group()
+    time.add_argument("--budget", default="30m", metavar="TIME", help="default: 30m")
+    time.add_argument("--budgets", nargs="+", metavar="TIME", help="one run each")
+    time.add_argument("--journal", type=Path, metavar="FILE", help="train nothing; read this")
+    options = parser.parse_args()
+    if options.validations < 1:
+        parser.error("--validations is at least 1")
+    return options
+
+
+def trained(options: argparse.Namespace, budget: str) -> Table:
+    """One run from nothing by `tongsa train`; then its journal, and the model that it kept, scored again."""
+    from tongsa.experiment import gathered, plan
+
+    began = perf_counter()
+    folder = options.run / f"{budget}-seed{options.seed}"
+    if folder.exists():
+        raise InputError(
+            f"{folder}: holds a run already; remove it, choose another --run, "
+            f"or read it with: --journal {folder / 'journal.jsonl'}"
+        )
+    settings = [*options.set, *SETTINGS, f"training.seed={options.seed}"]
+    recipe = gathered(options.recipe, pairs=(), dev=(), settings=settings)
+    if not recipe.data.dev:
+        raise InputError(f"{options.recipe}: no data.dev to score on; name one with --set data.dev=FILE")
+    steps = max(1, round(plan.seconds(budget) / update_seconds(options.recipe, settings)))
+    training = plan.rhythm(steps, recipe.training)
+    settings += [
+        f"training.steps={steps}",
+        f"training.validate_every={-(-steps // options.validations)}",
+        f"training.snapshot_every={training.snapshot_every}",
+        f"training.rate.warmup={training.rate.warmup}",
+    ]
+    print(f"{budget}: {steps:,} steps", file=sys.stderr)
+    tongsa("train", str(options.recipe), "--run", str(folder), *spelt(settings))
+    data = recipe.data
+    scored = json.loads(tongsa("evaluate", str(folder), "--pairs", *map(str, data.paths(data.dev)), "--json"))
+    found = of_journal(folder / "journal.jsonl", options.marks)
+    found["evaluation_seconds"] = round(found["evaluation_seconds"] + scored["seconds"], 1)
+    whole = perf_counter() - began
+    other = whole - found["training_seconds"] - found["evaluation_seconds"]
+    return found | {
+        "budget": budget,
+        "bleu": scored["bleu"],
+        "signature": scored["signatures"]["bleu"],
+        "sentences": scored["sentences"],
+        "wall_seconds": round(whole, 1),
+        "other_seconds": round(other, 1),
+    }
+
+
+def update_seconds(recipe: Path, settings: list[str]) -> float:
+    """Of the later updates of a short run that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        short = [*settings, f"training.steps={PROBES}", "training.validate_sentences=1"]
+        tongsa("train", str(recipe), "--run", f"{folder}/probe", *spelt(short))
+        steps = [record for record in journal.read(Path(folder, "probe/journal.jsonl")) if "tokens" in record]
+        return mean(step["seconds"] for step in steps[PROBES // 3 :])
+
+
+def spelt(settings: Sequence[str]) -> list[str]:
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def tongsa(verb: str, *arguments: str) -> str:
+    """What the command line prints; its progress goes where ours does."""
+    command = [sys.executable, "-m", "tongsa.cli", verb, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        try:
+            output, _ = process.communicate()
+        except KeyboardInterrupt:
+            process.wait()  # it has heard Ctrl-C too, and saves
+            raise
+    if process.returncode:
+        raise InputError(f"tongsa {verb} ended with code {process.returncode}; its last words are above")
+    return output
+
+
+def of_journal(path: Path, marks: Sequence[float]) -> Table:
+    records = journal.read(path)
+    points, steps = curve(records), [record for record in records if "tokens" in record]
+    if not points:
+        raise InputError(f"{path}: no validation with a BLEU in it; name the journal.jsonl of a run that translates")
+    seconds, tokens = sum(step["seconds"] for step in steps), sum(step["tokens"] for step in steps)
+    return {
+        "marks": {f"{mark:g}": reached(points, mark) for mark in marks},
+        "last_bleu": points[-1].bleu,
+        "best_bleu": max(point.bleu for point in points),
+        "steps": len(steps),
+        "tokens": tokens,
+        "tokens_per_second": round(tokens / seconds),
+        "training_seconds": round(seconds, 1),
+        "evaluation_seconds": round(sum(record["seconds"] for record in records if "validation" in record), 1),
+        "curve": [point._asdict() for point in points],
+    }
+
+
+def curve(records: list[Table]) -> list[Point]:
+    """Each validation with the time in updates up to it."""
+    times = accumulate(record["seconds"] if "tokens" in record else 0.0 for record in records)
+    return [
+        Point(record["step"], round(time, 1), record["validation"]["bleu"])
+        for record, time in zip(records, times, strict=True)
+        if "bleu" in record.get("validation", {})
+    ]
+
+
+def reached(points: list[Point], mark: float) -> Table | None:
+    return next((point._asdict() for point in points if point.bleu >= mark), None)
+
+
+def earliest(runs: list[Table], marks: Sequence[float]) -> Table:
+    """The shortest time to each mark over all runs, in seconds of training."""
+    found: Table = {}
+    for mark in (f"{mark:g}" for mark in marks):
+        times = [run["marks"][mark]["seconds"] for run in runs if run["marks"][mark]]
+        found[mark] = min(times, default=None)
+    return found
+
+
+def as_text(report: Table) -> str:
+    host = report["machine"]
+    head = f"{host['cpu']}, {host['cores']} cores, torch {host['torch']}, {host['date']}, seed {report['seed']}"
+    lines = [
+        head,
+        "",
+        "| budget | training | evaluation | other | steps | target tokens | tokens/s | val BLEU, kept | last |",
+    ]
+    lines.append("|---|" + "--:|" * 8)
+    for run in report["runs"]:
+        times = [clock(run.get(f"{name}_seconds")) for name in ("training", "evaluation", "other")]
+        counts = [f"{run[name]:,}" for name in ("steps", "tokens", "tokens_per_second")]
+        scores = [f"{run.get('bleu', run['best_bleu']):.2f}", f"{run['last_bleu']:.2f}"]
+        lines.append(f"| {' | '.join([run.get('budget', '–'), *times, *counts, *scores])} |")
+    lines += ["", "| val BLEU | time in training, shortest |", "|--:|--:|"]
+    lines += [f"| {mark} | {clock(seconds)} |" for mark, seconds in report["marks"].items()]
+    return "\n".join([*lines, "", *{run["signature"]: None for run in report["runs"] if "signature" in run}])
+
+
+def clock(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

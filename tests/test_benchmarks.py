@@ -1,0 +1,119 @@
+"""The benchmarks run, as a user starts them, and their one JSON object says what it claims to say."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiny import SMALL, reversing, write_pairs
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+def ran(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(BENCHMARKS / script), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=580, check=False)
+
+
+def reported(script: str, *arguments: str) -> dict[str, Any]:
+    done = ran(script, *arguments)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    report: dict[str, Any] = json.loads(line)
+    return report
+
+
+@pytest.fixture(scope="module")
+def speeds() -> dict[str, Any]:
+    settings = ["--phrasebook", "--tiny", "--seconds", "1", "--rounds", "1", "--kinds", "transformer"]
+    return reported("train_speed.py", "--json", *settings, "--peers", "plain")
+
+
+def test_speed_is_compared_with_a_plain_loop_in_one_run(speeds: dict[str, Any]) -> None:
+    for figures in (speeds, *speeds["kinds"].values(), *speeds["peers"].values()):
+        assert figures["tokens_per_second"] > 0
+        assert 0 < figures["utilisation"] < 1.5
+        assert 0 <= figures["padding"] < 1
+        assert figures["peak_rss_mib"] > 50
+    assert speeds["ratio_to_plain"] > 0
+    assert speeds["peers"]["plain"]["ratio_to_plain"] == 1
+    assert speeds["ratio_to_marian"] is None  # it was not asked
+
+
+def test_every_contestant_does_the_same_products_for_a_token(speeds: dict[str, Any]) -> None:
+    """Else one of them is not the model of the task, or something is not counted, and the ratio compares nothing."""
+    ours, width, inner, pieces = speeds["kinds"]["transformer"], 32, 64, speeds["data"]["pieces"]
+    decoder = 8 * width * width + 2 * width * inner + width * pieces
+    encoder = 4 * width * width + 2 * width * inner
+    # two FLOP for each weight, once forward and twice backward; some 1 to 2 source places for each target token
+    assert 6 * decoder < ours["mflop_per_token"] * 1e6 < 6 * (1.2 * decoder + 3 * encoder)
+    theirs = speeds["peers"]["plain"]
+    assert ours["mflop_per_token"] == pytest.approx(theirs["mflop_per_token"], rel=0.05)
+    assert ours["parameters"] == pytest.approx(theirs["parameters"], rel=0.02)
+    assert ours["tokens_per_update"] == pytest.approx(theirs["tokens_per_update"], rel=0.15)
+
+
+def test_missing_data_is_a_sentence(tmp_path: Path) -> None:
+    done = ran("train_speed.py", "--data", str(tmp_path))
+    assert done.returncode == 2
+    assert "train.de.gz" in done.stderr
+    assert "--phrasebook" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def write_journal(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    return path
+
+
+def validation(step: int, bleu: float, seconds: float) -> dict[str, Any]:
+    return {"step": step, "validation": {"bleu": bleu}, "best": True, "seconds": seconds}
+
+
+def test_a_mark_is_reached_at_the_first_validation_that_shows_it_and_validations_cost_nothing(tmp_path: Path) -> None:
+    records = [
+        {"step": 1, "tokens": 100, "seconds": 2.0},
+        {"step": 2, "tokens": 100, "seconds": 3.0},
+        validation(2, 31.0, 1000.0),
+        {"step": 3, "tokens": 200, "seconds": 5.0},
+        validation(3, 36.0, 500.0),
+        {"step": 4, "tokens": 200, "seconds": 5.0},
+        validation(4, 35.5, 500.0),
+    ]
+    journal = write_journal(tmp_path / "journal.jsonl", records)
+    report = reported("speedrun.py", "--json", "--journal", str(journal), "--marks", "30", "35", "36.5")
+    assert report["marks"] == {"30": 5.0, "35": 10.0, "36.5": None}
+    (run,) = report["runs"]
+    assert (run["training_seconds"], run["evaluation_seconds"]) == (15.0, 2000.0)
+    assert (run["best_bleu"], run["last_bleu"], run["tokens"]) == (36.0, 35.5, 600)
+
+
+def test_a_journal_without_scores_is_a_sentence(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path / "journal.jsonl", [{"step": 1, "tokens": 100, "seconds": 2.0}])
+    done = ran("speedrun.py", "--journal", str(journal))
+    assert done.returncode == 2
+    assert str(journal) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_run_from_nothing_validates_on_all_of_dev_and_keeps_its_best(tmp_path: Path) -> None:
+    train = write_pairs(tmp_path / "train.tsv", reversing(200))
+    dev = write_pairs(tmp_path / "dev.tsv", reversing(30, seed=2))
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'[data]\ntrain = ["{train}"]\ndev = ["{dev}"]\n', "utf-8")
+    settings = [word for setting in SMALL for word in ("--set", setting)]
+    planned = ["--budgets", "1s", "--validations", "2", "--marks", "0", "101"]
+    where = ["--recipe", str(recipe), "--run", str(tmp_path / "runs")]
+    report = reported("speedrun.py", "--json", *where, *planned, *settings)
+    assert report["marks"]["0"] > 0
+    assert report["marks"]["101"] is None
+    (run,) = report["runs"]
+    assert run["sentences"] == 30
+    assert "beam:5" in run["signature"]
+    assert run["bleu"] == pytest.approx(run["best_bleu"], abs=0.01)
+    assert run["curve"][-1]["step"] == run["steps"]

@@ -1,0 +1,142 @@
+"""What a training costs: the FLOPs against torch's own counter, the times against the paper's."""
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from tongsa.batch import Padded
+from tongsa.layers.attention import watching
+from tongsa.models.transformer import BASE, TransformerConfig
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "benchmarks" / "cost.py"
+TINY = TransformerConfig(width=32, inner=48, heads=4, encoder_layers=3, decoder_layers=2)
+"""No two of its sizes are alike: a matrix that is counted on the wrong side shows."""
+
+
+@pytest.fixture
+def cost(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    return importlib.import_module("cost")
+
+
+def counted(config: TransformerConfig, pieces: int, sentences: int, length: int) -> int:
+    """FLOPs of an update by torch's counter, on tensors that have a shape and no numbers."""
+    with torch.device("meta"):
+        model = config.build(pieces, pieces)
+        side = Padded(torch.zeros(sentences, length, dtype=torch.long), torch.zeros(sentences, dtype=torch.long))
+        # watched, attention is separate products; fused ones compute some of them twice
+        with FlopCounterMode(display=False) as counter, watching():
+            model(side, side).sum().backward()
+    total: int = counter.get_total_flops()
+    return total
+
+
+@pytest.mark.parametrize(("config", "pieces", "length"), [(TINY, 101, 7), (TINY, 101, 70), (BASE, 37_000, 27)])
+def test_the_formula_counts_what_torch_counts(
+    cost: ModuleType, config: TransformerConfig, pieces: int, length: int
+) -> None:
+    expected = counted(config, pieces, 5, length)
+    assert cost.flops(config, pieces, 5 * length, length) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(TINY, encoder_layers=2, decoder_layers=3),
+        replace(TINY, encoder_layers=2),
+        replace(TINY, decoder_layers=1),
+        replace(TINY, inner=32),
+    ],
+)
+def test_the_formula_tells_models_apart(cost: ModuleType, other: TransformerConfig) -> None:
+    """A layer moved or left out is more than the agreement above would overlook."""
+    assert cost.flops(other, 101, 35, 7) != pytest.approx(counted(TINY, 101, 5, 7), rel=0.01)
+
+
+def test_one_utilisation_explains_both_step_times_of_the_paper(cost: ModuleType) -> None:
+    machine = cost.HARDWARE["P100"]
+    assert 0.2 < machine.utilisation < 0.6
+    for model in cost.MODELS.values():
+        found = cost.seconds(cost.step_flops(model), machine)
+        assert found == pytest.approx(model.step_seconds, rel=0.25)
+        assert cost.seconds(cost.step_flops(model), replace(machine, utilisation=1.0)) < 0.5 * model.step_seconds
+
+
+def test_the_utilisation_of_base_alone_would_make_big_too_slow(cost: ModuleType) -> None:
+    """The larger matrices of big use a GPU better: why the one utilisation lies between the two."""
+    base, big = cost.MODELS.values()
+    assert cost.implied(base) < cost.HARDWARE["P100"].utilisation < cost.implied(big)
+    of_base = replace(cost.HARDWARE["P100"], utilisation=cost.implied(base))
+    assert cost.seconds(cost.step_flops(base), of_base) == pytest.approx(0.4)
+    assert cost.seconds(cost.step_flops(big), of_base) == pytest.approx(1.36, abs=0.01)
+
+
+def test_table_2_is_time_times_what_the_devices_could_do(cost: ModuleType) -> None:
+    for model in cost.MODELS.values():
+        checked = cost.checked(model)
+        assert checked["table_2_flops"] == pytest.approx(model.flops, rel=0.02)
+        assert checked["run_flops"] < checked["table_2_flops"], "the model needs more than the machine could do"
+        assert model.seconds == pytest.approx(model.steps * model.step_seconds, rel=0.1)
+
+
+Rows = dict[tuple[str, str], dict[str, Any]]
+
+
+def rows(cost: ModuleType, capsys: pytest.CaptureFixture[str], *arguments: str) -> Rows:
+    assert cost.main(["--json", *arguments]) == 0
+    return {(row["hardware"], row["model"]): row for row in json.loads(capsys.readouterr().out)["costs"]}
+
+
+def test_more_hardware_is_faster_and_a_price_is_paid_for_every_device_and_hour(
+    cost: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = rows(cost, capsys, "--hardware", "laptop", "P100", "A100", "A100:4", "H100", "--price", "A100=3")
+    for size in ("base", "big"):
+        hours = [found[name, size]["hours"] for name in ("laptop", "P100", "A100", "H100")]
+        assert hours == sorted(hours, reverse=True)
+        one, four = found["A100", size], found["A100:4", size]
+        assert one["hours"] == pytest.approx(4 * four["hours"])
+        assert one["usd"] == pytest.approx(four["usd"]) == pytest.approx(3 * one["hours"])
+    for name in ("laptop", "P100", "A100", "H100"):
+        assert found[name, "big"]["hours"] > 3 * found[name, "base"]["hours"]
+    faster = rows(cost, capsys, "--hardware", "A100", "--utilisation", "A100=0.6")
+    assert faster["A100", "big"]["hours"] == pytest.approx(found["A100", "big"]["hours"] / 2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--hardware", "abacus"),
+        ("--hardware", "A100:0"),
+        ("--price", "A100"),
+        ("--price", "A100=-1"),
+        ("--utilisation", "A100=1.5"),
+        ("--utilisation", "주판=0.5"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_sentence(
+    cost: ModuleType, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cost.main(arguments)
+    assert stopped.value.code == 2
+    assert f"{' '.join(arguments)}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("page", ["docs/scaling.md", "docs/ko/scaling.md"])
+def test_the_tables_in_the_documents_are_what_the_command_prints(
+    cost: ModuleType, capsys: pytest.CaptureFixture[str], page: str
+) -> None:
+    cost.main([])
+    figures = [line for line in capsys.readouterr().out.splitlines() if "| base |" in line or "| big |" in line]
+    assert len(figures) == 2 * (1 + len(cost.HARDWARE))
+    written = (ROOT / page).read_text("utf-8").splitlines()
+    assert [line for line in figures if line not in written] == []
