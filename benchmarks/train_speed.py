@@ -39,6 +39,8 @@ from tongsa.text import CorpusError, Ledger, PiecesConfig, learn, read_pairs
 CHILDREN = Path(__file__).parent / "contestants"
 MULTI30K = Path(__file__).parent.parent.parent / "shared/data/multi30k"
 PEERS = {"plain": "plain.py", "plain_residual": "plain.py", "marian": "marian.py"}
+SHARED = "transformer_workers"
+"""The same model and update, shared among one process for each core: `tongsa train --workers N`."""
 KINDS = ("transformer", "additive", "recurrent", "convolutional")
 LONGEST = 250
 """Pieces on a side; longer pairs are left out."""
@@ -50,7 +52,8 @@ def models(size: Size) -> dict[str, Table]:
     layers = {"encoder_layers": size.layers, "decoder_layers": size.layers}
     width, half = size.width, size.width // 2
     return {
-        "transformer": {"width": width, "inner": size.inner, "heads": size.heads, **layers, "share": "all"},
+        "transformer": (same := {"width": width, "inner": size.inner, "heads": size.heads, **layers, "share": "all"}),
+        SHARED: same,
         "additive": {"embedding": width, "width": width + half, "readout": width, "share": "target"},
         "recurrent": {"embedding": width, "width": 2 * width, "share": "target"},
         "convolutional": {
@@ -83,14 +86,15 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--seconds", type=float, default=20.0, help="of training in a round (default: 20)")
     parser.add_argument("--rounds", type=int, default=3, help="default: 3")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="default: one a core; 1 leaves them out")
     parser.add_argument("--threads", type=int, default=0, help="default: torch's choice")
     parser.add_argument("--data", type=Path, default=MULTI30K, help="folder with train.de.gz and train.en.gz")
     parser.add_argument("--phrasebook", action="store_true", help="learn the embedded phrasebook instead")
     parser.add_argument("--peer-python", default=sys.executable, help="the interpreter that has transformers")
     parser.add_argument("--tiny", action="store_true", help="a model that says nothing: to test this script")
     options = parser.parse_args()
-    if options.seconds <= 0 or options.rounds < 1 or options.threads < 0:
-        parser.error("--seconds is positive, --rounds at least 1, --threads not negative")
+    if options.seconds <= 0 or min(options.rounds, options.workers) < 1 or options.threads < 0:
+        parser.error("--seconds is positive, --rounds and --workers at least 1, --threads not negative")
     return options
 
 
@@ -103,7 +107,10 @@ def measured(options: argparse.Namespace) -> Table:
         contestants: list[Contestant] = []
         for name in names(options):
             settings = models(size).get(name, {}) | {"dropout": Task.dropout}
-            task = Task(kind=name, model=settings, size=size, corpus=str(corpus), threads=options.threads)
+            kind, workers = ("transformer", options.workers) if name == SHARED else (name, 1)
+            task = Task(
+                kind=kind, model=settings, size=size, corpus=str(corpus), threads=options.threads, workers=workers
+            )
             task.write(Path(folder) / f"{name}.json")
             contestants.append(stack.enter_context(started(name, Path(folder) / f"{name}.json", options.peer_python)))
         present = [one for one in contestants if not one.absent]
@@ -118,7 +125,8 @@ def measured(options: argparse.Namespace) -> Table:
 def names(options: argparse.Namespace) -> list[str]:
     """In the order of a round: those that are compared stand side by side."""
     others = [kind for kind in KINDS if kind in options.kinds and kind != "transformer"]
-    return ["transformer", *(peer for peer in PEERS if peer in options.peers), *others]
+    shared = [SHARED] if options.workers > 1 else []
+    return ["transformer", *shared, *(peer for peer in PEERS if peer in options.peers), *others]
 
 
 def prepared(options: argparse.Namespace, size: Size, path: Path) -> Table:

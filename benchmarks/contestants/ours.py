@@ -1,10 +1,15 @@
-"""tongsa, through its own loop, stream, optimiser and settings of the machine."""
+"""tongsa, through its own loop, stream, optimiser and settings of the machine; alone, or with workers beside it."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 
-from task import Corpus, Rows, Task
-from work import Update, serve
+import torch
+from task import Corpus, Rows, Task, read_corpus
+from work import PROBES, Update, serve, spread
 
 from tongsa import config
 from tongsa.batch import Batch, Examples, Ragged, plan
@@ -12,6 +17,7 @@ from tongsa.experiment.machine import settled
 from tongsa.models import KINDS
 from tongsa.training.loop import Position, TrainingConfig, train
 from tongsa.training.optimiser import build
+from tongsa.training.parallel import Workers, joined, trained
 from tongsa.training.schedule import RateConfig
 from tongsa.training.stream import stream
 
@@ -19,12 +25,14 @@ FOREVER = 10**9
 
 
 class Ours:
-    def __init__(self, task: Task, corpus: Corpus) -> None:
+    def __init__(self, task: Task, corpus: Corpus, workers: Workers) -> None:
+        self.workers = workers
         self.examples = Examples(Ragged(corpus.source), Ragged(corpus.target))
         self.training = settled(
             TrainingConfig(
                 steps=FOREVER,
-                batch_tokens=places(self.examples, task.size.tokens, task.seed),
+                batch_tokens=places(self.examples, task.size.tokens, task.seed) // workers.count,
+                accumulate=workers.count,
                 seed=task.seed,
                 smoothing=task.smoothing,
                 optimiser="adam",
@@ -32,13 +40,17 @@ class Ours:
                 precision="fp32",
                 device="cpu",
                 threads=task.threads,
-            )
+            ),
+            workers,
         )
-        self.batches = plan(self.examples.lengths, budget=self.training.batch_tokens, seed=task.seed, epoch=0)
+        budget = self.training.batch_tokens * workers.count
+        self.batches = plan(self.examples.lengths, budget=budget, seed=task.seed, epoch=0)
         settings = config.build(KINDS[task.kind], task.model, "model")
-        self.model = settings.build(corpus.pieces, corpus.pieces)
-        self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        self.optimisers = build(self.model, self.training)
+        torch.manual_seed(task.seed)
+        model = settings.build(corpus.pieces, corpus.pieces)
+        self.parameters = sum(parameter.numel() for parameter in model.parameters())
+        self.learner = workers.learner(model, torch.device("cpu"), shard=False)
+        self.optimisers = build(trained(self.learner), self.training, workers)
 
     def updates(self) -> Iterator[Update]:
         training = self.training
@@ -47,12 +59,16 @@ class Ours:
         )
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
-        steps = self._learnt((Position(), self.examples.batch(rows)) for rows in batches)
-        return islice(steps, len(batches))
+        parts = (part for rows in batches for part in self._shared(rows))
+        return islice(self._learnt((Position(), self.examples.batch(part)) for part in parts), len(batches))
+
+    def _shared(self, rows: Rows) -> Iterator[Rows]:
+        """A batch as the batches of an update: one for each worker."""
+        return (rows[at :: self.workers.count] for at in range(self.workers.count))
 
     def _learnt(self, batches: Iterator[tuple[Position, Batch]]) -> Iterator[Update]:
         schedule = self.training.rate.build(1, FOREVER)
-        for step in train(self.model, batches, self.optimisers, schedule, self.training):
+        for step in train(self.learner, batches, self.optimisers, schedule, self.training, workers=self.workers):
             yield Update(step.tokens, step.padding)
 
 
@@ -62,5 +78,46 @@ def places(examples: Examples, tokens: int, seed: int) -> int:
     return round(tokens * tokens * len(batches) / examples.lengths[:, 1].sum())
 
 
+def beside(task: Task) -> None:
+    """What the other workers do: the same as the first, until it is gone."""
+    corpus = read_corpus(task.corpus)
+    with joined() as workers:
+        contestant = Ours(task, corpus, workers)
+        list(contestant.probes(spread(contestant.batches, corpus.lengths, PROBES)))
+        for _ in contestant.updates():
+            pass
+
+
+def main() -> None:
+    task = Task.read(Path(sys.argv[1]))
+    if "RANK" in os.environ:
+        return beside(task)
+    others: list[subprocess.Popen[bytes]] = []
+    if task.workers > 1:
+        from torch.distributed import TCPStore
+
+        store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        os.environ |= {
+            "WORLD_SIZE": str(task.workers),
+            "LOCAL_WORLD_SIZE": str(task.workers),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(store.port),
+            "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "TORCHELASTIC_RESTART_COUNT": "0",
+            "GLOO_SOCKET_IFNAME": "lo",
+        }
+        for rank in range(1, task.workers):
+            place = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            command = [sys.executable, __file__, sys.argv[1]]
+            others.append(subprocess.Popen(command, env=os.environ | place, stderr=subprocess.DEVNULL))
+        os.environ |= {"RANK": "0", "LOCAL_RANK": "0"}
+    with joined() as workers:
+        serve(lambda task, corpus: Ours(task, corpus, workers), [other.pid for other in others])
+        for other in others:
+            other.kill()
+            other.wait()
+    return None
+
+
 if __name__ == "__main__":
-    serve(Ours)
+    main()

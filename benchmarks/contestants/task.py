@@ -43,6 +43,8 @@ class Task:
     """Where `write_corpus` has put the indices."""
     threads: int
     """0 leaves the choice to torch."""
+    workers: int = 1
+    """Processes that share an update, and the threads."""
     dropout: float = 0.1
     smoothing: float = 0.1
     rate: float = 5e-4

@@ -58,8 +58,11 @@ FUSED = {
 """The CPU's fused attention, which torch's counter does not know."""
 
 
-def serve(build: Callable[[Task, Corpus], Contestant]) -> None:
-    """Answer each line on stdin, {"seconds": …}, with one on stdout; between them sleep in the read."""
+def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = ()) -> None:
+    """Answer each line on stdin, {"seconds": …}, with one on stdout; between them sleep in the read.
+
+    `others` are the processes that work beside this one.
+    """
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # what a library prints must not stand between the answers
 
@@ -79,14 +82,15 @@ def serve(build: Callable[[Task, Corpus], Contestant]) -> None:
         answer(
             {
                 "parameters": contestant.parameters,
-                "flops_per_token": flops,
+                "flops_per_token": flops * task.workers,  # each worker has the like
                 "tokens_per_update": float(corpus.lengths[:, 1].sum() / len(contestant.batches)),
-                "threads": torch.get_num_threads(),
+                "threads": torch.get_num_threads() * task.workers,
             }
         )
         updates, shapes = contestant.updates(), products(task, corpus.pieces)
         for line in sys.stdin:
-            answer(one_round(updates, json.loads(line)["seconds"], shapes))
+            figures = one_round(updates, json.loads(line)["seconds"], shapes, task.workers)
+            answer(figures | {"peak_rss_mib": sum(map(peak_rss_mib, ("self", *map(str, others))))})
         return None
 
 
@@ -114,6 +118,15 @@ def products(task: Task, pieces: int) -> list[tuple[int, int, int]]:
     return [*((size.tokens, *width) for width in widths), (size.square,) * 3]
 
 
+def speeds(shapes: list[tuple[int, int, int]], workers: int) -> list[float]:
+    """Of each shape, on the threads of all workers, for the others sleep."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(threads * workers)
+    found = [speed(*shape) for shape in shapes]
+    torch.set_num_threads(threads)
+    return found
+
+
 @torch.no_grad()
 def speed(rows: int, inner: int, columns: int) -> float:
     """FLOP a second of a product alone, its output in place."""
@@ -126,16 +139,18 @@ def speed(rows: int, inner: int, columns: int) -> float:
     return 2.0 * rows * inner * columns * count / seconds
 
 
-def one_round(updates: Iterator[Update], seconds: float, shapes: list[tuple[int, int, int]]) -> dict[str, float]:
+def one_round(
+    updates: Iterator[Update], seconds: float, shapes: list[tuple[int, int, int]], workers: int
+) -> dict[str, float]:
     """Whole updates for this time, between two measurements of the machine."""
-    before = [speed(*shape) for shape in shapes]
+    before = speeds(shapes, workers)
     next(updates)  # not counted: it takes back the memory that was given up
     done: list[Update] = []
     began = perf_counter()
     while perf_counter() - began < seconds:
         done.append(next(updates))
     took = perf_counter() - began
-    after = [speed(*shape) for shape in shapes]
+    after = speeds(shapes, workers)
     tokens = sum(update.tokens for update in done)
     give_back()
     return {
@@ -144,7 +159,6 @@ def one_round(updates: Iterator[Update], seconds: float, shapes: list[tuple[int,
         "updates": len(done),
         "padding": float(np.average([update.padding for update in done], weights=[update.tokens for update in done])),
         "peak_flops": max(sum(pair) / 2 for pair in zip(before, after, strict=True)),
-        "peak_rss_mib": peak_rss_mib(),
     }
 
 
@@ -156,9 +170,9 @@ def give_back() -> None:
             libc.malloc_trim(0)
 
 
-def peak_rss_mib() -> float:
-    """Most memory this process ever held; getrusage would count that of the parent from before the start too."""
-    status = Path("/proc/self/status")
+def peak_rss_mib(process: str) -> float:
+    """Most memory a process ever held; getrusage would count that of the parent from before the start too."""
+    status = Path("/proc", process, "status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines())
         return int(lines["VmHWM"].split()[0]) / 1024

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 
 import numpy as np
-import torch
 
 from tongsa.batch import Batch, Examples, Ragged, plan
 from tongsa.errors import InputError
@@ -143,5 +142,5 @@ def _needs(run: Run) -> Iterator[Finding]:
     largest = batches[int(np.argmax(places))]
     ordinary = (examples.batch(rows) for rows in cycle(batches))
     found = footprint.need(run.bundle.model, examples.batch(largest), ordinary, training)
-    yield footprint.memory(found, torch.device(training.device))
+    yield footprint.memory(found)
     yield footprint.duration(found, training)

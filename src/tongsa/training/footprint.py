@@ -40,6 +40,8 @@ class Need(NamedTuple):
     """Of an update."""
     reckoned: bool
     """From a part of the largest batch, because the whole would have been too much to try."""
+    room: float
+    """Bytes that the process had before, and could still get."""
 
 
 def need(model: EncoderDecoder, largest: Batch, ordinary: Iterable[Batch], config: TrainingConfig) -> Need:
@@ -47,17 +49,18 @@ def need(model: EncoderDecoder, largest: Batch, ordinary: Iterable[Batch], confi
     weights = sum(value.numel() * value.element_size() for value in model.parameters())
     forget()
     before, count = peak(device), max(1, len(largest.source.lengths) // PART)
+    room = before + available(device)
     part = Batch(*(rows(side, range(count)) for side in largest))
     (step,) = _updates(model, [part], replace(config, steps=1, accumulate=1))
     share = len(largest.source.lengths) / count
     activations = max(0.0, peak(device) - before - STATIC * weights)
     reckoned = before + (STATIC - 1) * weights + share * activations
     seconds = step.seconds * share * config.accumulate
-    if seconds > SLOW or reckoned > TIGHT * (before + available(device)):
-        return Need(reckoned, seconds, True)
+    if seconds > SLOW or reckoned > TIGHT * room:
+        return Need(reckoned, seconds, True, room)
     batches = chain(repeat(largest, config.accumulate), ordinary)
     last = list(_updates(model, batches, replace(config, steps=1 + ORDINARY)))[-1]
-    return Need(peak(device) - weights, last.seconds, False)  # the run itself makes no copy
+    return Need(peak(device) - weights, last.seconds, False, room)  # the run itself makes no copy
 
 
 def _updates(model: EncoderDecoder, batches: Iterable[Batch], config: TrainingConfig) -> Iterator[Step]:
@@ -100,18 +103,18 @@ def available(device: torch.device) -> float:
     return free
 
 
-def memory(found: Need, device: torch.device) -> Finding:
-    room = found.peak + available(device)  # what this process holds already is part of the peak
-    level: Level = "fault" if found.peak > room else "warning" if found.peak > TIGHT * room else "ok"
+def memory(found: Need) -> Finding:
+    level: Level = "fault" if found.peak > found.room else "warning" if found.peak > TIGHT * found.room else "ok"
     how = "reckoned from a part of it" if found.reckoned else "measured"
     return Finding(
         name="memory",
         level=level,
-        seen=f"about {found.peak / MEBI:,.0f} MiB at the largest batch ({how}); there are about {room / MEBI:,.0f} MiB",
+        seen=f"about {found.peak / MEBI:,.0f} MiB at the largest batch ({how}); "
+        f"there are about {found.room / MEBI:,.0f} MiB",
         means="the system will stop the run, or swap, at the first large batch",
         remedy="halve training.batch_tokens and double training.accumulate, which leaves the updates as they are; "
         "or lower data.longest",
-        figures={"peak_mib": found.peak / MEBI, "room_mib": room / MEBI},
+        figures={"peak_mib": found.peak / MEBI, "room_mib": found.room / MEBI},
     )
 
 
