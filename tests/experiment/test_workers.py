@@ -68,7 +68,13 @@ def assert_same_run(one: Path, other: Path) -> None:
     assert_close(losses(one), losses(other), rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize(("workers", "shard"), [(2, False), (3, False), (4, False), (2, True), (4, True)])
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("workers", "shard"),
+    [(2, False), (4, False), (2, True), pytest.param(3, False, marks=slow), pytest.param(4, True, marks=slow)],
+)
 def test_workers_share_an_update_and_change_nothing(alone: Path, workers: int, shard: bool) -> None:
     run = alone / f"{workers}-{shard}"
     code, messages = finished(begin(alone, run.name, workers, f"training.shard={str(shard).lower()}"))
@@ -80,7 +86,16 @@ def test_workers_share_an_update_and_change_nothing(alone: Path, workers: int, s
         assert len(list((run / "snapshots" / f"{STEPS:09d}").glob("*.safetensors"))) == workers
 
 
-@pytest.mark.parametrize(("before", "after", "shard"), [(2, 1, False), (1, 4, False), (2, 4, True), (2, 1, True)])
+@pytest.mark.parametrize(
+    ("before", "after", "shard"),
+    [
+        (2, 1, False),
+        (2, 4, True),
+        pytest.param(1, 4, False, marks=slow),
+        pytest.param(2, 4, False, marks=slow),
+        pytest.param(2, 1, True, marks=slow),
+    ],
+)
 def test_a_run_goes_on_on_another_number_of_workers(alone: Path, before: int, after: int, shard: bool) -> None:
     run = alone / f"{before}-to-{after}-{shard}"
     code, messages = finished(begin(alone, run.name, before, f"training.shard={str(shard).lower()}"))
