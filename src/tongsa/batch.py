@@ -25,7 +25,7 @@ class Padded(NamedTuple):
         """True where there is a piece, False where there is only padding."""
         return torch.arange(self.pieces.shape[1], device=self.pieces.device) < self.lengths.unsqueeze(1)
 
-    def rows(self, which: slice) -> "Padded":
+    def rows(self, which: slice | list[int]) -> "Padded":
         """Some of the rows, without padding that only the others needed."""
         lengths = self.lengths[which]
         return Padded(self.pieces[which, : int(lengths.max())], lengths)

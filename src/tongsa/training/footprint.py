@@ -17,7 +17,7 @@ from tongsa.interface import EncoderDecoder
 from tongsa.text.finding import Finding, Level
 from tongsa.training.loop import Position, Step, TrainingConfig, train
 from tongsa.training.optimiser import build
-from tongsa.training.preflight import probe, rows
+from tongsa.training.preflight import probe
 
 MEBI = 1 << 20
 TIGHT = 0.8
@@ -50,7 +50,7 @@ def need(model: EncoderDecoder, largest: Batch, ordinary: Iterable[Batch], confi
     forget()
     before, count = peak(device), max(1, len(largest.source.lengths) // PART)
     room = before + available(device)
-    part = Batch(*(rows(side, range(count)) for side in largest))
+    part = Batch(*(side.rows(slice(count)) for side in largest))
     (step,) = _updates(model, [part], replace(config, steps=1, accumulate=1))
     share = len(largest.source.lengths) / count
     activations = max(0.0, peak(device) - before - STATIC * weights)

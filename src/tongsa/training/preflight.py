@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -42,12 +42,6 @@ def probe(model: EncoderDecoder) -> Iterator[EncoderDecoder]:
         yield copy.deepcopy(model).eval()
 
 
-def rows(padded: Padded, at: Sequence[int]) -> Padded:
-    """Some rows of a batch, without padding that only the others needed."""
-    lengths = padded.lengths[list(at)]
-    return Padded(padded.pieces[list(at), : int(lengths.max())], lengths)
-
-
 @torch.no_grad()
 def causal_leak(model: EncoderDecoder, batch: Batch) -> Finding:
     """Change the target's future from each place on: the logits before it must not move."""
@@ -59,7 +53,7 @@ def causal_leak(model: EncoderDecoder, batch: Batch) -> Finding:
     with probe(model) as copied:
         for parameter in copied.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=NOISE)
-        source = rows(batch.source, [longest] * length).to(device)
+        source = batch.source.rows([longest] * length).to(device)
         logits = copied(source, _changed(batch.shifted.pieces[longest, :length].to(device), length))
     before = torch.ones(length, length, dtype=torch.bool, device=device).tril(-1)  # row r is changed from place r on
     moved = (logits - logits[:1]).abs().amax(dim=-1)  # (row, place)
@@ -124,8 +118,8 @@ def _without_echo(logits: Tensor, batch: Batch) -> float:
 
 def overfits(model: EncoderDecoder, batch: Batch) -> Finding:
     """A few lines of a batch are learnt by heart: what cannot do that cannot learn at all."""
-    some = range(min(ROWS, len(batch.source.lengths)))
-    few = Batch(*(rows(part, some) for part in batch)).to(next(model.parameters()).device)
+    some = list(range(min(ROWS, len(batch.source.lengths))))
+    few = Batch(*(part.rows(some) for part in batch)).to(next(model.parameters()).device)
     with probe(model) as copied:
         losses = list(_losses(copied, few, goal := HALVED * _even(copied, few)))
         idle = _idle(copied, few)
