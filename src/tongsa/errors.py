@@ -1,5 +1,8 @@
 """What a user can mend: a sentence that says where, what, and what to do."""
 
+DONE, OURS, THEIRS, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: all is well; something of ours failed; the user's input, explained; stopped when asked, all saved."""
+
 
 class InputError(Exception):
     """The user's input. The command line prints the sentence and exits with 2; nothing is lost."""

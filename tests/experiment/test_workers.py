@@ -13,6 +13,7 @@ import pytest
 from torch.testing import assert_close
 
 from tiny import SMALL, reversing, write_pairs
+from tongsa.cli import launcher
 
 STEPS = 12
 SETTINGS = [
@@ -147,6 +148,31 @@ def test_a_mistake_is_told_once_with_exit_code_2(alone: Path) -> None:
     assert code == 2
     assert messages.count("no.tsv") == 1
     assert "Traceback" not in messages
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        (["exit 2", "sleep 0.3; exit 1"], 0),
+        (["sleep 0.3; exit 2", "exit 1"], 0),  # the others may see it go before it has gone
+        (["exit 2", "exit 1"], 0),
+        (["exit 1", "exit 2"], 1),
+        (["exit 2", "exit 2"], 0),
+        (["sleep 0.3; exit 1", "kill -9 $$"], 1),
+        (["exit 2", "sleep 0.3; kill -9 $$"], 1),
+        (["exit 1", "sleep 0.3; exit 130"], 1),
+        (["exit 0", "exit 0"], 0),
+    ],
+)
+def test_the_worker_that_explains_the_end_is_named_whoever_ends_first(ends: list[str], told: int) -> None:
+    assert launcher.culprit([subprocess.Popen(["/bin/sh", "-c", end]) for end in ends]) == told
+
+
+def test_a_worker_that_does_not_stop_with_the_others_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launcher, "GRACE", 0.3)
+    workers = [subprocess.Popen(["/bin/sh", "-c", end]) for end in ("exit 1", "sleep 600")]
+    assert launcher.culprit(workers) == 0
+    assert workers[1].returncode == -signal.SIGKILL
 
 
 def test_more_workers_than_batches_in_an_update_are_refused(alone: Path) -> None:

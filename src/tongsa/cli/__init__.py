@@ -5,9 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from tongsa.cli.options import parser
-from tongsa.errors import InputError, InterruptedRun, LostWorkerError
-
-DONE, OURS, THEIRS, INTERRUPTED = 0, 1, 2, 130
+from tongsa.errors import DONE, INTERRUPTED, OURS, THEIRS, InputError, InterruptedRun, LostWorkerError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from tongsa.errors import InputError
+from tongsa.errors import DONE, OURS, InputError
 
 GRACE = 20.0
 """Seconds for the others to stop by themselves when one worker has."""
@@ -31,7 +31,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
             for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
-            failed = _wait(workers)
+            failed = culprit(workers)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -73,21 +73,23 @@ def _send(workers: Sequence["subprocess.Popen[bytes]"], number: int) -> None:
             worker.send_signal(number)
 
 
-def _wait(workers: Sequence["subprocess.Popen[bytes]"]) -> int:
-    """Until all have ended; the first that failed, if any, for the others fail because of it."""
-    failed, patience = None, GRACE
-    while any(worker.poll() is None for worker in workers):
+def culprit(workers: Sequence["subprocess.Popen[bytes]"]) -> int:
+    """Wait until all have ended; the one whose end explains the run's, for the others may have failed because of it."""
+    patience = GRACE
+    while any(worker.poll() is None for worker in workers) and patience > 0:
         time.sleep(0.05)
-        ended = [(worker.poll(), rank) for rank, worker in enumerate(workers)]
-        if failed is None and any(code for code, _ in ended):
-            failed = min((code, rank) for code, rank in ended if code)[
-                1
-            ]  # one killed by a signal before one that saw it
-        if failed is not None:
+        if any(worker.poll() for worker in workers):
             patience -= 0.05
-            if patience < 0:
-                _send(workers, signal.SIGKILL)
-    return failed or 0
+    found = max(range(len(workers)), key=lambda rank: _telling(workers[rank].poll() or DONE))
+    _send(workers, signal.SIGKILL)  # those that did not stop in time
+    for worker in workers:
+        worker.wait()
+    return found
+
+
+def _telling(code: int) -> int:
+    """Killed by a signal says more than a mistake explained or a stop asked for, and that more than others lost."""
+    return 3 if code < 0 else {DONE: 0, OURS: 1}.get(code, 2)
 
 
 def _outcome(workers: Sequence["subprocess.Popen[bytes]"], failed: int, unheard: IO[bytes]) -> int:
