@@ -108,6 +108,24 @@ def test_a_run_goes_on_on_another_number_of_workers(alone: Path, before: int, af
     assert_same_run(alone / "alone", run)
 
 
+def test_a_snapshot_with_a_corrupted_or_a_lost_shard_is_passed_over_by_all_workers(alone: Path) -> None:
+    code, messages = finished(begin(alone, "shards", 2, "training.shard=true"))
+    assert code == 0, messages
+    whole = (alone / "shards" / "model" / "weights.safetensors").read_bytes()
+    newest, before = (alone / "shards" / "snapshots" / f"{step:09d}" for step in (12, 8))
+    _, shard = sorted(newest.glob("*.safetensors"))  # that of the second worker; the first reads its own alone
+    content = bytearray(shard.read_bytes())
+    content[-7] ^= 1
+    shard.write_bytes(content)
+    sorted(before.glob("*.safetensors"))[1].unlink()
+    code, messages = finished(train(alone, "--resume", "shards", "--workers", "2"))
+    assert code == 0, messages
+    assert f"{newest.name}: damaged (the checksum of {shard.name} is wrong)" in messages
+    assert f"{before.name}: damaged" in messages
+    assert_same_run(alone / "alone", alone / "shards")
+    assert (alone / "shards" / "model" / "weights.safetensors").read_bytes() == whole
+
+
 def test_two_workers_killed_and_resumed_end_in_the_same_bytes(alone: Path) -> None:
     process = begin(alone, "whole", 2)
     code, messages = finished(process)
