@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from tiny import padded
 from tongsa.batch import Padded
-from tongsa.decoding.search import penalty
+from tongsa.decoding.search import SearchConfig
 from tongsa.interface import Memory, put
 from tongsa.layers.additive import AdditiveAttention
 from tongsa.layers.attention import AdditiveHeads, KeysValues, attend, watching
@@ -104,9 +104,9 @@ def test_label_smoothing_is_cross_entropy_with_the_smoothed_distribution() -> No
 
 
 def test_length_penalty_of_wu_et_al() -> None:
-    assert penalty(1, 0.6) == 1.0
-    assert penalty(13, 0.6) == pytest.approx(3**0.6)
-    assert penalty(13, 0.0) == 1.0
+    assert SearchConfig(alpha=0.6).penalty(1) == 1.0
+    assert SearchConfig(alpha=0.6).penalty(13) == pytest.approx(3**0.6)
+    assert SearchConfig(alpha=0.0).penalty(13) == 1.0
 
 
 def test_the_gated_unit_of_cho_et_al_by_hand() -> None:

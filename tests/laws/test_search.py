@@ -1,64 +1,17 @@
 """What holds for the search, on decoders that are nothing but a table of numbers."""
 
 import math
-import random
-from collections.abc import Iterator
-from itertools import product
-from typing import NamedTuple
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
+from table import SIZE, Prefixes, Table, every_output, penalty, sentences
 from tiny import CONFIGS, padded, sentence, tiny
 from tongsa.decoding.scorers import alone
-from tongsa.decoding.search import Hypothesis, SearchConfig, penalty, search
-from tongsa.interface import Memory
+from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.text import BOS, EOS, PAD
-
-SIZE = 6  # <pad> <s> </s> <unk> and two letters
-
-
-class Prefixes(NamedTuple):
-    rows: list[tuple[int, ...]]
-
-    def select(self, rows: Tensor) -> "Prefixes":
-        return Prefixes([self.rows[row] for row in rows.tolist()])
-
-
-class Table:
-    """A decoder whose logits are drawn from a hash of the prefix; the first element tells the sentences apart."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-    def __call__(self, target: object, memory: Memory) -> Tensor:
-        raise NotImplementedError
-
-    def start(self, memory: Memory) -> Prefixes:
-        return Prefixes([(int(slot),) for slot in memory.slots[:, 0, 0]])
-
-    def logits(self, prefix: tuple[int, ...]) -> list[float]:
-        generator = random.Random(f"{self.seed} {prefix}")
-        return [generator.gauss(0, 1.5) for _ in range(SIZE)]
-
-    def step(self, piece: Tensor, state: Prefixes) -> tuple[Tensor, Prefixes]:
-        rows = [(*row, at) for row, at in zip(state.rows, piece.tolist(), strict=True)]
-        return torch.tensor([self.logits(row) for row in rows]), Prefixes(rows)
-
-    def total(self, sentence: int, pieces: list[int]) -> float:
-        prefix: tuple[int, ...] = (sentence, BOS)
-        total = 0.0
-        for piece in [*pieces, EOS]:
-            total += float(torch.tensor(self.logits(prefix)).log_softmax(0)[piece])
-            prefix = (*prefix, piece)
-        return total
-
-
-def sentences(count: int) -> Memory:
-    return Memory(torch.arange(count, dtype=torch.float).view(count, 1, 1), torch.ones(count, 1, dtype=torch.bool))
 
 
 def searched(table: Table, limits: list[int], nbest: int = 1, **settings: float) -> list[list[Hypothesis]]:
@@ -77,12 +30,6 @@ def greedy(table: Table, sentence: int, limit: int) -> list[int]:
     return pieces
 
 
-def every_output(limit: int) -> Iterator[list[int]]:
-    letters = [piece for piece in range(SIZE) if piece not in (PAD, BOS, EOS)]
-    for length in range(limit + 1):
-        yield from (list(pieces) for pieces in product(letters, repeat=length))
-
-
 def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesis]:
     """The same beam written plainly, for one sentence, which stops only when nothing lives."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
@@ -96,7 +43,8 @@ def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesi
         grown = sorted(grown, key=lambda one: -one[0])[: beam - len(finished)]
         for total, pieces in grown:
             if pieces[-1] == EOS:
-                finished.append(Hypothesis(pieces[:-1], total, total / penalty(len(pieces), alpha)))
+                logs = table.logs(0, pieces[:-1])
+                finished.append(Hypothesis(pieces[:-1], total, total / penalty(len(pieces), alpha), logs))
         alive = [one for one in grown if one[1][-1] != EOS]
     return sorted(finished, key=lambda one: -one.score)
 
@@ -130,6 +78,7 @@ def test_totals_are_sums_of_log_probabilities(seed: int, limits: list[int], beam
         for one in hypotheses:
             assert len(one.pieces) <= limits[at]
             assert math.isclose(one.total, table.total(at, one.pieces), abs_tol=1e-4)
+            torch.testing.assert_close(one.logs, table.logs(at, one.pieces), rtol=0, atol=1e-4)
             assert math.isclose(one.score, one.total / penalty(len(one.pieces) + 1, alpha), abs_tol=1e-6)
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from tongsa.view.words import merge_words, word_labels, word_starts
+from tongsa.text.words import merge_words, word_labels, word_starts
 
 from .readings import weights
 

@@ -1,5 +1,6 @@
 """Outputs drawn from the model instead of searched for: step after step, each piece by its probability."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ class SamplingConfig:
     """Draw from the k likeliest only (Fan et al. 2018, section 5.4); 0 takes all."""
     top_p: float = 1.0
     """Draw from the likeliest that together have this probability (Holtzman et al. 2020, section 3.1)."""
+    min_p: float = 0.0
+    """Draw from those at least this share as likely as the likeliest (Nguyen et al. 2024, section 3); 0 takes all."""
     seed: int = 1
     """The same call with the same seed draws the same."""
 
@@ -28,6 +31,8 @@ class SamplingConfig:
             raise ValueError(f"top_k {self.top_k} is negative; 0 draws from all pieces")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p {self.top_p} is not in (0, 1]")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min_p {self.min_p} is not in [0, 1]")
 
     def build(self) -> Draw:
         """The largest of log p plus Gumbel noise is a draw from p (Gumbel 1954)."""
@@ -35,7 +40,7 @@ class SamplingConfig:
 
         def draw(scores: Tensor) -> Tensor:
             below = scores - scores.max(dim=1, keepdim=True).values  # so that no temperature makes all of them -inf
-            kept = nucleus(likeliest(below / self.temperature, self.top_k), self.top_p)
+            kept = nucleus(likeliest(likely(below / self.temperature, self.min_p), self.top_k), self.top_p)
             noise = torch.empty(scores.shape).exponential_(generator=generator).log_().to(scores.device)
             return kept - noise
 
@@ -48,6 +53,13 @@ def likeliest(scores: Tensor, count: int) -> Tensor:  # (row, choice)
         return scores
     places = scores.topk(count, dim=1).indices
     return torch.full_like(scores, -torch.inf).scatter(1, places, scores.gather(1, places))
+
+
+def likely(scores: Tensor, share: float) -> Tensor:  # (row, choice)
+    """All but those at least `share` times as likely as the likeliest become impossible."""
+    if not share:
+        return scores
+    return scores.masked_fill(scores < scores.max(dim=1, keepdim=True).values + math.log(share), -torch.inf)
 
 
 def nucleus(scores: Tensor, share: float) -> Tensor:  # (row, choice)

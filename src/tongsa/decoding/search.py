@@ -1,18 +1,20 @@
 """One search for every kind of model, written against interface.py.
 
-Beam search (Sutskever et al. 2014, section 3.2) with the length penalty of Wu et al. (2016, equation 14), as Vaswani et
-al. (2017, section 6.1) use it.
+Beam search (Sutskever et al. 2014, section 3.2) with the length and coverage penalties of Wu et al. (2016, equation
+14), as Vaswani et al. (2017, section 6.1) use it. What may be written, and which of the candidates go on, are asked of
+`rules` and `choice`: sampling, diverse beams, forced prefixes and terminology are such answers, not other searches.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tongsa.decoding.sampling import Draw
 from tongsa.decoding.scorers import Scorer
 from tongsa.interface import S
+from tongsa.layers.attention import watching
 from tongsa.text import BOS, EOS, PAD
 
 
@@ -20,18 +22,41 @@ from tongsa.text import BOS, EOS, PAD
 class SearchConfig:
     beam: int = 4
     """Hypotheses kept side by side; 1 is greedy search."""
+    normalisation: Literal["gnmt", "plain"] = "gnmt"
+    """A total is divided by ((5 + length) / 6)^alpha, or by length^alpha: with alpha 1 the mean of its pieces."""
     alpha: float = 0.6
     """Strength of the length penalty: 0 compares plain log-probabilities and so favours short outputs."""
+    coverage: float = 0.0
+    """Strength of the coverage penalty: an output loses by source pieces that it has looked at too little."""
     beyond: int = 50
     """An output may be this much longer than its source (section 6.1)."""
+    at_least: int = 0
+    """No output is shorter than this many pieces."""
+    no_repeat: int = 0
+    """No run of this many pieces comes twice in an output; 0 allows all."""
+    repetition: float = 1.0
+    """Above 1, the log-probability of a piece that is there already is multiplied by this (Keskar et al. 2019, 4.1)."""
+    groups: int = 1
+    """Parts of the beam that keep away from each other's pieces (Vijayakumar et al. 2018); their number divides it."""
+    diversity: float = 0.5
+    """How far they keep away: what a piece loses for each earlier group that takes it at the same place."""
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ValueError(f"beam {self.beam} is not at least 1")
-        if not 0 <= self.alpha < float("inf"):
-            raise ValueError(f"alpha {self.alpha} is not a number from 0 up")
-        if self.beyond < 0:
-            raise ValueError(f"beyond {self.beyond} is negative")
+        for name, least in (("beam", 1), ("beyond", 0), ("at_least", 0), ("no_repeat", 0), ("groups", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} {getattr(self, name)} is not at least {least}")
+        for name, lowest in (("alpha", 0.0), ("coverage", 0.0), ("diversity", 0.0), ("repetition", 1.0)):
+            if not lowest <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} {getattr(self, name)} is not a number from {lowest:g} up")
+        if self.normalisation not in ("gnmt", "plain"):
+            raise ValueError(f"normalisation {self.normalisation!r} is neither gnmt nor plain")
+        if self.beam % self.groups:
+            raise ValueError(f"groups {self.groups} does not divide the beam {self.beam}")
+
+    def penalty(self, length: int) -> float:
+        """What a total is divided by; the length counts </s> too."""
+        base = (5 + length) / 6 if self.normalisation == "gnmt" else length
+        return float(base**self.alpha)
 
 
 class Hypothesis(NamedTuple):
@@ -40,12 +65,59 @@ class Hypothesis(NamedTuple):
     total: float
     """log p(pieces, </s> | source): a plain sum over the pieces."""
     score: float
-    """total / penalty(length), by which hypotheses are compared."""
+    """By which hypotheses are compared: total / penalty(length), what rules add or take, and the coverage."""
+    logs: list[float]
+    """log p of each piece, </s> last."""
 
 
-def penalty(length: int, alpha: float) -> float:
-    """((5 + |Y|) / 6)^α, where |Y| counts </s> too."""
-    return float(((5 + length) / 6) ** alpha)
+class Beams(NamedTuple):
+    """Living hypotheses: for each sentence still searched, the same number of them."""
+
+    sentences: list[int]
+    totals: Tensor  # (sentence, hypothesis): log p
+    merits: Tensor  # (sentence, hypothesis): log p and what rules add to it; -inf where there is no hypothesis
+    prefixes: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
+    logs: Tensor  # (sentence, hypothesis, piece): log p of each, 0 for <s>
+    covered: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
+
+    def select(self, keep: list[int]) -> "Beams":
+        kept = torch.tensor(keep, dtype=torch.long, device=self.totals.device)
+        return Beams([self.sentences[row] for row in keep], *(part[kept] for part in self[1:]))
+
+    @property
+    def places(self) -> tuple[int, int]:
+        return len(self.sentences), self.totals.shape[1]
+
+
+Rule = Callable[[Tensor, Beams], Tensor]
+"""From log-scores (sentence, hypothesis, piece) of the next pieces to what they shall count; -inf forbids."""
+Choice = Callable[[Tensor, Beams], Tensor]
+"""From the merits (sentence, hypothesis, piece) of all candidates to the places in a flat row (sentence, rank) of
+those that go on, best first."""
+Witness = Callable[[Beams, Tensor, Tensor], None]
+"""Told at each step: the beams before it, the candidates' merits, and the places of those that were chosen."""
+
+
+class Guide(NamedTuple):
+    """What else a search is asked to heed."""
+
+    rules: tuple[Rule, ...] = ()
+    choice: Choice | None = None
+    """The likeliest `beam`, if nothing else is asked for."""
+    witness: Witness | None = None
+
+
+FREE = Guide()
+
+
+def best(count: int) -> Choice:
+    """The likeliest."""
+
+    def choose(merits: Tensor, _: Beams) -> Tensor:
+        every = merits.flatten(1)
+        return every.topk(min(count, every.shape[1]), dim=1).indices
+
+    return choose
 
 
 @dataclass
@@ -58,27 +130,15 @@ class _Answer:
     def certain(self, best_alive: float, config: SearchConfig, nbest: int) -> bool:
         """Whether nothing is left to follow, or no living hypothesis can still enter the best `nbest`.
 
-        The second is proven, not hoped: a total only falls and the penalty only grows, up to its value at the limit, so
-        no hypothesis will ever score above its total now over the penalty at the limit.
+        The second is proven, not hoped: merits only fall, the penalty only grows, up to its value at the limit, and
+        coverage only takes; so no hypothesis will ever score above its merit now over the penalty at the limit.
         """
         if best_alive == -torch.inf:
             return True
         if len(self.finished) < nbest:
             return False
         threshold = sorted((hypothesis.score for hypothesis in self.finished), reverse=True)[nbest - 1]
-        return threshold >= best_alive / penalty(self.limit + 1, config.alpha)
-
-
-class _Beams(NamedTuple):
-    """Living hypotheses: for each sentence still searched, the same number of them."""
-
-    sentences: list[int]
-    totals: Tensor  # (sentence, hypothesis)
-    prefixes: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
-
-    def rows(self, keep: list[int]) -> "_Beams":
-        kept = torch.tensor(keep, dtype=torch.long, device=self.totals.device)
-        return _Beams([self.sentences[row] for row in keep], self.totals[kept], self.prefixes[kept])
+        return threshold >= best_alive / config.penalty(self.limit + 1)
 
 
 @torch.inference_mode()
@@ -89,63 +149,112 @@ def search(
     config: SearchConfig,
     *,
     nbest: int = 1,
-    draw: Draw | None = None,
+    guide: Guide = FREE,
 ) -> list[list[Hypothesis]]:
     """The best `nbest` hypotheses of each sentence, best first.
 
     `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Each step
     keeps a sentence's best prefixes, as many as `beam` less those finished: an output that takes </s> keeps its place
     in the beam, so what is living and likely is never crowded out by what is finished and unlikely. A sentence leaves
-    the batch as soon as its answer is certain. With `draw` and a beam of one the choice is drawn, not the best.
+    the batch as soon as its answer is certain.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
-    count = len(answers)
-    beams = _Beams(
-        sentences=list(range(count)),
-        totals=torch.zeros(count, 1, device=limits.device),
-        prefixes=torch.full((count, 1, 1), BOS, device=limits.device),
-    )
+    beams = _first(len(answers), limits.device)
     while beams.sentences:
-        logs, state = scorer(beams.prefixes[:, :, -1].flatten(), state)
+        logs, state, covered = _step(scorer, beams, state, watch=config.coverage > 0)
         before = beams.totals.shape[1]
-        beams, origin = _grown(beams, logs, answers, config, draw)
+        grown, origin = _grown(beams, logs, covered, answers, config, guide)
         keep = [
             row
-            for row, (sentence, best) in enumerate(zip(beams.sentences, beams.totals[:, 0].tolist(), strict=True))
-            if not answers[sentence].certain(best, config, nbest)
+            for row, (sentence, most) in enumerate(zip(grown.sentences, grown.merits[:, 0].tolist(), strict=True))
+            if not answers[sentence].certain(most, config, nbest)
         ]
-        beams = beams.rows(keep)
+        beams = grown.select(keep)
         if keep:
             kept = torch.tensor(keep, device=limits.device)
-            state = state.select((kept.unsqueeze(1) * before + origin[kept]).flatten())
+            rows = (kept.unsqueeze(1) * before + origin[kept]).flatten()
+            if not torch.equal(rows, torch.arange(len(grown.sentences) * before, device=rows.device)):
+                state = state.select(rows)
     ranked = (sorted(answer.finished, key=lambda hypothesis: -hypothesis.score) for answer in answers)
     return [hypotheses[:nbest] for hypotheses in ranked]
 
 
+def _first(count: int, device: torch.device) -> Beams:
+    zeros = torch.zeros(count, 1, device=device)
+    begun = torch.full((count, 1, 1), BOS, device=device)
+    return Beams(list(range(count)), zeros, zeros, begun, zeros.unsqueeze(2), torch.zeros(count, 1, 0, device=device))
+
+
+def _step(scorer: Scorer[S], beams: Beams, state: S, *, watch: bool) -> tuple[Tensor, S, Tensor]:
+    """Log-scores of all next pieces, the state after the step, and what has been looked at: the mean of attentions."""
+    pieces, places = beams.prefixes[:, :, -1].flatten(), beams.places
+    if not watch:
+        logs, state = scorer(pieces, state)
+        return logs.view(*places, -1), state, beams.covered
+    with watching() as seen:
+        logs, state = scorer(pieces, state)
+    layers = [weights.mean(dim=1).reshape(*places, -1) for weights in seen.get("cross", ())]
+    if not layers:
+        raise ValueError("coverage: this kind of model has no attention over the source; leave it at 0")
+    looked = torch.stack(layers).mean(dim=0)
+    return logs.view(*places, -1), state, looked + beams.covered if beams.covered.shape[2] else looked
+
+
 def _grown(
-    beams: _Beams, logs: Tensor, answers: list[_Answer], config: SearchConfig, draw: Draw | None
-) -> tuple[_Beams, Tensor]:
+    beams: Beams, logs: Tensor, covered: Tensor, answers: list[_Answer], config: SearchConfig, guide: Guide
+) -> tuple[Beams, Tensor]:
     """Every hypothesis one piece longer, and which one each came from; the finished ones go to the answers."""
-    scores = beams.totals.unsqueeze(2) + logs.view(*beams.totals.shape, -1)
-    scores[:, :, [PAD, BOS]] = -torch.inf  # never chosen; the others keep the probabilities that the model gave them
-    length = beams.prefixes.shape[2]  # of the outputs now, </s> included
-    full = torch.tensor([answers[at].limit < length for at in beams.sentences], device=scores.device)
-    if bool(full.any()):  # no room for another piece: only </s> is left
-        others = torch.arange(scores.shape[2], device=scores.device) != EOS
-        scores = scores.masked_fill(full[:, None, None] & others, -torch.inf)
-    every = scores.flatten(1)
-    place = (draw(every) if draw else every).topk(min(config.beam, every.shape[1]), dim=1).indices
-    totals = every.gather(1, place)
-    origin, pieces = place // scores.shape[2], place % scores.shape[2]  # (sentence, rank)
-    rank = torch.arange(totals.shape[1], device=totals.device)
-    room = torch.tensor([config.beam - len(answers[at].finished) for at in beams.sentences], device=totals.device)
-    totals = totals.masked_fill(rank >= room.unsqueeze(1), -torch.inf)
+    merits = _merits(beams, logs, answers, guide.rules)
+    place = (guide.choice or best(config.beam))(merits, beams)
+    if guide.witness:
+        guide.witness(beams, merits, place)
+    origin, pieces = place // logs.shape[2], place % logs.shape[2]  # (sentence, rank)
+    own = logs.flatten(1).gather(1, place)
+    chosen = merits.flatten(1).gather(1, place)
+    rank = torch.arange(place.shape[1], device=place.device)
+    room = torch.tensor([config.beam - len(answers[at].finished) for at in beams.sentences], device=place.device)
+    chosen = chosen.masked_fill(rank >= room.unsqueeze(1), -torch.inf)
+    grown = Beams(
+        beams.sentences,
+        beams.totals.gather(1, origin) + own,
+        chosen,
+        torch.cat([_taken(beams.prefixes, origin), pieces.unsqueeze(2)], dim=2),
+        torch.cat([_taken(beams.logs, origin), own.unsqueeze(2)], dim=2),
+        _taken(covered, origin),
+    )
     ends = pieces == EOS
-    for row, place_in_beam in (ends & totals.isfinite()).nonzero().tolist():
-        total = totals[row, place_in_beam].item()
-        output = beams.prefixes[row, origin[row, place_in_beam], 1:].tolist()
-        answers[beams.sentences[row]].finished.append(Hypothesis(output, total, total / penalty(length, config.alpha)))
+    for row, at in (ends & chosen.isfinite()).nonzero().tolist():
+        answers[beams.sentences[row]].finished.append(_hypothesis(grown, row, at, config))
     living = (rank + ends * len(rank)).argsort(dim=1)  # those that go on come first, in their order
-    totals, origin, pieces = (part.gather(1, living) for part in (totals.masked_fill(ends, -torch.inf), origin, pieces))
-    prefixes = beams.prefixes.gather(1, origin.unsqueeze(2).expand(-1, -1, length))
-    return _Beams(beams.sentences, totals, torch.cat([prefixes, pieces.unsqueeze(2)], dim=2)), origin
+    grown = grown._replace(merits=chosen.masked_fill(ends, -torch.inf))
+    parts = (part.gather(1, living) if part.ndim == 2 else _taken(part, living) for part in grown[1:])
+    return Beams(beams.sentences, *parts), origin.gather(1, living)
+
+
+def _merits(beams: Beams, logs: Tensor, answers: list[_Answer], rules: Sequence[Rule]) -> Tensor:
+    """What every candidate (sentence, hypothesis, piece) is worth."""
+    for rule in rules:
+        logs = rule(logs, beams)
+    merits = beams.merits.unsqueeze(2) + logs
+    merits[:, :, [PAD, BOS]] = -torch.inf  # never chosen; the others keep the probabilities that the model gave them
+    length = beams.prefixes.shape[2]  # of the outputs now, </s> included
+    full = torch.tensor([answers[at].limit < length for at in beams.sentences], device=merits.device)
+    if bool(full.any()):  # no room for another piece: only </s> is left
+        others = torch.arange(merits.shape[2], device=merits.device) != EOS
+        merits = merits.masked_fill(full[:, None, None] & others, -torch.inf)
+    return merits
+
+
+def _taken(values: Tensor, origin: Tensor) -> Tensor:
+    """Of values (sentence, hypothesis, …) those of the hypotheses at (sentence, rank)."""
+    return values.gather(1, origin.unsqueeze(2).expand(-1, -1, values.shape[2]))
+
+
+def _hypothesis(beams: Beams, row: int, at: int, config: SearchConfig) -> Hypothesis:
+    """One that has taken </s>."""
+    pieces, logs = beams.prefixes[row, at, 1:-1].tolist(), beams.logs[row, at, 1:].tolist()
+    score = beams.merits[row, at].item() / config.penalty(len(logs))
+    if beams.covered.shape[2]:
+        read = beams.covered[row, at].clamp(max=1.0)
+        score += config.coverage * float(read[read > 0].log().sum())  # padding is never looked at
+    return Hypothesis(pieces, beams.totals[row, at].item(), score, logs)

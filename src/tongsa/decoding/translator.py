@@ -2,20 +2,29 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Examples, Padded, Ragged, by_tokens, ended, pad
+from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
+from tongsa.decoding.constraints import MOST
+from tongsa.decoding.request import NOTHING, Request, answered
+from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, ensemble, fused
-from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.decoding.search import Hypothesis, SearchConfig, Witness
+from tongsa.decoding.terminology import Glossary, Outcome, Term
 from tongsa.decoding.text_model import Matrix, TextModel
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, State
-from tongsa.text import Pieces, Vocabulary
+from tongsa.text import EOS, UNK, Pieces, Vocabulary, normalise
+from tongsa.text.words import merge_words, word_starts
+
+MOST_DRAWN = 1000
+"""Draws of one text in one call."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,10 @@ class Translation:
     """log p(text | source), summed over the pieces."""
     pieces: tuple[str, ...]
     source_pieces: tuple[str, ...]
+    logs: tuple[float, ...] = ()
+    """log p of each piece, </s> last."""
+    terms: tuple[Outcome, ...] = ()
+    """What became of each term of the glossary that the source holds."""
     cut: bool = False
     """The source was longer than the model can read, and only its beginning was translated."""
     alternatives: tuple["Translation", ...] = ()
@@ -42,6 +55,15 @@ class Translation:
             raise InputError("this kind of model has no attention: nothing says which piece came from where")
         mean: Matrix = np.mean(np.concatenate(seen["cross"]), axis=0, dtype=np.float32)
         return mean @ seen["hops"][0][0] if "hops" in seen else mean  # it looked at hops, and they at the source
+
+    @property
+    def links(self) -> list[tuple[int, int]]:
+        """For each word of the output the word of the source that it looked at most: (source, target), from 0 up."""
+        if not self.pieces:
+            return []
+        sides = word_starts(self.pieces), word_starts(self.source_pieces)
+        weights = merge_words(self.alignment[None, :-1, :-1].astype(np.float64), *sides)[0]
+        return sorted((int(source), target) for target, source in enumerate(weights.argmax(axis=1)))
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:
@@ -93,27 +115,67 @@ class Translator(TextModel):
         return self.translate([text])[0]
 
     def translate(
-        self, texts: Iterable[str], *, beam: int | None = None, alpha: float | None = None, nbest: int = 1
+        self,
+        texts: Iterable[str],
+        *,
+        nbest: int = 1,
+        prefixes: Sequence[str] = (),
+        glossary: Glossary | None = None,
+        sampling: SamplingConfig | None = None,
+        witness: Witness | None = None,
+        **settings: float | str | None,
     ) -> list[Translation]:
-        """One translation for each text, in order; an empty text gives an empty one."""
+        """One translation for each text, in order; an empty text gives an empty one.
+
+        `prefixes` say how each begins; with `sampling` the `nbest` are drawn. `settings` are those of SearchConfig that
+        shall differ from the model's own, such as beam or alpha.
+        """
         texts = list(texts)
-        answers = dict(self._answers(texts, self._settings(beam, alpha, nbest), nbest))
+        if prefixes and len(prefixes) != len(texts):
+            raise InputError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one for each, or none")
+        begun = self.target.split_all(map(normalise, prefixes)) if prefixes else [[]] * len(texts)
+        asked = _Asked(
+            nbest=nbest,
+            prefixes=begun,
+            terms=[glossary.wanted(normalise(text)) if glossary else () for text in texts],
+            request=Request(draw=sampling.build() if sampling else None, witness=witness),
+        )
+        answers = dict(self._answers(texts, self._settings(settings, nbest, drawn=bool(sampling)), asked))
         return [answers[at] for at in range(len(texts))]
 
-    def _settings(self, beam: int | None, alpha: float | None, nbest: int) -> SearchConfig:
+    def alternatives(
+        self, text: str, prefix: str = "", *, count: int = 5, **settings: float | str
+    ) -> list[Translation]:
+        """Other ways to go on after a beginning: the likeliest next pieces, each with the best output from there on."""
+        source = Ragged(self.source.split_all([text]))[0][: self.longest - 1]
+        begun = self.target.split_all([normalise(prefix)])[0]
+        if not len(source):
+            return []
+        steps: list[torch.Tensor] = []
+        request = Request(prefixes=[begun], witness=lambda _, merits, __: steps.append(merits[0, 0]))
+        config = self._settings(settings, 1)
+        self.search(pad([ended(source)]), replace(config, beam=1, groups=1), 1, request)
+        if len(steps) <= len(begun):
+            return []
+        likeliest = steps[len(begun)].topk(min(count, len(steps[0])))
+        nexts = [int(piece) for merit, piece in zip(*likeliest, strict=True) if merit > -torch.inf and piece != EOS]
+        rows = [[*begun, piece] for piece in nexts]
+        found = self.search(pad([ended(source)] * len(rows)), config, 1, Request(prefixes=rows)) if rows else []
+        return [self._translation(source, best, cut=False) for best, *_ in found]
+
+    def _settings(self, settings: dict[str, Any], nbest: int, *, drawn: bool = False) -> SearchConfig:
         try:
-            config = replace(
-                self.config,
-                beam=self.config.beam if beam is None else beam,
-                alpha=self.config.alpha if alpha is None else alpha,
-            )
-        except ValueError as error:
+            config = replace(self.config, **{name: value for name, value in settings.items() if value is not None})
+        except (TypeError, ValueError) as error:
             raise InputError(str(error)) from None
-        if not 1 <= nbest <= config.beam:
-            raise InputError(f"nbest {nbest} must be between 1 and the beam {config.beam}: ask for a wider beam")
+        if not 1 <= nbest <= (MOST_DRAWN if drawn else config.beam):
+            most = f"{MOST_DRAWN}" if drawn else f"the beam {config.beam}: ask for a wider beam"
+            raise InputError(f"nbest {nbest} must be between 1 and {most}")
         return config
 
-    def _answers(self, texts: Sequence[str], config: SearchConfig, nbest: int) -> Iterator[tuple[int, Translation]]:
+    def _answers(
+        self, texts: Sequence[str], config: SearchConfig, asked: "_Asked"
+    ) -> Iterator[tuple[int, Translation]]:
         """Sorted by length, so that a batch holds little padding; each answer comes with its place."""
         rows = Ragged(self.source.split_all(texts))
         lengths = np.minimum(rows.lengths + 1, self.longest)
@@ -123,20 +185,32 @@ class Translator(TextModel):
         order = order[rows.lengths[order] > 0]
         for batch in by_tokens(lengths[:, None], order, self.batch_tokens):
             read = [rows[at][: lengths[at] - 1] for at in batch]
-            found = self.search(pad([ended(row) for row in read]), config, nbest)
+            found = self.search(pad([ended(row) for row in read]), config, asked.nbest, self._request(asked, batch))
             if not all(found):
                 raise InputError("the model's scores are no numbers: train again with a lower training.rate.peak")
             for at, row, hypotheses in zip(batch, read, found, strict=True):
-                cut = bool(rows.lengths[at] >= self.longest)
-                first, *rest = (self._translation(row, hypothesis, cut=cut) for hypothesis in hypotheses)
+                made = partial(
+                    self._translation, row, cut=bool(rows.lengths[at] >= self.longest), terms=asked.terms[at]
+                )
+                first, *rest = map(made, hypotheses)
                 yield int(at), replace(first, alternatives=tuple(rest))
 
+    def _request(self, asked: "_Asked", batch: Rows) -> Request:
+        """What is asked for these texts, in pieces. A term that the pieces cannot write is not asked for."""
+        phrases = []
+        for at in batch:
+            every = self.target.split_all([term.target for term in asked.terms[at]]) if asked.terms[at] else []
+            phrases.append([pieces for pieces in every if pieces and UNK not in pieces][:MOST])
+        return replace(asked.request, prefixes=[asked.prefixes[at] for at in batch], phrases=phrases)
+
     @torch.inference_mode()
-    def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
+    def search(
+        self, source: Padded, config: SearchConfig, nbest: int = 1, request: Request = NOTHING
+    ) -> list[list[Hypothesis]]:
         source = source.to(self.device)
         limits = (source.lengths + config.beyond).clamp(max=self.longest - 1)
         scorer, state = self._scorer(source)
-        return search(scorer, state, limits, config, nbest=nbest)
+        return answered(scorer, state, limits, config, nbest, request)
 
     def _scorer(self, source: Padded) -> tuple[Scorer[Any], State]:
         """How the next piece is judged, and the state before the first."""
@@ -151,21 +225,39 @@ class Translator(TextModel):
             state = Together((state, beside.decoder.start(beside.encoder(source))))
         return scorer, state
 
-    def _translation(self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool) -> Translation:
-        source = row.tolist()
+    def _translation(
+        self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool, terms: Sequence[Term] = ()
+    ) -> Translation:
+        source, text = row.tolist(), self.target.join(hypothesis.pieces)
+        logs = self._logs(source, hypothesis) if self.fusion else hypothesis.logs
         return Translation(
-            text=self.target.join(hypothesis.pieces),
+            text=text,
             score=hypothesis.score,
-            total=self._total(source, hypothesis) if self.fusion else hypothesis.total,
+            total=sum(logs) if self.fusion else hypothesis.total,
             pieces=tuple(self.target.names(hypothesis.pieces)),
             source_pieces=tuple(self.source.names(source)),
+            logs=tuple(logs),
+            terms=tuple(Outcome(term, term.target in text) for term in terms),
             cut=cut,
             _indices=(tuple(source), tuple(hypothesis.pieces)),
             _translator=self,
         )
 
-    def _total(self, source: list[int], hypothesis: Hypothesis) -> float:
-        """Log p(text | source) without what the language model added in the search."""
+    def _logs(self, source: list[int], hypothesis: Hypothesis) -> list[float]:
+        """Log p of each piece given the source, without what the language model added in the search."""
         batch = Examples(Ragged([source]), Ragged([hypothesis.pieces])).batch(np.array([0])).to(self.device)
         with torch.inference_mode():
-            return float(self._log_probabilities(batch).gather(2, batch.target.pieces.unsqueeze(2)).sum())
+            chosen: list[float] = (
+                self._log_probabilities(batch).gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
+            )
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What is asked for each of the texts of one call."""
+
+    nbest: int
+    prefixes: Sequence[Sequence[int]]
+    terms: Sequence[tuple[Term, ...]]
+    request: Request

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import torch
 
 from tongsa.batch import pad
+from tongsa.decoding.request import Request, answered
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import alone
-from tongsa.decoding.search import SearchConfig, search
+from tongsa.decoding.search import SearchConfig
 from tongsa.decoding.text_model import TextModel
 from tongsa.text import EOS
 
@@ -23,13 +24,13 @@ class Writer(TextModel):
         self, count: int = 1, sampling: SamplingConfig | None = None, *, longest: int = 100
     ) -> list[tuple[str, float]]:
         """So many texts, of at most `longest` pieces, each with its log-probability under the model."""
-        draw = (sampling or SamplingConfig()).build()
+        request = Request(draw=(sampling or SamplingConfig()).build())
         found: list[tuple[str, float]] = []
         for start in range(0, count, AT_ONCE):
             rows = min(AT_ONCE, count - start)
             limits = torch.full((rows,), min(longest, self.longest - 1), device=self.device)
             state = self.model.decoder.start(self.model.encoder(pad([[EOS]] * rows).to(self.device)))
-            answers = search(alone(self.model.decoder), state, limits, SearchConfig(beam=1), draw=draw)
+            answers = answered(alone(self.model.decoder), state, limits, SearchConfig(beam=1), 1, request)
             found += [(self.target.join(best.pieces), best.total) for (best,) in answers]
         return found
 

@@ -147,6 +147,7 @@ class Decoder(nn.Module):
         hidden = self.recurrence.hidden(state.state)
         # a sentence's hypotheses ask together
         weights = self.attention(hidden.view(-1, state.width, hidden.shape[1]), read.keys, read.mask)
+        sighted("cross", weights.unsqueeze(1))
         logits = self._logits(hidden, embedded, (weights @ read.slots).flatten(0, 1))
         projected = self.recurrence.project(embedded) + (weights @ read.entering).flatten(0, 1)
         return logits, DecoderState(self.recurrence.step(projected, state.state), read, state.width)

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tongsa.errors import InputError
 from tongsa.files import write_text
+from tongsa.text.words import merge_words, word_labels, word_starts
 from tongsa.view import heads
-from tongsa.view.words import merge_words, word_labels, word_starts
 
 GRAIN = 10_000
 """Weights are stored as whole numbers of this part: four decimals, and the page stays small."""

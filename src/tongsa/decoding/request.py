@@ -1,0 +1,92 @@
+"""What a caller asks of the search beyond its settings, and how the one search is made to answer it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tongsa.decoding.constraints import Phrases, allocated
+from tongsa.decoding.rules import diverse, drawn, forced, from_config
+from tongsa.decoding.sampling import Draw
+from tongsa.decoding.scorers import Scorer
+from tongsa.decoding.search import Choice, Guide, Hypothesis, SearchConfig, Witness, search
+from tongsa.interface import State
+
+Indices = Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """For each sentence of a batch, or for all of them; what is empty asks for nothing."""
+
+    prefixes: Sequence[Indices] = ()
+    """Each output begins with these pieces."""
+    phrases: Sequence[Sequence[Indices]] = ()
+    """Each output holds these runs of pieces."""
+    draw: Draw | None = None
+    """Outputs are drawn, not searched for."""
+    witness: Witness | None = None
+    """Who is told of every step."""
+
+    def __bool__(self) -> bool:
+        return any(map(len, self.prefixes)) or any(map(len, self.phrases)) or bool(self.draw or self.witness)
+
+    def repeated(self, times: int) -> "Request":
+        """The same for every sentence so many times, one behind the other."""
+        return replace(
+            self,
+            prefixes=[one for one in self.prefixes for _ in range(times)],
+            phrases=[one for one in self.phrases for _ in range(times)],
+        )
+
+
+NOTHING = Request()
+
+
+def answered(
+    scorer: Scorer[Any], state: State, limits: Tensor, config: SearchConfig, nbest: int, request: Request = NOTHING
+) -> list[list[Hypothesis]]:
+    """The best `nbest` of each sentence, or so many draws.
+
+    Groups of a diverse beam and draws are sentences of their own to the search. Phrases that do not fit into an output
+    are not asked for; whoever asked sees from the output that they are not there.
+    """
+    copies = nbest if request.draw else config.groups
+    if copies > 1:
+        rows = torch.arange(len(limits), device=limits.device).repeat_interleave(copies)
+        state, limits, request = state.select(rows), limits[rows], request.repeated(copies)
+    beam = 1 if request.draw else config.beam // config.groups
+    own = replace(config, beam=beam, groups=1)
+    guide = Guide(_rules(config, request), _choice(config, request, beam, limits.tolist()), request.witness)
+    found = search(scorer, state, limits, own, nbest=min(nbest, beam), guide=guide)
+    return [_merged(found[at : at + copies], nbest, apart=not request.draw) for at in range(0, len(found), copies)]
+
+
+def _rules(config: SearchConfig, request: Request) -> tuple[Any, ...]:
+    return (*from_config(config), *([forced(request.prefixes)] if any(map(len, request.prefixes)) else []))
+
+
+def _choice(config: SearchConfig, request: Request, beam: int, limits: list[int]) -> Choice | None:
+    if request.draw:
+        return drawn(request.draw)
+    if any(map(len, request.phrases)):
+        wanted = [_feasible(phrases, limit) for phrases, limit in zip(request.phrases, limits, strict=True)]
+        return allocated(beam, wanted, limits)
+    return diverse(beam, config.groups, config.diversity) if config.groups > 1 else None
+
+
+def _feasible(phrases: Sequence[Indices], limit: int) -> Phrases | None:
+    """The phrases of one output, if all fit into it together."""
+    if not phrases:
+        return None
+    found = Phrases(phrases)
+    return found if found.needed[found.start] <= limit else None
+
+
+def _merged(lists: list[list[Hypothesis]], nbest: int, *, apart: bool) -> list[Hypothesis]:
+    """One list of several, best first; what two groups have both found stands once."""
+    every = sorted((one for found in lists for one in found), key=lambda one: -one.score)
+    once = {tuple(one.pieces): one for one in reversed(every)} if apart else {}
+    return sorted(once.values(), key=lambda one: -one.score)[:nbest] if apart else every

@@ -1,0 +1,242 @@
+"""What holds for every way of searching, against all outputs of a table, written plainly."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from table import SIZE, Table, every_output, sentences
+from tiny import CONFIGS, padded, sentence, tiny
+from tongsa.decoding.constraints import Phrases, Progress
+from tongsa.decoding.request import Request, answered
+from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.scorers import alone
+from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.layers.attention import watching
+from tongsa.text import BOS, EOS, UNK
+
+WIDE = 6000
+LETTERS = st.integers(UNK, SIZE - 1)
+seeds = st.integers(0, 10**6)
+
+
+def asked(
+    table: Table, limits: list[int], request: Request, nbest: int = 1, **settings: float | str
+) -> list[list[Hypothesis]]:
+    config = SearchConfig(**settings)  # type: ignore[arg-type]
+    state = table.start(sentences(len(limits)))
+    return answered(alone(table), state, torch.tensor(limits), config, nbest, request)
+
+
+def ordered(table: Table, limit: int, allowed: Callable[[list[int]], bool]) -> list[list[int]]:
+    """All outputs that are allowed, the likeliest first."""
+    return sorted(filter(allowed, every_output(limit)), key=lambda out: -table.total(0, out))
+
+
+def repeats(output: Sequence[int], count: int) -> bool:
+    runs = [tuple(output[at : at + count]) for at in range(len(output) - count + 1)]
+    return len(set(runs)) < len(runs)
+
+
+def holds(output: Sequence[int], phrase: Sequence[int]) -> bool:
+    return any(tuple(output[at : at + len(phrase)]) == tuple(phrase) for at in range(len(output) + 1))
+
+
+@given(seeds, st.integers(1, 4), st.integers(1, 3))
+@settings(max_examples=40)
+def test_no_run_of_pieces_comes_twice_and_the_best_such_output_is_found(seed: int, limit: int, count: int) -> None:
+    table = Table(seed)
+    (found,) = asked(table, [limit], Request(), nbest=3, beam=WIDE, alpha=0, no_repeat=count)
+    assert [one.pieces for one in found] == ordered(table, limit, lambda out: not repeats(out, count))[:3]
+
+
+@given(seeds, st.integers(0, 9), st.integers(1, 4), st.integers(1, 4))
+def test_a_narrow_beam_repeats_nothing_either(seed: int, limit: int, beam: int, count: int) -> None:
+    (found,) = asked(Table(seed), [limit], Request(), nbest=beam, beam=beam, no_repeat=count)
+    assert found
+    assert not any(repeats(one.pieces, count) for one in found)
+
+
+@given(seeds, st.integers(0, 4), st.integers(0, 4))
+@settings(max_examples=40)
+def test_no_output_is_shorter_than_asked_and_the_best_such_one_is_found(seed: int, limit: int, least: int) -> None:
+    table, least = Table(seed), min(limit, least)
+    (found,) = asked(table, [limit], Request(), nbest=3, beam=WIDE, alpha=0, at_least=least)
+    assert [one.pieces for one in found] == ordered(table, limit, lambda out: len(out) >= least)[:3]
+
+
+@given(seeds, st.lists(LETTERS, max_size=4), st.integers(0, 3), st.integers(1, 3))
+def test_every_output_begins_as_asked(seed: int, prefix: list[int], more: int, beam: int) -> None:
+    table, limit = Table(seed), len(prefix) + more
+    first, free = asked(table, [limit, limit], Request(prefixes=[prefix, []]), nbest=beam, beam=beam, alpha=0)
+    assert all(one.pieces[: len(prefix)] == prefix for one in first)
+    assert all(math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4) for one in first)
+    (alone_,) = asked(table, [limit], Request(prefixes=[prefix]), nbest=1, beam=WIDE, alpha=0)
+    assert alone_[0].pieces == ordered(table, limit, lambda out: out[: len(prefix)] == prefix)[0]
+    state = table.start(sentences(2)).select(torch.tensor([1]))
+    (by_itself,) = search(alone(table), state, torch.tensor([limit]), SearchConfig(beam=beam, alpha=0), nbest=beam)
+    assert [one.pieces for one in free] == [one.pieces for one in by_itself], "its neighbour's prefix changes nothing"
+
+
+@given(seeds, st.integers(0, 3), st.sampled_from([1.0, 1.3, 2.0]))
+@settings(max_examples=40)
+def test_repetition_weighs_what_is_there_already_and_totals_stay_probabilities(
+    seed: int, limit: int, strength: float
+) -> None:
+    table = Table(seed)
+
+    def merit(output: list[int]) -> float:
+        logs = table.logs(0, output)
+        weights = [strength if piece in output[:at] else 1.0 for at, piece in enumerate([*output, EOS])]
+        return sum(log * weight for log, weight in zip(logs, weights, strict=True))
+
+    (found,) = asked(table, [limit], Request(), nbest=3, beam=WIDE, alpha=0, repetition=strength)
+    assert [one.pieces for one in found] == sorted(every_output(limit), key=lambda out: -merit(out))[:3]
+    for one in found:
+        assert math.isclose(one.score, merit(one.pieces), abs_tol=1e-4)
+        assert math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4)
+
+
+@given(seeds, st.integers(1, 4), st.sampled_from([0.5, 1.0]))
+@settings(max_examples=40)
+def test_the_plain_normalisation_is_a_mean(seed: int, limit: int, alpha: float) -> None:
+    table = Table(seed)
+    (found,) = asked(table, [limit], Request(), nbest=2, beam=WIDE, normalisation="plain", alpha=alpha)
+    scores = {tuple(out): table.total(0, out) / (len(out) + 1) ** alpha for out in every_output(limit)}
+    assert [tuple(one.pieces) for one in found] == sorted(scores, key=lambda out: -scores[out])[:2]
+
+
+phrases = st.lists(st.lists(LETTERS, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@given(seeds, phrases, st.integers(0, 4), st.integers(1, 5))
+@settings(max_examples=150)
+def test_phrases_are_there_whenever_an_output_of_that_length_can_hold_them(
+    seed: int, wanted: list[list[int]], limit: int, beam: int
+) -> None:
+    table = Table(seed)
+    possible = ordered(table, limit, lambda out: all(holds(out, phrase) for phrase in wanted))
+    (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=beam, beam=beam, alpha=0)
+    assert found
+    if possible:
+        assert all(one.pieces in possible for one in found)
+        (wide,) = asked(table, [limit], Request(phrases=[wanted]), nbest=1, beam=WIDE, alpha=0)
+        assert wide[0].pieces == possible[0]
+
+
+@given(seeds, phrases, st.integers(9, 14), st.integers(1, 5))
+def test_long_outputs_hold_their_phrases_and_neighbours_are_left_alone(
+    seed: int, wanted: list[list[int]], limit: int, beam: int
+) -> None:
+    table = Table(seed)
+    held, free = asked(table, [limit, limit], Request(phrases=[wanted, []]), nbest=1, beam=beam)
+    assert all(holds(held[0].pieces, phrase) for phrase in wanted)
+    state = table.start(sentences(2)).select(torch.tensor([1]))
+    (by_itself,) = search(alone(table), state, torch.tensor([limit]), SearchConfig(beam=beam))
+    assert free[0].pieces == by_itself[0].pieces
+
+
+@given(phrases, st.lists(LETTERS, max_size=4))
+@settings(max_examples=60)
+def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: list[list[int]], begun: list[int]) -> None:
+    automaton = Phrases(wanted)
+    needed = automaton.needed[automaton.progress(begun)]
+    if needed > 5:
+        return  # too many to try
+    alphabet = range(UNK, SIZE)
+
+    def enough(more: int) -> bool:
+        return any(all(holds([*begun, *rest], phrase) for phrase in wanted) for rest in product(alphabet, repeat=more))
+
+    assert enough(needed)
+    assert needed == 0 or not enough(needed - 1)
+
+
+def test_overlapping_phrases_are_met_by_their_overlap() -> None:
+    automaton = Phrases([[4, 5, 4], [5, 4, 3]])
+    assert automaton.needed[automaton.start] == 4
+    assert automaton.progress([4, 5, 4, 3]).met == automaton.all
+    assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()] if (3,) not in automaton.node else 1, 0)
+
+
+@given(seeds, st.integers(1, 8), st.integers(1, 3))
+def test_groups_that_need_not_differ_are_the_same_small_beam(seed: int, limit: int, each: int) -> None:
+    table = Table(seed)
+    (plain,) = asked(table, [limit], Request(), nbest=each, beam=each)
+    (found,) = asked(table, [limit], Request(), nbest=3 * each, beam=3 * each, groups=3, diversity=0.0)
+    assert [one.pieces for one in found] == [one.pieces for one in plain]
+
+
+@given(seeds, st.lists(st.integers(2, 8), min_size=1, max_size=3))
+def test_groups_that_must_differ_begin_differently(seed: int, limits: list[int]) -> None:
+    table = Table(seed)
+    for at, found in enumerate(asked(table, limits, Request(), nbest=4, beam=4, groups=4, diversity=1e6)):
+        firsts = [([*one.pieces, EOS])[0] for one in found]
+        assert len(set(firsts)) == len(firsts) == 4
+        assert all(math.isclose(one.total, table.total(at, one.pieces), abs_tol=1e-4) for one in found)
+
+
+def test_draws_of_one_text_differ_and_come_as_often_as_they_are_likely() -> None:
+    table, draw = Table(5), SamplingConfig(seed=3).build()
+    (found,) = asked(table, [1], Request(draw=draw), nbest=4000)
+    assert len(found) == 4000
+    for output in every_output(1):
+        share = sum(one.pieces == output for one in found) / len(found)
+        first = torch.tensor(table.logits((0, BOS))).log_softmax(0)
+        possible = 1 - float(first[:2].exp().sum())  # <pad> and <s> are never drawn
+        likely = math.exp(float(first[(output or [EOS])[0]])) / possible
+        assert abs(share - likely) < 0.03
+
+
+WITH_ATTENTION = [
+    name for name, config in CONFIGS.items() if config.task == "pairs" and not name.startswith("recurrent")
+]
+
+
+@pytest.mark.parametrize("kind", WITH_ATTENTION)
+def test_coverage_is_what_teacher_forcing_looks_at(kind: str) -> None:
+    model, sources = tiny(kind), [sentence(4), sentence(9)]
+    plain, weighed = SearchConfig(beam=3, alpha=0.6), SearchConfig(beam=3, alpha=0.6, coverage=0.4)
+    with torch.inference_mode():
+        state = model.decoder.start(model.encoder(padded(*sources)))
+        limits = torch.tensor([2, 3])  # too few to read all of the source
+        found = search(alone(model.decoder), state, limits, weighed, nbest=3)
+        without = search(alone(model.decoder), state, limits, plain, nbest=3)
+        for source, hypotheses in zip(sources, found, strict=True):
+            for one in hypotheses:
+                with watching() as seen:
+                    model(padded(source), padded([BOS, *one.pieces]))
+                looked = torch.stack([layer.mean(dim=1)[0] for layer in seen["cross"]]).mean(dim=0).sum(dim=0)
+                expected = one.total / weighed.penalty(len(one.logs)) + 0.4 * float(looked.clamp(max=1).log().sum())
+                assert math.isclose(one.score, expected, abs_tol=1e-4)
+    assert [[one.score for one in each] for each in found] != [[one.score for one in each] for each in without]
+
+
+def test_coverage_of_a_kind_without_attention_is_refused() -> None:
+    model = tiny("recurrent")
+    state = model.decoder.start(model.encoder(padded(sentence(4))))
+    with pytest.raises(ValueError, match="no attention"):
+        search(alone(model.decoder), state, torch.tensor([5]), SearchConfig(coverage=0.2))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"beam": 0},
+        {"no_repeat": -1},
+        {"at_least": -1},
+        {"repetition": 0.9},
+        {"coverage": -0.1},
+        {"groups": 3},
+        {"normalisation": "mean"},
+        {"alpha": float("nan")},
+        {"diversity": float("inf")},
+    ],
+)
+def test_impossible_searches_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        SearchConfig(**wrong)  # type: ignore[arg-type]
