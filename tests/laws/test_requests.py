@@ -16,6 +16,7 @@ from tongsa.decoding.request import Request, answered
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import alone
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.errors import InputError
 from tongsa.layers.attention import watching
 from tongsa.text import BOS, EOS, UNK
 
@@ -219,7 +220,7 @@ def test_coverage_is_what_teacher_forcing_looks_at(kind: str) -> None:
 def test_coverage_of_a_kind_without_attention_is_refused() -> None:
     model = tiny("recurrent")
     state = model.decoder.start(model.encoder(padded(sentence(4))))
-    with pytest.raises(ValueError, match="no attention"):
+    with pytest.raises(InputError, match="no attention"):
         search(alone(model.decoder), state, torch.tensor([5]), SearchConfig(coverage=0.2))
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tongsa.decoding.scorers import Scorer
+from tongsa.errors import InputError
 from tongsa.interface import S
 from tongsa.layers.attention import watching
 from tongsa.text import BOS, EOS, PAD
@@ -195,7 +196,7 @@ def _step(scorer: Scorer[S], beams: Beams, state: S, *, watch: bool) -> tuple[Te
         logs, state = scorer(pieces, state)
     layers = [weights.mean(dim=1).reshape(*places, -1) for weights in seen.get("cross", ())]
     if not layers:
-        raise ValueError("coverage: this kind of model has no attention over the source; leave it at 0")
+        raise InputError("coverage: this kind of model has no attention over the source; leave it at 0")
     looked = torch.stack(layers).mean(dim=0)
     return logs.view(*places, -1), state, looked + beams.covered if beams.covered.shape[2] else looked
 

@@ -21,7 +21,7 @@ from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, State
 from tongsa.text import EOS, UNK, Pieces, Vocabulary, normalise
-from tongsa.text.words import merge_words, word_starts
+from tongsa.text.words import links
 
 MOST_DRAWN = 1000
 """Draws of one text in one call."""
@@ -61,9 +61,7 @@ class Translation:
         """For each word of the output the word of the source that it looked at most: (source, target), from 0 up."""
         if not self.pieces:
             return []
-        sides = word_starts(self.pieces), word_starts(self.source_pieces)
-        weights = merge_words(self.alignment[None, :-1, :-1].astype(np.float64), *sides)[0]
-        return sorted((int(source), target) for target, source in enumerate(weights.argmax(axis=1)))
+        return links(self.alignment[:-1, :-1].astype(np.float64), self.pieces, self.source_pieces)
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:

@@ -51,3 +51,13 @@ def merge_words(
     lengths = np.diff([*queries, weights.shape[1]])
     merged: NDArray[np.float64] = sums / lengths[:, None]
     return merged
+
+
+def links(
+    weights: NDArray[np.float64],  # (target piece, source piece)
+    target: Sequence[str],
+    source: Sequence[str],
+) -> list[tuple[int, int]]:
+    """For each word of the target the word of the source that it looked at most: (source, target), from 0 up."""
+    words = merge_words(weights[None], word_starts(target), word_starts(source))[0]
+    return sorted((int(read), reader) for reader, read in enumerate(words.argmax(axis=1)))

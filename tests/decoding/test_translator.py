@@ -1,0 +1,152 @@
+"""What a translator can be asked for, on a model whose weights are drawn and which thus says anything."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.terminology import Glossary, Term
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
+from tongsa.models.recurrent import RecurrentConfig
+from tongsa.models.transformer import TransformerConfig
+from tongsa.text import PiecesConfig, learn
+from tongsa.text.words import links
+
+TEXTS = ["the cat sleeps", "I like New York and the York of old", "나는 고양이를 좋아한다", "", "a dog reads"]
+WORDS = ["고양이는 잔다", "뉴욕이 좋다", "개가 책을 읽는다", "the cat sleeps", "I like New York", "GitHub"]
+PIECES = learn([*TEXTS, *WORDS], PiecesConfig(kind="bpe", size=330))
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    torch.manual_seed(2)
+    config = TransformerConfig(width=16, inner=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    model = config.build(len(PIECES), len(PIECES)).eval()
+    decoding = SearchConfig(beam=4, beyond=6)
+    return Translator(model, PIECES, PIECES, decoding)
+
+
+def test_terms_are_in_the_output_and_the_report_says_so(translator: Translator) -> None:
+    glossary = Glossary.of([("cat", "고양이"), ("New York", "뉴욕"), ("York", "요크")], copied=["dog"])
+    found = translator.translate(TEXTS, glossary=glossary)
+    assert [[outcome.term for outcome in one.terms] for one in found] == [
+        [Term("cat", "고양이")],
+        [Term("New York", "뉴욕"), Term("York", "요크")],
+        [],
+        [],
+        [Term("dog", "dog")],
+    ]
+    assert "고양이" in found[0].text and "뉴욕" in found[1].text and "dog" in found[4].text
+    free = translator.translate(TEXTS)
+    assert "고양이" not in free[0].text, "it would have been there anyway: the test shows nothing"
+    assert found[2].text == free[2].text and found[3].text == ""
+    for one in found:
+        assert all(outcome.there == (outcome.term.target in one.text) for outcome in one.terms)
+
+
+def test_a_term_that_does_not_fit_is_reported_as_missing_and_the_sentence_is_translated(translator: Translator) -> None:
+    long = " ".join(["고양이는 책을 읽는다"] * 9)
+    (found,) = translator.translate(["the cat sleeps"], glossary=Glossary.of([("cat", long)]))
+    assert found.text == translator("the cat sleeps").text
+    assert [outcome.there for outcome in found.terms] == [False]
+
+
+def test_a_glossary_is_read_with_its_comments_and_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("# 용어집\ncat\t고양이\n\nGitHub\n", "utf-8")
+    assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"))
+    path.write_text("cat\t고양이\ndog\t개\t멍멍이\n", "utf-8")
+    with pytest.raises(InputError, match=r"terms\.tsv:2"):
+        Glossary.read(path)
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "there"),
+    [
+        ("cat", "The Cat sleeps", True),
+        ("cat", "a category", False),
+        ("cat", "concat", False),
+        ("고양이", "고양이가 잔다", True),
+        ("고양이", "길고양이가 잔다", False),
+        ("猫", "黒猫が寝る", True),
+        ("C++", "I write C++, not C", True),
+        ("3.5", "13.5 kg", False),
+    ],
+)
+def test_a_term_is_found_as_a_word_of_its_script(term: str, text: str, there: bool) -> None:
+    assert bool(Glossary.of([(term, "x")]).wanted(text)) == there
+
+
+def test_outputs_begin_as_asked(translator: Translator) -> None:
+    found = translator.translate(["the cat sleeps", "a dog reads"], prefixes=["고양이는", ""], nbest=3)
+    for one in (found[0], *found[0].alternatives):
+        assert one.text.startswith("고양이는")
+    assert found[1].text == translator("a dog reads").text
+    with pytest.raises(InputError, match="1 prefixes for 2 texts"):
+        translator.translate(["the cat", "a dog"], prefixes=["고양이"])
+
+
+def test_alternatives_go_on_differently_after_the_same_beginning(translator: Translator) -> None:
+    found = translator.alternatives("the cat sleeps", "고양이는", count=4)
+    begun = len(PIECES.split_all(["고양이는"])[0])
+    nexts = [one.pieces[begun] for one in found]
+    assert len(set(nexts)) == len(nexts) >= 3
+    assert all(one.text.startswith("고양이는") for one in found)
+    totals = [sum(one.logs[: begun + 1]) for one in found]
+    assert totals == sorted(totals, reverse=True), "the likeliest next piece comes first"
+    assert translator.alternatives("", "고양이는") == []
+
+
+def test_draws_are_repeatable_and_differ(translator: Translator) -> None:
+    def drawn(seed: int) -> list[str]:
+        (found,) = translator.translate(["the cat sleeps"], nbest=6, sampling=SamplingConfig(seed=seed))
+        return [found.text, *(one.text for one in found.alternatives)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert len(set(drawn(1))) > 1
+
+
+def test_every_piece_has_its_probability(translator: Translator) -> None:
+    (found,) = translator.translate(["the cat sleeps"], nbest=4)
+    for one in (found, *found.alternatives):
+        assert len(one.logs) == len(one.pieces) + 1
+        (scored,) = translator.score([("the cat sleeps", one.text)])
+        assert math.isclose(sum(one.logs), one.total, abs_tol=1e-4)
+        if len(scored) == len(one.logs):  # the text may be split into pieces otherwise than it was written
+            np.testing.assert_allclose(one.logs, scored, atol=1e-4)
+
+
+def test_links_join_words_to_the_words_they_looked_at(translator: Translator) -> None:
+    found = translator("I like New York and the York of old")
+    assert [target for _, target in sorted(found.links, key=lambda one: one[1])] == [*range(len(found.text.split()))]
+    assert {source for source, _ in found.links} <= {*range(9)}
+    assert translator("").links == []
+
+
+def test_words_are_linked_by_the_sums_over_their_pieces() -> None:
+    source, target = ["▁the", "▁sleep", "ing", "▁cat"], ["▁자는", "▁고", "양이"]
+    weights = np.array([[0.4, 0.3, 0.25, 0.05], [0.1, 0.1, 0.1, 0.7], [0.45, 0.1, 0.1, 0.35]])
+    # 자는 looks most at "the", but more at the two pieces of "sleeping" together; 고양이 at "cat" in the mean
+    assert links(weights, target, source) == [(1, 0), (2, 1)]
+
+
+def test_settings_that_are_none_are_refused_with_their_name(translator: Translator) -> None:
+    with pytest.raises(InputError, match="bream"):
+        translator.translate(["the cat"], bream=3)
+    with pytest.raises(InputError, match="groups 3"):
+        translator.translate(["the cat"], groups=3)
+    with pytest.raises(InputError, match="between 1 and the beam"):
+        translator.translate(["the cat"], nbest=5)
+
+
+def test_coverage_without_attention_is_a_sentence() -> None:
+    config = RecurrentConfig(width=16, embedding=8)
+    model = config.build(len(PIECES), len(PIECES)).eval()
+    made = Translator(model, PIECES, PIECES, SearchConfig(beam=2, beyond=3))
+    with pytest.raises(InputError, match="no attention"):
+        made.translate(["the cat"], coverage=0.2)
