@@ -1,0 +1,44 @@
+"""Minimum Bayes risk, by hand and on a model."""
+
+import pytest
+import torch
+
+from tongsa.decoding.consensus import agreed, chrf, utilities
+from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.translator import Translator
+from tongsa.models.additive import AdditiveConfig
+from tongsa.text import PiecesConfig, learn
+
+
+def test_a_utility_is_the_mean_over_all_evidence() -> None:
+    def same_length(candidate: str, right: str) -> float:
+        return float(len(candidate) == len(right))
+
+    assert utilities(["가", "나다", "라"], ["가", "나다", "라", "마"], same_length) == [0.75, 0.25, 0.75]
+
+
+def test_what_most_draws_nearly_say_beats_what_one_says_otherwise() -> None:
+    texts = ["나는 책을 읽는다", "나는 책을 읽었다", "나는 책만 읽는다", "salad salad"]
+    values = utilities(texts, texts)
+    assert max(range(4), key=values.__getitem__) == 0
+
+
+def test_chrf_is_one_for_the_same_and_nothing_for_strangers() -> None:
+    assert chrf("고양이가 잔다", "고양이가 잔다") == pytest.approx(1.0)
+    assert chrf("abc", "xyz") == 0.0
+
+
+def test_the_answer_is_one_of_the_draws_and_the_one_that_agrees_best() -> None:
+    torch.manual_seed(4)
+    pieces = learn(["a b c", "가 나 다"], PiecesConfig(kind="char", size=300))
+    model = AdditiveConfig(embedding=8, width=12, readout=8).build(len(pieces), len(pieces))
+    translator = Translator(model, pieces, pieces, SearchConfig(beam=2, beyond=2))
+    sampling = SamplingConfig(seed=7, temperature=0.5)
+    found = agreed(translator, ["a b", ""], samples=12, sampling=sampling)
+    assert found[1].text == ""
+    drawn = translator.translate(["a b", ""], nbest=12, sampling=sampling)[0]
+    texts = [drawn.text, *(one.text for one in drawn.alternatives)]
+    scores = utilities(texts, texts)
+    assert found[0].text == texts[scores.index(max(scores))]
+    assert found[0].score == max(scores)
