@@ -14,7 +14,8 @@ from tongsa.errors import InputError
 
 if TYPE_CHECKING:
     from tongsa.bundle import Bundle
-    from tongsa.decoding.translator import Translation, Translator
+    from tongsa.decoding.translation import Translation
+    from tongsa.decoding.translator import Translator
     from tongsa.training.snapshot import Progress
 
 CHUNK = 512

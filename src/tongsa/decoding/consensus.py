@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics.chrf import CHRF
 
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.translator import Translation, Translator
+from tongsa.decoding.translation import Translation
+from tongsa.decoding.translator import Translator
 
 Utility = Callable[[str, str], float]
 """How good a candidate is if another text is right."""

@@ -1,7 +1,7 @@
 """Text in, text out: every score and every translation of a model goes through here."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,59 +16,16 @@ from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig, Witness
 from tongsa.decoding.terminology import Glossary, Outcome, Term
-from tongsa.decoding.text_model import Matrix, TextModel
+from tongsa.decoding.text_model import TextModel
+from tongsa.decoding.threads import side_by_side
+from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, State
 from tongsa.text import EOS, UNK, Pieces, Vocabulary, normalise
-from tongsa.text.words import links
 
 MOST_DRAWN = 1000
 """Draws of one text in one call."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    text: str
-    score: float
-    """Length-normalised log-probability, by which the search compared its hypotheses."""
-    total: float
-    """log p(text | source), summed over the pieces."""
-    pieces: tuple[str, ...]
-    source_pieces: tuple[str, ...]
-    logs: tuple[float, ...] = ()
-    """log p of each piece, </s> last."""
-    terms: tuple[Outcome, ...] = ()
-    """What became of each term of the glossary that the source holds."""
-    cut: bool = False
-    """The source was longer than the model can read, and only its beginning was translated."""
-    alternatives: tuple["Translation", ...] = ()
-    """The rest of the n-best list, best first."""
-    _indices: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    _translator: "Translator | None" = field(default=None, repr=False, compare=False)
-
-    @property
-    def alignment(self) -> Matrix:  # (target piece and </s>, source piece and </s>)
-        """How much each piece of the output looked at each piece of the source: the mean over layers and heads."""
-        seen = self.attention
-        if not seen.get("cross"):
-            raise InputError("this kind of model has no attention: nothing says which piece came from where")
-        mean: Matrix = np.mean(np.concatenate(seen["cross"]), axis=0, dtype=np.float32)
-        return mean @ seen["hops"][0][0] if "hops" in seen else mean  # it looked at hops, and they at the source
-
-    @property
-    def links(self) -> list[tuple[int, int]]:
-        """For each word of the output the word of the source that it looked at most: (source, target), from 0 up."""
-        if not self.pieces:
-            return []
-        return links(self.alignment[:-1, :-1].astype(np.float64), self.pieces, self.source_pieces)
-
-    @property
-    def attention(self) -> dict[str, list[Matrix]]:
-        """Role ("encoder", "decoder", "cross") → for each layer the weights (head, query, key)."""
-        if self._translator is None:
-            raise InputError("this translation came without its model: ask a Translator for it again")
-        return self._translator.attention(*self._indices)
 
 
 @dataclass(frozen=True)
@@ -181,12 +138,19 @@ class Translator(TextModel):
         yield from ((int(at), empty) for at in np.flatnonzero(rows.lengths == 0))
         order = np.argsort(-lengths, kind="stable")
         order = order[rows.lengths[order] > 0]
-        for batch in by_tokens(lengths[:, None], order, self.batch_tokens):
-            read = [rows[at][: lengths[at] - 1] for at in batch]
-            found = self.search(pad([ended(row) for row in read]), config, asked.nbest, self._request(asked, batch))
+        batches = list(by_tokens(lengths[:, None], order, self.batch_tokens))
+
+        def searched(batch: Rows) -> list[list[Hypothesis]]:
+            source = pad([ended(rows[at][: lengths[at] - 1]) for at in batch])
+            return self.search(source, config, asked.nbest, self._request(asked, batch))
+
+        # draws come one after another, so that the same seed draws the same
+        alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
+        for batch, found in zip(batches, side_by_side(searched, batches, 1 if alone else 0), strict=True):
             if not all(found):
                 raise InputError("the model's scores are no numbers: train again with a lower training.rate.peak")
-            for at, row, hypotheses in zip(batch, read, found, strict=True):
+            for at, hypotheses in zip(batch, found, strict=True):
+                row = rows[at][: lengths[at] - 1]
                 made = partial(
                     self._translation, row, cut=bool(rows.lengths[at] >= self.longest), terms=asked.terms[at]
                 )
@@ -238,7 +202,7 @@ class Translator(TextModel):
             terms=tuple(Outcome(term, term.target in text) for term in terms),
             cut=cut,
             _indices=(tuple(source), tuple(hypothesis.pieces)),
-            _translator=self,
+            _look=self.attention,
         )
 
     def _logs(self, source: list[int], hypothesis: Hypothesis) -> list[float]:

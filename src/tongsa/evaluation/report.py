@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from tongsa.decoding.classifier import Classification, Classifier
-from tongsa.decoding.translator import Translation, Translator
+from tongsa.decoding.translation import Translation
+from tongsa.decoding.translator import Translator
 from tongsa.decoding.writer import Writer
 from tongsa.evaluation.metrics import FALLING, Score, accuracy, compared, macro_f1
 

@@ -1,7 +1,7 @@
 """What a translation or a classification looked at, ready to be drawn."""
 
 from tongsa.decoding.classifier import Classification
-from tongsa.decoding.translator import Translation
+from tongsa.decoding.translation import Translation
 from tongsa.view.attention import Reading
 
 
