@@ -40,8 +40,8 @@ def _to_stdout(file: str, order: "Order") -> None:
     work = order.build()
     typed = file == "-" and sys.stdin.isatty()
     with ChunkReader(file) as reader:
-        quiet = reader.size is None or sys.stdout.isatty()
-        with Passage(reader.size, reader.reached, 0, quiet=quiet) as passage:
+        shown = reader.size is not None and not sys.stdout.isatty()
+        with Passage(reader.size, reader.reached, 0, shown=shown) as passage:
             for chunk in reader.chunks(1 if typed else CHUNK):
                 translated = work(chunk.lines)
                 for line in translated.lines:

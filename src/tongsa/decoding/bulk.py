@@ -177,5 +177,6 @@ class Job:
 
 
 def _short(value: Any) -> str:
-    """Long enough to tell one hash from another."""
-    return str(value)[:12]
+    """Of a hash as much as tells it from another."""
+    text = str(value)
+    return text if len(text) < 40 else f"{text[:12]}…"

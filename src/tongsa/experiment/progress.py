@@ -58,12 +58,13 @@ class Display:
 class Passage:
     """How far an input is translated: a bar on a terminal, where its size is known; else a line now and then."""
 
-    def __init__(self, size: int | None, reached: int, lines: int, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+    def __init__(self, size: int | None, reached: int, lines: int, *, shown: bool = True) -> None:
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.shown = shown
         self.size, self.start, self.first = size, reached, lines
         self.began = self.said = monotonic()
         self.bar: Progress | None = None
-        if size and self.console.is_terminal and not quiet:
+        if size and self.console.is_terminal and shown:
             self.bar = _bar(self.console)
             self.task = self.bar.add_task("", total=size, completed=reached, step=f"{lines:,} lines", figures="")
 
@@ -83,7 +84,7 @@ class Passage:
         pace = f"{(lines - self.first) / max(now - self.began, 1e-3):,.0f} lines/s"
         if self.bar:
             self.bar.update(self.task, completed=reached, step=f"{lines:,} lines", figures=pace)
-        elif now - self.said > EVERY:
+        elif self.shown and now - self.said > EVERY:
             self.said = now
             self.say(f"{lines:,} lines  {pace}{self._left(reached, now - self.began)}")
 

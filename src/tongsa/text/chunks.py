@@ -68,6 +68,11 @@ class ChunkReader:
                 yield block
         self.line = lines
 
+    def jump(self, start: int, lines: int) -> None:
+        """To this byte of a file that is not packed, behind so many lines."""
+        self.stream.seek(start)
+        self.line = lines
+
     def chunks(self, lines: int = LINES) -> Iterator[Chunk]:
         """What is left. The same place gives the same chunks, whoever reads and however often it was begun."""
         while raw := self._together(lines):
