@@ -1,7 +1,6 @@
 """`tongsa translate` of long files: killed for real, on full disks, on terminals, in bounded memory."""
 
 import gzip
-import json
 import os
 import pty
 import random
@@ -13,40 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
-from tongsa import bundle
+from jobs import command, done, finish, long_lines, wait_for, write_model
 from tongsa.cli import main
-from tongsa.decoding.search import SearchConfig
 from tongsa.experiment import progress
-from tongsa.models.transformer import TransformerConfig
-from tongsa.text import PiecesConfig, learn
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
-WORDS = ["a", "b", "c", "ab", "가", "나", "다", "나는", "집에", "간다", "🙂"]
-
-
-def write_model(folder: Path, seed: int = 1) -> Path:
-    """Random weights: what it says is nonsense, but it says the same of the same."""
-    torch.manual_seed(seed)
-    pieces = learn([" ".join(WORDS)] * 3, PiecesConfig(size=300))
-    config = TransformerConfig(
-        width=16, inner=32, heads=4, encoder_layers=1, decoder_layers=1, positions="learned", longest=40
-    )
-    model = config.build(len(pieces), len(pieces)).eval()
-    decoding = SearchConfig(beam=2, beyond=3)
-    made = bundle.Bundle(
-        kind="transformer", config=config, model=model, source=pieces, target=pieces, decoding=decoding
-    )
-    bundle.save(folder, made, "")
-    return folder
-
-
-def long_lines(count: int, width: int = 10_000) -> str:
-    """Lines that are quickly translated and take much room: a chunk holds few of them, so a short job has many."""
-    generator = random.Random(count)
-    texts = (" ".join(generator.choices(WORDS, k=generator.randint(0, 9))) for _ in range(count))
-    return "".join(f"{text}{' ' * width}\n" for text in texts)
 
 
 @pytest.fixture(scope="module")
@@ -60,29 +31,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def command(place: Path, output: str, *more: str) -> list[str]:
-    return ["translate", str(place / "model"), str(place / "in.txt"), "-o", str(place / output), *more]
-
-
 def start(arguments: list[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-m", "tongsa.cli", *arguments], env=ENVIRONMENT, stderr=subprocess.PIPE)
-
-
-def done(output: Path) -> int:
-    try:
-        return int(json.loads(Path(f"{output}.journal.json").read_text("utf-8"))["position"]["lines"])
-    except FileNotFoundError:
-        return 0
-
-
-def wait_for(output: Path, lines: int, process: "subprocess.Popen[bytes]") -> None:
-    while process.poll() is None and done(output) < lines:
-        time.sleep(0.001)
-
-
-def finish(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
-    _, messages = process.communicate(timeout=300)
-    return process.returncode, messages.decode()
 
 
 def test_killed_at_random_moments_a_job_ends_in_the_same_bytes(place: Path) -> None:

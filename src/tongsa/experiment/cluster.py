@@ -15,6 +15,7 @@ import logging
 import os
 import platform
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,8 @@ from tongsa.experiment.translation import Order
 from tongsa.text.chunks import Chunk, ChunkReader
 
 LOOPBACK = "127.0.0.1"
+PATIENCE = 10.0
+"""Seconds for a cluster to answer."""
 HERE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 """A cluster of our own listens to this machine alone; on Linux it would listen to all."""
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1", "RAY_BACKEND_LOG_LEVEL": "fatal"}
@@ -123,15 +126,25 @@ def _cluster() -> Iterator[None]:
         import ray.data
     except ImportError:
         raise InputError("--on ray needs Ray: pip install 'tongsa[cluster]'") from None
+    if address:
+        _check_answering(address)
     ours = {} if address else {"include_dashboard": False, "_node_ip_address": LOOPBACK}
     stopping = signal.getsignal(signal.SIGTERM)
-    try:
-        ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **ours)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(f"RAY_ADDRESS={address}: no Ray cluster answers there ({error})") from None
+    ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **ours)
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     signal.signal(signal.SIGTERM, stopping)  # Ray has put its own in this place
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_answering(address: str) -> None:
+    """Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host.removeprefix("ray://"), int(port)), timeout=PATIENCE).close()
+        except OSError as error:
+            what = f"RAY_ADDRESS={address}: nobody answers there ({error})"
+            raise InputError(f"{what}; start a cluster with ray start, or unset it to use this machine") from None
