@@ -19,6 +19,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,9 @@ def translated(reader: ChunkReader, order: Order) -> Iterator[tuple[Chunk, Trans
     if not places:
         return
     with _cluster():
-        for chunk, answer in zip(reader.chunks(), _answers(places, reader.name, order), strict=True):
+        for chunk, answer in zip_longest(reader.chunks(), _answers(places, reader.name, order)):
+            if chunk is None or answer is None:
+                raise InputError(f"{reader.name}: has changed while it was translated; the same command goes on")
             if "fault" in answer:
                 raise InputError(answer["fault"])
             if answer["digest"] != _digest(chunk):
