@@ -42,8 +42,13 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
-        _sync(path.parent)
+        rename(part, path)
+
+
+def rename(old: Path, new: Path) -> None:
+    """A file takes its name, in place of what is there; on the disk when this returns."""
+    old.replace(new)
+    _sync(new.parent)
 
 
 def write_text(path: Path, content: str) -> None:

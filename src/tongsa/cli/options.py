@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import doctor, verbs
+from tongsa.cli import doctor, translate, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -46,6 +46,17 @@ learn; memory and time. Nothing is kept.
   tongsa doctor --pairs reviews.tsv --set model.kind=self_attentive --json
 
 Each finding is ok, a remark, a warning or a fault. Exit code: 1 with a fault, 0 without, 2 for bad input.
+"""
+TRANSLATE = """\
+Text in, text out: one line for each line, in order. A file of any length is read as it is translated.
+
+  echo 'I go home' | tongsa translate runs/mine
+  tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
+  tongsa translate runs/mine input.txt.gz -o output.txt             killed, it goes on where it stopped
+  tongsa translate runs/mine input.txt -o output.txt --on ray       the same, over a Ray cluster (RAY_ADDRESS, or here)
+
+With -o, lines wait in OUT.partial until all are there; OUT.journal.json says how far the job has come. Give the same
+command again to go on; what was not translated yet may be mended in between.
 """
 SCORE = """\
 log p of each target given its source, or of each text by itself if the model is a language model.
@@ -118,12 +129,16 @@ def _doctor(every: Any) -> None:
 
 
 def _translate(every: Any) -> None:
-    verb = _verb(every, "translate", "text in, text out: one line for each line, in order", verbs.translate)
+    summary = "text in, text out: one line for each line, in order"
+    verb = _verb(every, "translate", summary, translate.translate, TRANSLATE)
     _run(verb)
     verb.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
     _search(verb)
     verb.add_argument("--nbest", type=int, default=1, metavar="N", help="the N best, tab-separated on the line")
     verb.add_argument("--json", action="store_true", help="one object a line, with scores and pieces")
+    verb.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file; killed, the job goes on there")
+    verb.add_argument("--restart", action="store_true", help="with -o: forget what was done before, replace OUT")
+    verb.add_argument("--on", choices=["here", "ray"], default="here", help="with -o: spread over a Ray cluster")
 
 
 def _evaluate(every: Any) -> None:

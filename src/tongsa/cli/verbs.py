@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from tongsa.errors import InputError
 
 if TYPE_CHECKING:
-    from tongsa.bundle import Bundle
-    from tongsa.decoding.translation import Translation
-    from tongsa.decoding.translator import Translator
+    from tongsa.experiment.translation import Models
     from tongsa.training.snapshot import Progress
 
 CHUNK = 512
@@ -93,38 +91,11 @@ def _chunks(file: str) -> Iterator[list[str]]:
         sys.stdout.flush()
 
 
-def _translator(options: argparse.Namespace) -> "tuple[Translator, Bundle]":
-    from tongsa import bundle
-    from tongsa.decoding.translator import Fusion
+def models(options: argparse.Namespace) -> "Models":
+    from tongsa.experiment.translation import Models
 
-    first = bundle.load(options.run)
-    others = [bundle.load(path) for path in options.ensemble]
-    fusion = Fusion(bundle.load(options.lm).writer(), options.lm_weight) if options.lm else None
-    return first.translator(others, fusion), first
-
-
-def translate(options: argparse.Namespace) -> None:
-    translator, _ = _translator(options)
-    for chunk in _chunks(options.file):
-        results = translator.translate(chunk, beam=options.beam, alpha=options.alpha, nbest=options.nbest)
-        for source, result in zip(chunk, results, strict=True):
-            if result.cut:
-                say(f"longer than the model can read, cut: {source[:60]}…")
-            out(_as_json(source, result) if options.json else "\t".join(one.text for one in _ranked(result)))
-
-
-def _ranked(result: "Translation") -> "Iterator[Translation]":
-    yield result
-    yield from result.alternatives
-
-
-def _as_json(source: str, result: "Translation") -> str:
-    nbest = [
-        {"text": one.text, "score": one.score, "log_probability": one.total, "pieces": one.pieces}
-        for one in _ranked(result)
-    ]
-    record = {"source": source, "text": result.text, "score": result.score, "cut": result.cut, "nbest": nbest}
-    return json.dumps(record, ensure_ascii=False)
+    ensemble = tuple(options.ensemble)
+    return Models(run=options.run, ensemble=ensemble, lm=options.lm, lm_weight=options.lm_weight)
 
 
 def classify(options: argparse.Namespace) -> None:
@@ -283,7 +254,7 @@ def evaluate(options: argparse.Namespace) -> None:
         beam=options.beam,
         alpha=options.alpha,
     )
-    reader = _translator(options)[0] if loaded.config.task == "pairs" else loaded.reader()
+    reader = models(options).build() if loaded.config.task == "pairs" else loaded.reader()
     report = score_pairs(reader, [(pair.source, pair.target) for pair in found], how)
     if options.json:
         out(json.dumps(report.as_json() | {"dropped": ledger.dropped}, ensure_ascii=False))

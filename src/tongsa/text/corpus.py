@@ -88,13 +88,17 @@ def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
     name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
     raw_lines = _raw_lines(Path(source)) if isinstance(source, str | Path) else _plain(source)
     for number, raw in enumerate(raw_lines, start=1):
-        try:
-            yield raw.decode()
-        except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{name}:{number}: not UTF-8 ({error.reason} at byte {error.start + 1}); "
-                "convert the text, for example with iconv -t UTF-8"
-            ) from None
+        yield decoded(raw, f"{name}:{number}")
+
+
+def decoded(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{where}: not UTF-8 ({error.reason} at byte {error.start + 1}); "
+            "convert the text, for example with iconv -t UTF-8"
+        ) from None
 
 
 def _units(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
@@ -129,10 +133,10 @@ def _check_file(path: Path) -> None:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise CorpusError(_sentence(path, error)) from None
+        raise CorpusError(unreadable(path, error)) from None
 
 
-def _sentence(path: Path, error: OSError) -> str:
+def unreadable(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{path}: no such file; check the name and the folder it is counted from"
     if isinstance(error, IsADirectoryError):
@@ -153,13 +157,17 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
         what = f"{path}:{number + 1}: damaged gzip ({error})"
         raise CorpusError(f"{what}; copy it again and test it with gzip -t") from None
     except OSError as error:
-        raise CorpusError(_sentence(path, error)) from None
+        raise CorpusError(unreadable(path, error)) from None
 
 
 def _plain(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    for number, raw in enumerate(stream):
-        line = raw.removesuffix(b"\n").removesuffix(b"\r")
-        yield line.removeprefix(_BOM) if number == 0 else line
+    return (unended(raw, number) for number, raw in enumerate(stream))
+
+
+def unended(raw: bytes, number: int) -> bytes:
+    """A line without its end; the first (number 0) without a byte order mark too."""
+    line = raw.removesuffix(b"\n").removesuffix(b"\r")
+    return line.removeprefix(_BOM) if number == 0 else line
 
 
 def _parallel(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[Pair]:
