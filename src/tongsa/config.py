@@ -123,11 +123,12 @@ def dump(values: Table) -> str:
     return tomli_w.dumps(values)
 
 
-def override(values: Table, assignment: str) -> None:
+def override(values: Table, assignment: str, option: str = "--set") -> None:
     """Carry out `key.path=value` on a table; the value is read as TOML, or else as plain text."""
     path, equals, text = assignment.partition("=")
     if not equals or not path.strip():
-        raise ConfigError(f"--set {assignment}: write key.path=value, for example training.steps=1000")
+        form = "key.path=value, for example training.steps=1000" if option == "--set" else "key=value"
+        raise ConfigError(f"{option} {assignment}: write {form}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -136,5 +137,5 @@ def override(values: Table, assignment: str) -> None:
     for name in tables:
         values = values.setdefault(name, {})
         if not isinstance(values, dict):
-            raise ConfigError(f"--set {assignment}: {name!r} is a value, not a table")
+            raise ConfigError(f"{option} {assignment}: {name!r} is a value, not a table")
     values[key] = value

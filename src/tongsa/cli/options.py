@@ -52,6 +52,8 @@ Text in, text out: one line for each line, in order. A file of any length is rea
 
   echo 'I go home' | tongsa translate runs/mine
   tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
+  tongsa translate runs/mine input.txt --terms glossary.tsv --search coverage=0.2 no_repeat=4
+  tongsa translate runs/mine input.txt --sample top_p=0.9 --nbest 5
   tongsa translate runs/mine input.txt.gz -o output.txt             killed, it goes on where it stopped
   tongsa translate runs/mine input.txt -o output.txt --on ray       the same, over a Ray cluster (RAY_ADDRESS, or here)
 
@@ -93,6 +95,9 @@ def _run(verb: argparse.ArgumentParser) -> None:
 def _search(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--beam", type=int, metavar="N", help="width of the search (default: the model's own)")
     verb.add_argument("--alpha", type=float, metavar="A", help="length penalty (default: the model's own)")
+    verb.add_argument(
+        "--search", nargs="+", default=(), metavar="KEY=VALUE", help="e.g. coverage=0.2 no_repeat=3 (docs/decoding.md)"
+    )
     verb.add_argument("--ensemble", nargs="+", type=Path, default=(), metavar="RUN", help="models that vote with it")
     verb.add_argument("--lm", type=Path, metavar="RUN", help="a language model with the same pieces that has a say")
     verb.add_argument("--lm-weight", type=float, default=0.2, metavar="W", help="how much of a say (default: 0.2)")
@@ -136,6 +141,16 @@ def _translate(every: Any) -> None:
     _search(verb)
     verb.add_argument("--nbest", type=int, default=1, metavar="N", help="the N best, tab-separated on the line")
     verb.add_argument("--json", action="store_true", help="one object a line, with scores and pieces")
+    verb.add_argument("--terms", type=Path, metavar="FILE", help="source<TAB>target that must appear so; alone: copied")
+    verb.add_argument("--prefix", default="", metavar="TEXT", help="how every output begins")
+    verb.add_argument(
+        "--sample",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="draw instead; e.g. temperature=0.8 top_p=0.9 seed=2",
+    )
+    verb.add_argument("--mbr", type=int, default=0, metavar="N", help="of N draws the one that agrees best with all")
+    verb.add_argument("--alignments", action="store_true", help="which word came from which, as i-j, behind each text")
     verb.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file; killed, the job goes on there")
     verb.add_argument("--restart", action="store_true", help="with -o: forget what was done before, replace OUT")
     verb.add_argument("--on", choices=["here", "ray"], default="here", help="with -o: spread over a Ray cluster")

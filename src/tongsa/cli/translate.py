@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tongsa.cli.verbs import CHUNK, models, out, say
+from tongsa.cli.verbs import CHUNK, assigned, models, out, say, search_settings
 from tongsa.errors import InputError, InterruptedRun
 
 if TYPE_CHECKING:
     from tongsa.decoding.bulk import Job, Translated
+    from tongsa.decoding.sampling import SamplingConfig
     from tongsa.experiment.progress import Passage
     from tongsa.experiment.translation import Order
     from tongsa.text.chunks import Chunk, ChunkReader
@@ -24,13 +25,30 @@ def translate(options: argparse.Namespace) -> None:
     from tongsa.experiment.translation import Order
 
     order = Order(
-        models=models(options), beam=options.beam, alpha=options.alpha, nbest=options.nbest, json=options.json
+        models=models(options),
+        settings=search_settings(options),
+        nbest=options.nbest,
+        prefix=options.prefix,
+        terms=options.terms,
+        sampling=_sampling(options),
+        consensus=options.mbr,
+        json=options.json,
+        alignments=options.alignments,
     )
     if options.output is not None:
         return _to_file(options, order)
     if options.restart or options.on != "here":
         raise InputError(f"{'--restart' if options.restart else '--on ray'} goes with -o: name the file to write")
     return _to_stdout(options.file, order)
+
+
+def _sampling(options: argparse.Namespace) -> "SamplingConfig | None":
+    from tongsa import config
+    from tongsa.decoding.sampling import SamplingConfig
+
+    if options.sample is None and not options.mbr:
+        return None
+    return config.build(SamplingConfig, assigned(options.sample or [], "--sample"))
 
 
 def _to_stdout(file: str, order: "Order") -> None:

@@ -5,10 +5,10 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tongsa.errors import InputError
 
@@ -96,6 +96,22 @@ def models(options: argparse.Namespace) -> "Models":
 
     ensemble = tuple(options.ensemble)
     return Models(run=options.run, ensemble=ensemble, lm=options.lm, lm_weight=options.lm_weight)
+
+
+def search_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says about the search; nothing stands for the model's own."""
+    short = {name: value for name in ("beam", "alpha") if (value := getattr(options, name)) is not None}
+    return assigned(options.search, "--search") | short
+
+
+def assigned(words: Sequence[str], option: str) -> dict[str, Any]:
+    """KEY=VALUE words as a table."""
+    from tongsa import config
+
+    found: dict[str, Any] = {}
+    for word in words:
+        config.override(found, word, option)
+    return found
 
 
 def classify(options: argparse.Namespace) -> None:
@@ -234,7 +250,9 @@ def evaluate(options: argparse.Namespace) -> None:
     from tongsa.text import CorpusError, Ledger, read_pairs, read_texts
 
     loaded = bundle.load(options.run)
-    given = [name for name in ("scores", "ensemble", "lm", "beam", "alpha", "tokenize") if getattr(options, name)]
+    given = [
+        name for name in ("scores", "ensemble", "lm", "beam", "alpha", "search", "tokenize") if getattr(options, name)
+    ]
     if given and loaded.config.task != "pairs":
         raise InputError(f"{loaded.kind}: --{given[0].replace('_', '-')} is for models that translate; leave it out")
     ledger = Ledger(None)
@@ -251,8 +269,7 @@ def evaluate(options: argparse.Namespace) -> None:
     how = How(
         scores=options.scores or loaded.scores or SCORES,
         tokenise=options.tokenize or tokenisation(loaded.target_language),
-        beam=options.beam,
-        alpha=options.alpha,
+        settings=search_settings(options),
     )
     reader = models(options).build() if loaded.config.task == "pairs" else loaded.reader()
     report = score_pairs(reader, [(pair.source, pair.target) for pair in found], how)

@@ -1,6 +1,6 @@
 """Text in, text out: every score and every translation of a model goes through here."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
+from tongsa.config import build, table
 from tongsa.decoding.constraints import MOST
 from tongsa.decoding.request import NOTHING, Request, answered
 from tongsa.decoding.sampling import SamplingConfig
@@ -118,15 +119,17 @@ class Translator(TextModel):
         found = self.search(pad([ended(source)] * len(rows)), config, 1, Request(prefixes=rows)) if rows else []
         return [self._translation(source, best, cut=False) for best, *_ in found]
 
-    def _settings(self, settings: dict[str, Any], nbest: int, *, drawn: bool = False) -> SearchConfig:
-        try:
-            config = replace(self.config, **{name: value for name, value in settings.items() if value is not None})
-        except (TypeError, ValueError) as error:
-            raise InputError(str(error)) from None
+    def _settings(self, settings: Mapping[str, Any], nbest: int, *, drawn: bool = False) -> SearchConfig:
+        config = self.settled(settings)
         if not 1 <= nbest <= (MOST_DRAWN if drawn else config.beam):
             most = f"{MOST_DRAWN}" if drawn else f"the beam {config.beam}: ask for a wider beam"
             raise InputError(f"nbest {nbest} must be between 1 and {most}")
         return config
+
+    def settled(self, settings: Mapping[str, Any]) -> SearchConfig:
+        """The model's own settings of the search, but for these; None leaves one alone."""
+        given = {name: value for name, value in settings.items() if value is not None}
+        return build(SearchConfig, table(self.config) | given)
 
     def _answers(
         self, texts: Sequence[str], config: SearchConfig, asked: "_Asked"

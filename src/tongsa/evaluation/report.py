@@ -1,11 +1,13 @@
 """What a model scores on a set of pairs."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
+from typing import Any
 
 from tongsa.decoding.classifier import Classification, Classifier
+from tongsa.decoding.search import SearchConfig
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.translator import Translator
 from tongsa.decoding.writer import Writer
@@ -57,25 +59,32 @@ class How:
 
     scores: Sequence[str] = SCORES
     tokenise: str = "13a"
-    beam: int | None = None
-    alpha: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the search, where they differ from the model's own."""
 
 
 def _translated(translator: Translator, pairs: Pairs, how: How) -> Report:
     began = perf_counter()
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
-    translations = translator.translate(sources, beam=how.beam, alpha=how.alpha)
+    translations = translator.translate(sources, **how.settings)
     outputs = [translation.text for translation in translations]
-    alpha = translator.config.alpha if how.alpha is None else how.alpha
     models = f"|models:{len(translator.models)}" if len(translator.models) > 1 else ""
     fusion = f"|fusion:{translator.fusion.weight}" if translator.fusion else ""
-    search = f"|beam:{how.beam or translator.config.beam}|alpha:{alpha}{models}{fusion}"
+    search = f"{_signature(translator.settled(how.settings))}{models}{fusion}"
     scores = {
         name: Score(score.value, score.signature + search)
         for name, score in compared(how.scores, sources, outputs, references, how.tokenise).items()
     }
     scores["perplexity"] = perplexity(translator, pairs)
     return Report(scores, len(pairs), perf_counter() - began, translations=translations)
+
+
+def _signature(config: SearchConfig) -> str:
+    """Beam and alpha always; the others where they change anything."""
+    usual = asdict(SearchConfig())
+    told = {name: value for name, value in asdict(config).items() if name in ("beam", "alpha") or value != usual[name]}
+    told.pop("beyond", None)  # a limit, hardly ever met
+    return "".join(f"|{name}:{value}" for name, value in told.items())
 
 
 def _classified(classifier: Classifier, pairs: Pairs, _: How) -> Report:

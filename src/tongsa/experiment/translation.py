@@ -1,17 +1,20 @@
 """What `tongsa translate` is asked for, as a value: enough to do it here, on another host, or again after a death."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tongsa import bundle, files
 from tongsa.decoding.bulk import Translated
+from tongsa.decoding.consensus import agreed
+from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.terminology import Glossary
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.translator import Fusion, Translator
-
-OWN = "the model's own"
+from tongsa.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +37,51 @@ class Order:
     """Models, how they search, and how a line of the output is written."""
 
     models: Models
-    beam: int | None = None
-    alpha: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of the search, where they differ from the model's own."""
     nbest: int = 1
+    prefix: str = ""
+    """How every output begins."""
+    terms: Path | None = None
+    """A glossary: what must be translated in a given way, or copied."""
+    sampling: SamplingConfig | None = None
+    """Outputs are drawn, not searched for."""
+    consensus: int = 0
+    """Of so many draws the one that agrees best with all."""
     json: bool = False
+    alignments: bool = False
+    """Which word came from which, as `i-j`: source and target, counted from 0."""
 
     def build(self) -> Callable[[Sequence[str]], Translated]:
-        translator = self.models.build()
+        translate = self._translate(self.models.build())
+        write = _as_json if self.json else _as_text
 
-        def translate(lines: Sequence[str]) -> Translated:
-            results = translator.translate(lines, beam=self.beam, alpha=self.alpha, nbest=self.nbest)
-            write = _as_json if self.json else _as_text
-            written = [write(source, result) for source, result in zip(lines, results, strict=True)]
+        def translated(lines: Sequence[str]) -> Translated:
+            results = translate(lines)
+            pairs = zip(lines, results, strict=True)
+            written = [write(source, result, alignments=self.alignments) for source, result in pairs]
             return Translated(written, [at for at, result in enumerate(results) if result.cut])
 
-        translate([""])  # settings that cannot be are told before the first line, not after it
+        translated([""])  # settings that cannot be are told before the first line, not after it
+        return translated
+
+    def _translate(self, translator: Translator) -> Callable[[Sequence[str]], list[Translation]]:
+        if self.consensus:
+            if self.settings or self.terms or self.prefix or self.nbest > 1:
+                raise InputError("--mbr chooses among draws: it goes with --sample alone")
+            return partial(agreed, translator, samples=self.consensus, sampling=self.sampling)
+        glossary = Glossary.read(self.terms) if self.terms else None
+
+        def translate(lines: Sequence[str]) -> list[Translation]:
+            return translator.translate(
+                lines,
+                nbest=self.nbest,
+                prefixes=[self.prefix] * len(lines) if self.prefix else (),
+                glossary=glossary,
+                sampling=self.sampling,
+                **self.settings,
+            )
+
         return translate
 
     def fingerprint(self) -> dict[str, Any]:
@@ -58,10 +91,14 @@ class Order:
             "ensemble": [_digest(path) for path in self.models.ensemble],
             "lm": _digest(self.models.lm) if self.models.lm else None,
             "lm_weight": self.models.lm_weight if self.models.lm else None,
-            "beam": OWN if self.beam is None else self.beam,
-            "alpha": OWN if self.alpha is None else self.alpha,
+            "search": dict(self.settings),
             "nbest": self.nbest,
+            "prefix": self.prefix,
+            "terms": files.digest(self.terms) if self.terms else None,
+            "sampling": asdict(self.sampling) if self.sampling else None,
+            "consensus": self.consensus,
             "json": self.json,
+            "alignments": self.alignments,
         }
 
 
@@ -69,17 +106,25 @@ def _digest(path: Path) -> str:
     return files.digest(bundle.find(path) / "model.toml")
 
 
-def _as_text(_: str, result: Translation) -> str:
-    return "\t".join(one.text for one in _ranked(result))
+def _as_text(_: str, result: Translation, *, alignments: bool) -> str:
+    ranked = [*_ranked(result)]
+    return "\t".join(cell for one in ranked for cell in (one.text, *([_pharaoh(one)] if alignments else [])))
 
 
-def _as_json(source: str, result: Translation) -> str:
+def _as_json(source: str, result: Translation, *, alignments: bool) -> str:
     nbest = [
-        {"text": one.text, "score": one.score, "log_probability": one.total, "pieces": one.pieces}
+        {"text": one.text, "score": one.score, "log_probability": one.total, "pieces": one.pieces, "logs": one.logs}
+        | ({"alignment": _pharaoh(one)} if alignments else {})
         for one in _ranked(result)
     ]
     record = {"source": source, "text": result.text, "score": result.score, "cut": result.cut, "nbest": nbest}
+    if result.terms:
+        record["terms"] = [{**one.term._asdict(), "there": one.there} for one in result.terms]
     return json.dumps(record, ensure_ascii=False)
+
+
+def _pharaoh(one: Translation) -> str:
+    return " ".join(f"{source}-{target}" for source, target in one.links)
 
 
 def _ranked(result: Translation) -> Iterator[Translation]:
