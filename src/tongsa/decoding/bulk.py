@@ -178,5 +178,7 @@ class Job:
 
 def _short(value: Any) -> str:
     """Of a hash as much as tells it from another."""
+    if value is None:
+        return "not given"
     text = str(value)
     return text if len(text) < 40 else f"{text[:12]}…"

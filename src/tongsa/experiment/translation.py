@@ -91,7 +91,7 @@ class Order:
             "ensemble": [_digest(path) for path in self.models.ensemble],
             "lm": _digest(self.models.lm) if self.models.lm else None,
             "lm_weight": self.models.lm_weight if self.models.lm else None,
-            "search": dict(self.settings),
+            **self.settings,
             "nbest": self.nbest,
             "prefix": self.prefix,
             "terms": files.digest(self.terms) if self.terms else None,
