@@ -13,7 +13,7 @@ from tongsa.models.transformer import TransformerConfig
 from tongsa.text import Pieces, PiecesConfig, learn
 
 SOURCE = learn(["a b c d e f g 가 나 다"], PiecesConfig(kind="char", size=300))
-TARGET = learn(["가 나 다 라 마 바 사 a"], PiecesConfig(kind="char", size=300, byte_fallback=False))
+TARGET = learn(["가 나 다 라 마 바 사 아 자 a b c d e"], PiecesConfig(kind="char", size=300, byte_fallback=False))
 """With a vocabulary of its own, which is much smaller."""
 
 SETTINGS = {"width": 16, "inner": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "longest": 64}

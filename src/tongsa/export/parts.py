@@ -30,7 +30,7 @@ class Attention(NamedTuple):
 def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) -> TransformerConfig:
     """The settings of a Transformer, refused where the program has no place for one of them."""
     if not isinstance(bundle.config, TransformerConfig):
-        raise InputError(f"{program} cannot hold model.kind = {bundle.kind!r}, only 'transformer'; try --to onnx")
+        raise InputError(f"{program} cannot hold model.kind = {bundle.kind!r}, only 'transformer'")
     config = bundle.config
     for name, values in held.items():
         value = getattr(config, name)
@@ -38,14 +38,13 @@ def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) 
             known = " or ".join(map(repr, values))
             raise InputError(
                 f"{program} cannot hold model.{name} = {value!r}, only {known}: "
-                f"train with --set model.{name}={values[0]}, or try --to onnx"
+                f"train with --set model.{name}={values[0]}"
             )
     share = config.width // config.heads
     for name, width in (("key_width", config.each_head.key_width), ("value_width", config.each_head.value_width)):
         if (width, config.width) != (share, share * config.heads):
             raise InputError(
-                f"{program} cannot hold model.{name} = {width}, only width / heads: train with --set model.{name}=0, "
-                "or try --to onnx"
+                f"{program} cannot hold model.{name} = {width}, only width / heads: train with --set model.{name}=0"
             )
     return config
 
