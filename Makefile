@@ -1,11 +1,12 @@
 # Two commands for a newcomer: make demo, make test. Each does its own set-up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+CORE := .venv/core
 READY := .venv/ready
 
 .PHONY: demo test test-slow bench check format setup clean
 
-demo: $(READY)
+demo: $(CORE)
 	$(BIN)/tongsa demo
 
 test: $(READY)
@@ -31,10 +32,15 @@ format: $(READY)
 setup: $(READY)
 
 # torch first and by its pin: a range would let the resolver bring a build for another machine.
-$(READY): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tongsa needs Python 3.11 or newer: make PYTHON=python3.11 …")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -c constraints.txt
+	touch $@
+
+# what the tests need besides: other engines and formats to compare with
+$(READY): $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
 

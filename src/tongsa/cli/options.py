@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import doctor, translate, verbs
+from tongsa.cli import doctor, export, translate, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -21,6 +21,15 @@ tongsa 통사: sequence-to-sequence models of your own.
 
   tongsa classify runs/reviews < reviews.txt     a label for each line, from a model trained on text<TAB>label
   tongsa sample runs/lm                          new text from a language model, trained on plain text
+  tongsa export runs/mine --to ctranslate2       for a faster engine, or --to huggingface
+"""
+EXPORT = """\
+Write the model of a run in the format of another program, with its pieces beside it.
+
+  tongsa export runs/mine --to ctranslate2 --int8    a Transformer for a fast engine; --int8 is smaller, faster, rounded
+  tongsa export runs/mine --to huggingface           a post-norm Transformer, as transformers' MarianMTModel loads it
+
+The folder is RUN/FORMAT unless -o names another. An older export there is replaced, anything else never.
 """
 TRAIN = """\
 Learn a model. Sizes come from a recipe, or from the data where there is none.
@@ -73,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser("tongsa", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"tongsa {__version__}")
     every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for add in (_demo, _doctor, _train, _translate, _evaluate, _score, _view, _classify, _sample):
+    for add in (_demo, _doctor, _train, _translate, _evaluate, _score, _view, _classify, _sample, _export):
         add(every)
     return top
 
@@ -203,3 +212,11 @@ def _sample(every: Any) -> None:
     verb.add_argument("--longest", type=int, default=100, metavar="N", help="at most N pieces (default: 100)")
     verb.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed draws the same")
     verb.add_argument("--json", action="store_true", help="one object a line, with log p")
+
+
+def _export(every: Any) -> None:
+    verb = _verb(every, "export", "the model in the format of another program", export.export, EXPORT)
+    _run(verb)
+    verb.add_argument("--to", required=True, choices=["ctranslate2", "huggingface"], help="which format")
+    verb.add_argument("--int8", action="store_true", help="weights in eight bits (ctranslate2)")
+    verb.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: RUN/FORMAT")

@@ -68,7 +68,7 @@ class Hypothesis(NamedTuple):
     score: float
     """By which hypotheses are compared: total / penalty(length), what rules add or take, and the coverage."""
     logs: list[float]
-    """log p of each piece, </s> last."""
+    """log p of each piece, </s> last; empty where an engine does not tell."""
 
 
 class Beams(NamedTuple):

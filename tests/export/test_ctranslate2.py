@@ -1,0 +1,220 @@
+"""CTranslate2 says the same as torch, for every Transformer that it can run, and refuses the others by name."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from export.bundles import SOURCE, TARGET, saved, shaken, told, transformer
+from tiny import padded, sentence
+from tongsa import bundle
+from tongsa.batch import Padded
+from tongsa.bundle import Bundle
+from tongsa.decoding import ctranslate2_engine
+from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note, usable
+from tongsa.decoding.search import Hypothesis, SearchConfig, penalty
+from tongsa.errors import InputError
+from tongsa.export import export
+from tongsa.models.recurrent import RecurrentConfig
+from tongsa.text import BOS, EOS, PAD
+
+CASES: dict[str, dict[str, object]] = {
+    "as the paper has it": {},
+    "norm before, more decoder than encoder": {"norm": "pre", "encoder_layers": 1, "decoder_layers": 3},
+    "swiglu and rms norm before": {"norm": "pre", "norm_kind": "rms", "activation": "swiglu"},
+    "gelu and rms norm after": {"norm_kind": "rms", "activation": "gelu"},
+    "learned positions": {"positions": "learned"},
+    "no positions": {"positions": "none", "norm": "pre"},
+    "rotary positions": {"positions": "rotary"},
+    "plain products": {"attention": "dot"},
+    "three matrices": {"share": "none"},
+    "two vocabularies": {"share": "target", "target": TARGET},
+    "two vocabularies, three matrices": {"share": "none", "target": TARGET, "norm": "pre"},
+}
+cases = pytest.mark.parametrize("name", CASES)
+SENTENCES = [sentence(length, seed) for seed, length in enumerate((2, 9, 5, 3, 7, 12))]
+
+
+def engine(folder: Path, made: Bundle, *, int8: bool = False, threads: int = 1) -> CTranslate2Engine:
+    return CTranslate2Engine(export(saved(folder, made), "ctranslate2", int8=int8), threads)
+
+
+def of_torch(made: Bundle, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
+    return made.translator().search(source, config, nbest)
+
+
+def total(made: Bundle, source: Sequence[int], pieces: list[int]) -> float:
+    """Log p of the pieces and </s> by teacher forcing."""
+    with torch.no_grad():
+        logs = made.model(padded(list(source)), padded([BOS, *pieces])).log_softmax(dim=-1)
+    return float(sum(logs[0, at, piece] for at, piece in enumerate([*pieces, EOS])))
+
+
+@cases
+def test_greedy_search_finds_the_same_pieces_with_the_same_totals(name: str, tmp_path: Path) -> None:
+    made = transformer(**CASES[name])  # type: ignore[arg-type]
+    source, config = padded(*SENTENCES), SearchConfig(beam=1, beyond=6)
+    theirs = engine(tmp_path, made).search(source, config)
+    for ours, answer in zip(of_torch(made, source, config), theirs, strict=True):
+        assert answer[0].pieces == ours[0].pieces
+        assert answer[0].total == pytest.approx(ours[0].total, abs=1e-4)
+        assert answer[0].score == pytest.approx(ours[0].score, abs=1e-4)
+
+
+def test_other_weights_are_noticed(tmp_path: Path) -> None:
+    """The test above can fail: one weight in a norm is enough."""
+    made, source = transformer(), padded(*SENTENCES)
+    other = engine(tmp_path, made)
+    with torch.no_grad():
+        made.model.encoder.layers[0].around_attention.norm.weight[3] += 1  # type: ignore[attr-defined]
+    config = SearchConfig(beam=1, beyond=6)
+    differences = [
+        abs(ours[0].total - theirs[0].total)
+        for ours, theirs in zip(of_torch(made, source, config), other.search(source, config), strict=True)
+    ]
+    assert max(differences) > 1e-3
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@cases
+def test_every_hypothesis_has_the_total_and_score_that_the_model_gives_it(
+    name: str, alpha: float, tmp_path: Path
+) -> None:
+    """Random weights hardly ever end by themselves and love <pad> as much as any: cut, forbidden, computed again."""
+    made = transformer(**CASES[name])  # type: ignore[arg-type]
+    config = SearchConfig(beam=3, alpha=alpha, beyond=2)
+    answers = engine(tmp_path, made).search(padded(*SENTENCES), config, nbest=3)
+    for row, hypotheses in zip(SENTENCES, answers, strict=True):
+        assert 1 <= len(hypotheses) <= 3
+        assert len({tuple(one.pieces) for one in hypotheses}) == len(hypotheses)
+        assert [one.score for one in hypotheses] == sorted((one.score for one in hypotheses), reverse=True)
+        for one in hypotheses:
+            assert len(one.pieces) <= len(row) + 2
+            assert not {PAD, BOS, EOS} & set(one.pieces)
+            assert one.total == pytest.approx(total(made, row, one.pieces), abs=1e-4)
+            assert one.score == pytest.approx(one.total / penalty(len(one.pieces) + 1, alpha), abs=1e-6)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_sentence_is_answered_alike_in_any_company_and_by_any_number_of_workers(beam: int, tmp_path: Path) -> None:
+    made = transformer(norm="pre")
+    config, two = SearchConfig(beam=beam, beyond=3), engine(tmp_path, made, threads=2)
+    together = two.search(padded(*SENTENCES), config)
+    for row, answer in zip(SENTENCES, together, strict=True):
+        (alone,) = CTranslate2Engine(tmp_path / "ctranslate2", 1).search(padded(row), config)
+        assert answer[0].pieces == alone[0].pieces
+        assert answer[0].total == pytest.approx(alone[0].total, abs=1e-4)
+
+
+def test_a_trained_model_finds_what_torch_finds_with_any_beam(trained: Path, tmp_path: Path) -> None:
+    loaded = bundle.load(trained)
+    fast = CTranslate2Engine(export(trained, "ctranslate2", tmp_path / "fast"), 1)
+    source = padded(*([*loaded.source.split(text), EOS] for text in ("a b c", "f", "c c b a e d", "한글 a")))
+    for beam in (1, 2, 4):
+        config = SearchConfig(beam=beam)
+        ours, theirs = of_torch(loaded, source, config), fast.search(source, config)
+        assert [one[0].pieces for one in theirs] == [one[0].pieces for one in ours]
+
+
+def test_int8_is_smaller_and_nearly_the_same(trained: Path, tmp_path: Path) -> None:
+    loaded, before = bundle.load(trained), (trained / "model" / "weights.safetensors").read_bytes()
+    plain = export(trained, "ctranslate2", tmp_path / "plain")
+    small = export(trained, "ctranslate2", tmp_path / "small", int8=True)
+    assert (small / "model.bin").stat().st_size < 0.8 * (plain / "model.bin").stat().st_size  # much of it is positions
+    source = padded(*([*loaded.source.split(text), EOS] for text in ("a b c", "f", "c c b a e d")))
+    found = CTranslate2Engine(small, 1).search(source, SearchConfig(beam=1))
+    assert [loaded.target.join(one[0].pieces) for one in found] == ["다 나 가", "바", "라 마 가 나 다 다"]
+    assert (trained / "model" / "weights.safetensors").read_bytes() == before
+    assert note(small).int8
+    assert not usable(small, str(told(small)["weights"])), "eight bits are never used by themselves"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("attention", "additive"),
+        ("neighbourhood", 3),
+        ("norm_kind", "batch"),
+        ("norm_kind", "group"),
+        ("norm_kind", "none"),
+        ("key_width", 6),
+        ("value_width", 2),
+    ],
+)
+def test_a_setting_that_cannot_be_run_is_named(setting: str, value: object, tmp_path: Path) -> None:
+    settings = {setting: value, "groups": 4}
+    with pytest.raises(InputError, match=rf"CTranslate2 cannot hold model\.{setting} = '?{value}"):
+        export(saved(tmp_path, transformer(**settings)), "ctranslate2")  # type: ignore[arg-type]
+    assert not (tmp_path / "ctranslate2").exists()
+
+
+def test_another_kind_is_refused(tmp_path: Path) -> None:
+    made = shaken("recurrent", RecurrentConfig(width=8, embedding=8))
+    with pytest.raises(InputError, match="'recurrent', only 'transformer'"):
+        export(saved(tmp_path, made), "ctranslate2")
+
+
+def test_it_supports_what_fits_and_what_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unbounded = engine(tmp_path / "a", transformer())
+    assert unbounded.supports(padded(sentence(1997)), SearchConfig(beyond=50))
+    assert not unbounded.supports(padded(sentence(1998)), SearchConfig(beyond=50))
+    assert not unbounded.supports(padded(sentence(5), [EOS]), SearchConfig()), "it does not ask the model about nothing"
+    bounded = engine(tmp_path / "b", transformer(positions="learned"))
+    assert bounded.supports(padded(sentence(60)), SearchConfig(beyond=50)), "torch stops at the 64th place too"
+    monkeypatch.setattr(ctranslate2_engine, "KNOWN", ("beam", "beyond"))  # as if alpha had been added yesterday
+    assert unbounded.supports(padded(sentence(5)), SearchConfig(beam=7))
+    assert not unbounded.supports(padded(sentence(5)), SearchConfig(alpha=0.1))
+
+
+def test_an_output_fills_the_last_place_as_in_torch(tmp_path: Path) -> None:
+    made = transformer(positions="learned", longest=10, seed=2)
+    source, config = padded(sentence(10), sentence(4)), SearchConfig(beam=1, beyond=50)
+    ours = of_torch(made, source, config)
+    assert max(len(one[0].pieces) for one in ours) == 9, "none of them reaches the limit"
+    assert [one[0].pieces for one in engine(tmp_path, made).search(source, config)] == [one[0].pieces for one in ours]
+
+
+def test_a_stale_export_is_recognised(tmp_path: Path) -> None:
+    folder = export(saved(tmp_path, transformer()), "ctranslate2")
+    weights = str(told(folder)["weights"])
+    assert usable(folder, weights)
+    assert not usable(folder, "0" * 64)
+    assert not usable(tmp_path, weights), "no export here"
+    saved(tmp_path, transformer(seed=2))
+    again = export(tmp_path, "ctranslate2")
+    assert not usable(again, weights)
+
+
+def test_without_the_library_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = export(saved(tmp_path, transformer()), "ctranslate2")
+    monkeypatch.setitem(__import__("sys").modules, "ctranslate2", None)
+    with pytest.raises(InputError, match=r"pip install 'tongsa\[fast\]'"):
+        CTranslate2Engine(folder, 1)
+
+
+def test_a_damaged_folder_is_explained(tmp_path: Path) -> None:
+    folder = export(saved(tmp_path, transformer()), "ctranslate2")
+    content = (folder / "model.bin").read_bytes()
+    (folder / "model.bin").write_bytes(content[: len(content) // 2])
+    with pytest.raises(InputError, match="damaged"):
+        CTranslate2Engine(folder, 1)
+    (folder / "tongsa.json").write_text("{}", "utf-8")
+    with pytest.raises(InputError, match="tongsa export RUN --to ctranslate2"):
+        CTranslate2Engine(folder, 1)
+
+
+def test_weights_that_are_no_numbers_give_no_hypothesis(tmp_path: Path) -> None:
+    made = transformer()
+    with torch.no_grad():
+        next(made.model.parameters()).fill_(torch.nan)
+    assert engine(tmp_path, made).search(padded(sentence(3)), SearchConfig(beam=2, beyond=2)) == [[]]
+
+
+def test_the_folder_can_be_read_without_tongsa(tmp_path: Path) -> None:
+    folder = export(saved(tmp_path, transformer(share="target", target=TARGET)), "ctranslate2")
+    assert (folder / "source.spm").read_bytes() == SOURCE.model
+    assert (folder / "target.spm").read_bytes() == TARGET.model
+    tokens = json.loads((folder / "target_vocabulary.json").read_text("utf-8"))
+    assert tokens == [str(index) for index in range(len(TARGET))], "its tokens are the indices that sentencepiece gives"
