@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tongsa.decoding.engine import EngineName
+
 __version__ = "0.1.0"
 
 
-def load(path: str | Path) -> Any:
-    """The model of a run or bundle: a Translator, a Classifier or a Writer, by what it has learnt."""
+def load(path: str | Path, *, engine: "EngineName" = "auto") -> Any:
+    """The model of a run or bundle: a Translator, a Classifier or a Writer, by what it has learnt.
+
+    `engine` says who searches for a Translator: "torch", "ctranslate2", or "auto", the faster one that can.
+    """
     from tongsa import bundle
 
-    return bundle.load(Path(path)).reader()
+    loaded = bundle.load(Path(path))
+    return loaded.translator(engine=engine) if loaded.config.task == "pairs" else loaded.reader()
 
 
 def train(

@@ -14,6 +14,8 @@ from safetensors.torch import save as save_tensors
 from tongsa import config as settings
 from tongsa import files
 from tongsa.decoding.classifier import Classifier
+from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note, usable
+from tongsa.decoding.engine import Engine, EngineName
 from tongsa.decoding.search import SearchConfig
 from tongsa.decoding.translator import Fusion, Translator
 from tongsa.decoding.writer import Writer
@@ -50,15 +52,36 @@ class Bundle:
     target_language: str = ""
     scores: tuple[str, ...] = ()
     """What its outputs are compared by when nothing else is asked for."""
+    folder: Path | None = None
+    """Where it was loaded from."""
 
-    def translator(self, others: Sequence["Bundle"] = (), fusion: Fusion | None = None) -> Translator:
+    def translator(
+        self, others: Sequence["Bundle"] = (), fusion: Fusion | None = None, engine: EngineName = "auto"
+    ) -> Translator:
         """Alone, or the first of an ensemble."""
         self._must_have_learnt("pairs")
         for other in others:
             if (other.source.model, other.target.model) != (self.source.model, self.target.model):
                 raise InputError("models with other pieces cannot vote together: train them on the same data")
         models = [other.model for other in others]
-        return Translator(self.model, self.source, self.target, self.decoding, others=models, fusion=fusion)
+        beside = self._engine(engine) if not (others or fusion) else None
+        if engine == "ctranslate2" and not beside:
+            raise InputError("--engine ctranslate2 runs one model alone: leave out the ensemble and the language model")
+        return Translator(
+            self.model, self.source, self.target, self.decoding, others=models, fusion=fusion, engine=beside
+        )
+
+    def _engine(self, name: EngineName) -> Engine | None:
+        """CTranslate2 on this model's export, if it is asked for, or is there and made of these very weights."""
+        if name == "torch" or self.folder is None:
+            return None
+        place = (self.folder.parent if self.folder.name == "model" else self.folder) / "ctranslate2"
+        weights = files.digest(self.folder / "weights.safetensors")
+        if name == "auto" and not usable(place, weights):
+            return None
+        if note(place).weights != weights:
+            raise InputError(f"{place}: made of other weights; make it again with: tongsa export --to ctranslate2")
+        return CTranslate2Engine(place, torch.get_num_threads())
 
     def classifier(self) -> Classifier:
         self._must_have_learnt("labels")
@@ -149,6 +172,7 @@ def load(path: Path) -> Bundle:
             source_language=description["source_language"],
             target_language=description["target_language"],
             scores=tuple(description.get("scores", ())),
+            folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise BundleError(f"{folder}: damaged ({error}); copy it again, or train again") from None

@@ -14,7 +14,7 @@ from tongsa.batch import Padded
 from tongsa.bundle import Bundle
 from tongsa.decoding import ctranslate2_engine
 from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note, usable
-from tongsa.decoding.search import Hypothesis, SearchConfig, penalty
+from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.errors import InputError
 from tongsa.export import export
 from tongsa.models.recurrent import RecurrentConfig
@@ -94,7 +94,9 @@ def test_every_hypothesis_has_the_total_and_score_that_the_model_gives_it(
             assert len(one.pieces) <= len(row) + 2
             assert not {PAD, BOS, EOS} & set(one.pieces)
             assert one.total == pytest.approx(total(made, row, one.pieces), abs=1e-4)
-            assert one.score == pytest.approx(one.total / penalty(len(one.pieces) + 1, alpha), abs=1e-6)
+            assert one.score == pytest.approx(
+                one.total / SearchConfig(alpha=alpha).penalty(len(one.pieces) + 1), abs=1e-6
+            )
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -107,6 +107,9 @@ def _search(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--search", nargs="+", default=(), metavar="KEY=VALUE", help="e.g. coverage=0.2 no_repeat=3 (docs/decoding.md)"
     )
+    verb.add_argument(
+        "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="who searches (docs/export.md)"
+    )
     verb.add_argument("--ensemble", nargs="+", type=Path, default=(), metavar="RUN", help="models that vote with it")
     verb.add_argument("--lm", type=Path, metavar="RUN", help="a language model with the same pieces that has a say")
     verb.add_argument("--lm-weight", type=float, default=0.2, metavar="W", help="how much of a say (default: 0.2)")

@@ -95,7 +95,7 @@ def models(options: argparse.Namespace) -> "Models":
     from tongsa.experiment.translation import Models
 
     ensemble = tuple(options.ensemble)
-    return Models(run=options.run, ensemble=ensemble, lm=options.lm, lm_weight=options.lm_weight)
+    return Models(run=options.run, ensemble=ensemble, lm=options.lm, lm_weight=options.lm_weight, engine=options.engine)
 
 
 def search_settings(options: argparse.Namespace) -> dict[str, Any]:

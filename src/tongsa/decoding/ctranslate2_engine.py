@@ -85,6 +85,8 @@ class CTranslate2Engine:
     the same, and otherwise one that scores about as well, a little better or worse. Totals and scores mean the same.
     """
 
+    name = "ctranslate2"
+
     def __init__(self, folder: Path, threads: int) -> None:
         """With `threads` workers of one thread each: several times faster than one worker of several."""
         self.note = note(folder)

@@ -12,6 +12,8 @@ from tongsa.text.words import links
 
 Look = Callable[[tuple[int, ...], tuple[int, ...]], dict[str, list[Matrix]]]
 """From the indices of a source and of its output to all attention along it."""
+Score = Callable[[tuple[int, ...], tuple[int, ...]], list[float]]
+"""From the same to the log-probability of each piece of the output."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,6 @@ class Translation:
     """log p(text | source), summed over the pieces."""
     pieces: tuple[str, ...]
     source_pieces: tuple[str, ...]
-    logs: tuple[float, ...] = ()
-    """log p of each piece, </s> last."""
     terms: tuple[Outcome, ...] = ()
     """What became of each term of the glossary that the source holds."""
     cut: bool = False
@@ -32,7 +32,16 @@ class Translation:
     alternatives: tuple["Translation", ...] = ()
     """The rest of the n-best list, best first."""
     _indices: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    _logs: tuple[float, ...] = field(default=(), repr=False)
+    _score: Score | None = field(default=None, repr=False, compare=False)
     _look: Look | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def logs(self) -> tuple[float, ...]:
+        """Log p of each piece, </s> last."""
+        if self._logs or self._score is None:
+            return self._logs
+        return tuple(self._score(*self._indices))  # an engine has told their sum alone
 
     @property
     def alignment(self) -> Matrix:  # (target piece and </s>, source piece and </s>)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
 from tongsa.config import build, table
 from tongsa.decoding.constraints import MOST
+from tongsa.decoding.engine import Engine
 from tongsa.decoding.request import NOTHING, Request, answered
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, ensemble, fused
@@ -55,11 +56,14 @@ class Translator(TextModel):
         *,
         others: Sequence[EncoderDecoder] = (),
         fusion: Fusion | None = None,
+        engine: Engine | None = None,
         batch_tokens: int = 2048,
     ) -> None:
+        """`engine` does what it can of the searching; torch does the rest."""
         super().__init__(model, source, target, others=others, batch_tokens=batch_tokens)
         self.config = config
         self.fusion = fusion
+        self.engine = engine if engine and not (others or fusion) else None
         if fusion:
             self.longest = min(self.longest, fusion.writer.longest)
         if fusion and fusion.writer.target.model != target.model:
@@ -172,6 +176,8 @@ class Translator(TextModel):
     def search(
         self, source: Padded, config: SearchConfig, nbest: int = 1, request: Request = NOTHING
     ) -> list[list[Hypothesis]]:
+        if self.engine and not request and self.engine.supports(source, config):
+            return self.engine.search(source, config, nbest)
         source = source.to(self.device)
         limits = (source.lengths + config.beyond).clamp(max=self.longest - 1)
         scorer, state = self._scorer(source)
@@ -194,27 +200,27 @@ class Translator(TextModel):
         self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool, terms: Sequence[Term] = ()
     ) -> Translation:
         source, text = row.tolist(), self.target.join(hypothesis.pieces)
-        logs = self._logs(source, hypothesis) if self.fusion else hypothesis.logs
+        logs = self._logs(source, hypothesis.pieces) if self.fusion else hypothesis.logs
         return Translation(
             text=text,
             score=hypothesis.score,
             total=sum(logs) if self.fusion else hypothesis.total,
             pieces=tuple(self.target.names(hypothesis.pieces)),
             source_pieces=tuple(self.source.names(source)),
-            logs=tuple(logs),
+            _logs=tuple(logs),
             terms=tuple(Outcome(term, term.target in text) for term in terms),
             cut=cut,
             _indices=(tuple(source), tuple(hypothesis.pieces)),
             _look=self.attention,
+            _score=self._logs,
         )
 
-    def _logs(self, source: list[int], hypothesis: Hypothesis) -> list[float]:
-        """Log p of each piece given the source, without what the language model added in the search."""
-        batch = Examples(Ragged([source]), Ragged([hypothesis.pieces])).batch(np.array([0])).to(self.device)
+    def _logs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
+        """Log p of each piece given the source, </s> last, without what a language model added in the search."""
+        batch = Examples(Ragged([source]), Ragged([target])).batch(np.array([0])).to(self.device)
         with torch.inference_mode():
-            chosen: list[float] = (
-                self._log_probabilities(batch).gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
-            )
+            every = self._log_probabilities(batch)
+            chosen: list[float] = every.gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
         return chosen
 
 

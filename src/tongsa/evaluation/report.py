@@ -70,7 +70,8 @@ def _translated(translator: Translator, pairs: Pairs, how: How) -> Report:
     outputs = [translation.text for translation in translations]
     models = f"|models:{len(translator.models)}" if len(translator.models) > 1 else ""
     fusion = f"|fusion:{translator.fusion.weight}" if translator.fusion else ""
-    search = f"{_signature(translator.settled(how.settings))}{models}{fusion}"
+    engine = f"|engine:{translator.engine.name}" if translator.engine else ""
+    search = f"{_signature(translator.settled(how.settings))}{models}{fusion}{engine}"
     scores = {
         name: Score(score.value, score.signature + search)
         for name, score in compared(how.scores, sources, outputs, references, how.tokenise).items()

@@ -10,6 +10,7 @@ from typing import Any
 from tongsa import bundle, files
 from tongsa.decoding.bulk import Translated
 from tongsa.decoding.consensus import agreed
+from tongsa.decoding.engine import EngineName
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.terminology import Glossary
 from tongsa.decoding.translation import Translation
@@ -25,11 +26,12 @@ class Models:
     lm: Path | None = None
     """A language model that has a say."""
     lm_weight: float = 0.0
+    engine: EngineName = "auto"
 
     def build(self) -> Translator:
         first, *others = (bundle.load(path) for path in (self.run, *self.ensemble))
         fusion = Fusion(bundle.load(self.lm).writer(), self.lm_weight) if self.lm else None
-        return first.translator(others, fusion)
+        return first.translator(others, fusion, self.engine)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +93,7 @@ class Order:
             "ensemble": [_digest(path) for path in self.models.ensemble],
             "lm": _digest(self.models.lm) if self.models.lm else None,
             "lm_weight": self.models.lm_weight if self.models.lm else None,
+            "engine": self.models.engine,
             **self.settings,
             "nbest": self.nbest,
             "prefix": self.prefix,
