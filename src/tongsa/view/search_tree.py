@@ -160,15 +160,15 @@ def searched(
         raise InputError("search-tree: an empty text has nothing to search for; give a sentence")
     if pruned < 0:
         raise InputError(f"--pruned {pruned}: 0 shows none, 3 the three best; give a number from 0 up")
-    asked = {"beam": beam, "alpha": alpha}
+    own = translator.config
     try:
         config = replace(
-            translator.config, groups=1, **{name: value for name, value in asked.items() if value is not None}
+            own, groups=1, beam=own.beam if beam is None else beam, alpha=own.alpha if alpha is None else alpha
         )
     except ValueError as error:
         raise InputError(str(error)) from None
     recorder = Recorder(translator.target, config, pruned)
-    (found,) = translator.translate([text], witness=recorder, groups=1, **asked)
+    (found,) = translator.translate([text], witness=recorder, beam=config.beam, alpha=config.alpha, groups=1)
     source = translator.source.split_all([text])[0][: translator.longest - 1]
     return SearchTree(
         text=normalise(text),
@@ -177,7 +177,7 @@ def searched(
         steps=tuple(recorder.steps),
         finished=_finished(recorder.steps, translator, source, config),
         cut=found.cut,
-        groups=translator.config.groups,
+        groups=own.groups,
     )
 
 
