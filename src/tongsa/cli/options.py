@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import doctor, export, translate, verbs
+from tongsa.cli import doctor, export, search_tree, translate, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -18,6 +18,7 @@ tongsa 통사: sequence-to-sequence models of your own.
   tongsa evaluate runs/mine --pairs test.tsv     BLEU, chrF, exact match, perplexity, with signatures
   tongsa score runs/mine pairs.tsv               log p(target | source) of each pair; --rerank orders n-best lists
   tongsa view runs/mine 'a sentence'             what every head looked at, as a page for your browser
+  tongsa search-tree runs/mine 'a sentence'      how the beam found it: what was kept, what was pruned and by how much
 
   tongsa classify runs/reviews < reviews.txt     a label for each line, from a model trained on text<TAB>label
   tongsa sample runs/lm                          new text from a language model, trained on plain text
@@ -82,7 +83,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser("tongsa", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"tongsa {__version__}")
     every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for add in (_demo, _doctor, _train, _translate, _evaluate, _score, _view, _classify, _sample, _export):
+    looking = (_evaluate, _score, _view, _search_tree)
+    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, _export):
         add(every)
     return top
 
@@ -196,6 +198,18 @@ def _view(every: Any) -> None:
     _run(verb)
     verb.add_argument("texts", nargs="+", metavar="TEXT", help="sentences to read and look into")
     verb.add_argument("-o", "--output", type=Path, default=Path("attention.html"), metavar="FILE")
+
+
+def _search_tree(every: Any) -> None:
+    verb = _verb(
+        every, "search-tree", "draw the beam: what was kept, what was pruned and by how much", search_tree.search_tree
+    )
+    _run(verb)
+    verb.add_argument("text", metavar="TEXT", help="the sentence to translate")
+    verb.add_argument("-o", "--output", type=Path, default=Path("search-tree.html"), metavar="FILE")
+    verb.add_argument("--beam", type=int, metavar="N", help="width of the search (default: the model's own)")
+    verb.add_argument("--alpha", type=float, metavar="A", help="length penalty (default: the model's own)")
+    verb.add_argument("--pruned", type=int, default=3, metavar="N", help="show the N best that fell out (default: 3)")
 
 
 def _classify(every: Any) -> None:

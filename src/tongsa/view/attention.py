@@ -1,12 +1,8 @@
 """Attention, looked into: every role, layer and head of some sentences on one page that needs no network."""
 
-import html
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +13,7 @@ from tongsa.errors import InputError
 from tongsa.files import write_text
 from tongsa.text.words import merge_words, word_labels, word_starts
 from tongsa.view import heads
+from tongsa.view.document import document
 
 GRAIN = 10_000
 """Weights are stored as whole numbers of this part: four decimals, and the page stays small."""
@@ -24,7 +21,6 @@ SLACK = 0.02
 """How far a row may be from one: half precision rounds."""
 ROLES = ("cross", "encoder", "decoder")
 """The order of the tabs; other roles follow."""
-UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,27 +69,12 @@ def page(title: str, readings: Sequence[Reading], *, note: str = "") -> str:
         "rules": {"half": heads.HALF, "lift": heads.LIFT, "broad": heads.BROAD, "band": heads.BAND},
         "readings": [told(reading, f"reading {number}") for number, reading in enumerate(readings, 1)],
     }
-    # a name from the command line may hold half a character, which no file can
-    whole = title.encode("utf-8", "replace").decode("utf-8")
-    parts = {"title": html.escape(whole), "data": embedded(data)}
-    parts |= {"style": resource("attention.css"), "script": resource("attention.js")}
-    # in one pass: a title that holds {{data}} stays a title
-    return re.sub(r"\{\{(title|style|script|data)\}\}", lambda slot: parts[slot[1]], resource("attention.html"))
+    return document("attention", title, data)
 
 
 def write_page(path: Path, title: str, readings: Sequence[Reading], *, note: str = "") -> None:
     """Write the page whole or not at all: what stood at `path` before stays until the new page is on disk."""
     write_text(path, page(title, readings, note=note))
-
-
-def resource(name: str) -> str:
-    return files("tongsa.view").joinpath(name).read_text(encoding="utf-8")
-
-
-def embedded(data: Mapping[str, Any]) -> str:
-    """JSON that may stand inside a script element, whatever text it holds."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def told(reading: Reading, where: str) -> dict[str, Any]:

@@ -1,0 +1,295 @@
+"""The page of a beam search: what it tells is what the search did, and no piece can break out of it."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tongsa import bundle
+from tongsa.batch import Examples, Ragged
+from tongsa.bundle import Bundle
+from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
+from tongsa.models.transformer import TransformerConfig
+from tongsa.models.transformer_language_model import TransformerLanguageModelConfig
+from tongsa.text import EOS, PiecesConfig, learn
+from tongsa.view.search_tree import Candidate, Finished, Recorder, SearchTree, Step, page, searched, shown
+
+TEXT = "the cat sleeps"
+PIECES = learn(
+    [TEXT, "고양이는 잔다", "뉴욕이 좋다", "개가 책을 읽는다", "I like New York"],
+    PiecesConfig(kind="char", size=60, byte_fallback=False),
+)
+NETWORK = TransformerConfig(width=16, inner=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0, share="none")
+HOSTILE = "</script><b>&\u2028\u202e{{data}}"
+
+
+def translator(seed: int = 18, **settings: Any) -> Translator:
+    """Weights are drawn, and large, so that some continuations are far likelier than others."""
+    torch.manual_seed(seed)
+    model = NETWORK.build(len(PIECES), len(PIECES)).eval()
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(1.8)
+    return Translator(model, PIECES, PIECES, replace(SearchConfig(beam=4, beyond=3), **settings))
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"beam": 1},
+    {"beam": 7, "alpha": 0.0},
+    {"alpha": 1.5, "normalisation": "plain"},
+    {"repetition": 1.7},
+    {"no_repeat": 1, "at_least": 3},
+    {"coverage": 0.4, "beam": 6},
+]
+
+
+@pytest.fixture(params=SETTINGS, ids=str)
+def case(request: pytest.FixtureRequest) -> tuple[Translator, SearchTree]:
+    made = translator(**request.param)
+    return made, searched(made, TEXT, pruned=5)
+
+
+def test_the_parent_of_every_candidate_was_kept_in_the_step_before(case: tuple[Translator, SearchTree]) -> None:
+    steps = case[1].steps
+    assert len(steps) > 1
+    assert all(one.parent is None and len(one.prefix) == 1 for one in (*steps[0].kept, *steps[0].pruned))
+    for before, step in pairwise(steps):
+        for one in (*step.kept, *step.pruned):
+            assert one.parent is not None
+            assert before.kept[one.parent].prefix == one.prefix[:-1]
+            assert not before.kept[one.parent].ended
+
+
+def test_the_best_finished_output_is_the_translation_with_its_probabilities(
+    case: tuple[Translator, SearchTree],
+) -> None:
+    made, tree = case
+    (found,) = made.translate([TEXT])
+    best = tree.finish(tree.finished[0])
+    assert best.text == found.text
+    assert math.isclose(tree.finished[0].score, found.score, abs_tol=1e-4)
+    logs = [best.log]
+    for step in reversed(tree.steps[: len(best.prefix) - 1]):
+        parent = best.parent
+        assert parent is not None
+        best = step.kept[parent]
+        logs.insert(0, best.log)
+    assert logs == pytest.approx(found.logs, abs=1e-4)
+    assert math.isclose(math.prod(map(math.exp, logs)), math.exp(found.total), rel_tol=1e-3)
+
+
+def test_every_finished_output_has_the_total_that_the_model_gives_it(case: tuple[Translator, SearchTree]) -> None:
+    made, tree = case
+    finished = [tree.finish(one) for one in tree.finished]
+    every = [one for step in tree.steps for one in step.kept if one.ended]
+    assert sorted(one.prefix for one in finished) == sorted(one.prefix for one in every)
+    assert len(finished) <= tree.config.beam
+    scores = [one.score for one in tree.finished]
+    assert scores == sorted(scores, reverse=True)
+    source = PIECES.split(TEXT)
+    for one in finished:
+        batch = Examples(Ragged([source]), Ragged([list(one.prefix[:-1])])).batch(np.array([0]))
+        with torch.inference_mode():
+            logs = made.model(batch.source, batch.shifted).log_softmax(dim=-1)[0]
+        total = sum(float(logs[at, piece]) for at, piece in enumerate(one.prefix))
+        assert math.isclose(one.total, total, abs_tol=1e-3)
+
+
+def test_what_was_pruned_is_below_all_that_was_kept_by_what_is_stated(case: tuple[Translator, SearchTree]) -> None:
+    room = case[1].config.beam
+    for step in case[1].steps:
+        assert len(step.kept) <= room
+        assert [one.merit for one in step.kept] == sorted((one.merit for one in step.kept), reverse=True)
+        for one in step.pruned:
+            gap = step.gap(one)
+            assert gap >= 0
+            assert math.isclose(one.merit + gap, step.kept[-1].merit)
+            assert all(other.merit >= one.merit + gap - 1e-9 for other in step.kept)
+            assert one.prefix not in {other.prefix for other in step.kept}
+        assert [one.merit for one in step.pruned] == sorted((one.merit for one in step.pruned), reverse=True)
+        room -= sum(one.ended for one in step.kept)  # what has ended keeps its place
+
+
+def test_nothing_better_than_what_is_shown_was_pruned() -> None:
+    made = translator()
+    few, all_ = searched(made, TEXT, pruned=2), searched(made, TEXT, pruned=10**6)
+    assert few.finished == all_.finished
+    for shown_, whole in zip(few.steps, all_.steps, strict=True):
+        assert whole.others == 0
+        assert shown_.kept == whole.kept
+        assert shown_.pruned == whole.pruned[:2]
+        assert shown_.others == max(0, len(whole.pruned) - 2)
+
+
+def test_a_witness_told_otherwise_tells_otherwise() -> None:
+    """With a beam one narrower than the search's own the recorder must disagree: the checks above can fail."""
+    made = translator()
+    wrong = Recorder(PIECES, replace(made.config, beam=3), pruned=3)
+    with pytest.raises(ValueError, match="not in list"):
+        made.translate([TEXT], witness=wrong)
+
+
+def test_watching_changes_nothing() -> None:
+    made = translator()
+    (alone,) = made.translate([TEXT])
+    assert searched(made, TEXT).finished[0].score == pytest.approx(alone.score)
+    assert made.translate([TEXT]) == [alone]
+
+
+def test_the_reason_to_stop_is_told_with_a_bound_that_holds() -> None:
+    reasons = set()
+    for settings in SETTINGS:
+        tree = searched(translator(**settings), TEXT)
+        reasons.add(tree.reason)
+        longest = max(len(one.prefix) for step in tree.steps for one in step.kept)
+        if tree.reason == "certain":
+            # the search went on as long as it had to: one step before, the bound did not hold yet
+            before = [one.merit for one in tree.steps[-2].kept if not one.ended]
+            known = [one.score for one in tree.finished if one.step < len(tree.steps) - 1]
+            assert tree.bound is not None and tree.finished[0].score >= tree.bound
+            assert not known or max(known) < max(before) / tree.config.penalty(tree.limit + 1)
+        assert (tree.bound is None) == (tree.reason != "certain") == (not tree.living)
+        assert (longest == tree.limit + 1) == (tree.reason == "limit")
+        if tree.reason == "full":
+            assert len(tree.finished) == tree.config.beam
+    assert reasons == {"certain", "limit", "full"}
+
+
+def test_groups_are_left_out_and_the_page_says_so() -> None:
+    tree = searched(translator(groups=2), TEXT)
+    assert tree.groups == 2 and tree.config.groups == 1
+    assert data(page("t", tree))["groups"] == 2
+
+
+class Parts(HTMLParser):
+    """The tags of a page in order, and the text inside its data element."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.data = self.inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.inside = "data" if ("id", "data") in attrs else tag
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the parser's name
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside == "data":
+            self.data += data
+
+
+def data(text: str) -> Any:
+    return json.loads(Parts(text).data)
+
+
+def by_hand(piece: str) -> SearchTree:
+    first = Candidate(prefix=(9,), piece=piece, text=piece, parent=None, log=-0.5, total=-0.5, merit=-0.5)
+    lost = Candidate(prefix=(8,), piece=piece, text=piece, parent=None, log=-0.75, total=-0.75, merit=-0.75)
+    end = Candidate(prefix=(9, EOS), piece="</s>", text=piece, parent=0, log=-0.1, total=-0.6, merit=-0.6)
+    steps = (Step(kept=(first,), pruned=(lost,), others=3), Step(kept=(end,), pruned=(), others=0))
+    config = SearchConfig(beam=1)
+    return SearchTree(text=piece, config=config, limit=4, steps=steps, finished=(Finished(1, 0, -0.5),))
+
+
+def test_hostile_pieces_stay_text() -> None:
+    attacked, calm = page(HOSTILE, by_hand(HOSTILE)), page("calm", by_hand("고양이"))
+    assert Parts(attacked).tags == Parts(calm).tags
+    told = data(attacked)
+    assert told["steps"][0]["kept"][0]["text"] == told["title"] == told["translation"] == HOSTILE
+    assert told["steps"][0]["kept"][0]["piece"] == "</script><b>&U+2028U+202E{{data}}"
+    assert told["steps"][0]["pruned"][0]["gap"] == 0.25
+    raw = attacked.partition('id="data">')[2].partition("</script>")[0]
+    assert not re.search("[<>&\u2028\u2029\ud800-\udfff]", raw)
+
+
+def test_the_page_has_every_candidate_and_needs_no_network() -> None:
+    tree = searched(translator(), "개는 고양이")
+    text = page("통사", tree)
+    assert "개는 고양이" in text and "통사" in text
+    for step, told in zip(tree.steps, data(text)["steps"], strict=True):
+        assert [one["piece"] for one in told["kept"]] == [shown(one.piece) for one in step.kept]
+        assert [one["gap"] for one in told["pruned"]] == [step.gap(one) for one in step.pruned]
+        assert [one["text"] for one in told["pruned"]] == [one.text for one in step.pruned]
+    assert not re.search(r"https?:|//[a-z]+\.|@import|url\(", text)
+    assert not {"link", "iframe", "img", "object"} & set(Parts(text).tags)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", text)
+
+
+@pytest.mark.parametrize(
+    ("piece", "seen"),
+    [("▁고양이", "▁고양이"), ("한", "한"), ("\u200b", "U+200B"), ("a\u202eb", "aU+202Eb"), ("<0xEC>", "<0xEC>")],
+)
+def test_a_piece_shows_what_cannot_be_seen(piece: str, seen: str) -> None:
+    assert shown(piece) == seen
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "message"),
+    [
+        (" \u3000\n", {}, "empty text"),
+        (TEXT, {"pruned": -1}, "--pruned -1"),
+        (TEXT, {"beam": 0}, "beam 0 is not at least 1"),
+        (TEXT, {"alpha": float("nan")}, "alpha nan is not a number"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(text: str, asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        searched(translator(), text, **asked)
+
+
+def run(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tongsa.cli", "search-tree", *map(str, arguments)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", check=False)
+
+
+def test_the_verb_writes_a_page_that_tells_of_the_search_it_was_asked_for(tmp_path: Path) -> None:
+    made = translator()
+    whole = Bundle(
+        kind="transformer", config=NETWORK, model=made.model, source=PIECES, target=PIECES, decoding=made.config
+    )
+    bundle.save(tmp_path / "마음", whole, card="")
+    done = run("마음", "개는 고양이", "--beam", 3, "--alpha", 0.9, "--pruned", 2, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "search-tree.html\n", "")
+    told = data((tmp_path / "search-tree.html").read_text("utf-8"))
+    assert (told["title"], told["beam"], told["alpha"]) == ("마음: 개는 고양이", 3, 0.9)
+    (found,) = made.translate(["개는 고양이"], beam=3, alpha=0.9)
+    assert told["translation"] == found.text
+    assert all(len(step["pruned"]) <= 2 for step in told["steps"])
+
+
+def test_a_model_that_does_not_translate_is_refused(tmp_path: Path) -> None:
+    config = TransformerLanguageModelConfig(width=16, inner=32, heads=4, layers=1)
+    model = config.build(len(PIECES), len(PIECES)).eval()
+    whole = Bundle(
+        kind="transformer_language_model",
+        config=config,
+        model=model,
+        source=PIECES,
+        target=PIECES,
+        decoding=SearchConfig(),
+    )
+    bundle.save(tmp_path / "lm", whole, card="")
+    refused = run("lm", TEXT, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "this is a language model" in refused.stderr and "Traceback" not in refused.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "lm"]
