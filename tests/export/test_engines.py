@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 import tongsa
 from export.bundles import saved, transformer
@@ -29,6 +30,17 @@ def test_auto_takes_an_export_of_these_very_weights_and_nothing_else(run: Path) 
     assert tongsa.load(run).engine is None, "an export of the weights of yesterday"
     with pytest.raises(InputError, match="other weights"):
         tongsa.load(run, engine="ctranslate2")
+
+
+def test_an_engine_beside_it_leaves_torch_its_threads(run: Path) -> None:
+    before = torch.get_num_threads()
+    export(run, "ctranslate2")
+    try:
+        torch.set_num_threads(2)
+        assert tongsa.load(run).engine
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_eight_bits_are_for_who_asks_for_them(run: Path) -> None:

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from tongsa.batch import Padded
 from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.errors import InputError
@@ -91,10 +93,13 @@ class CTranslate2Engine:
         """With `threads` workers of one thread each: several times faster than one worker of several."""
         self.note = note(folder)
         module = library("ctranslate2")
+        before = torch.get_num_threads()
         try:
             self._translator = module.Translator(str(folder), inter_threads=threads, intra_threads=1)
         except (RuntimeError, ValueError) as error:
             raise InputError(f"{folder}: damaged ({error}); make it again with: tongsa export") from None
+        finally:
+            torch.set_num_threads(before)  # it has set the threads of whoever calls it
 
     def supports(self, source: Padded, config: SearchConfig) -> bool:
         """Whether this request can be answered as torch would: nothing else is asked for, and there is room for it.

@@ -1,0 +1,221 @@
+"""How fast a trained model translates, beside CTranslate2 and transformers' `generate`, in the same minutes.
+
+    python benchmarks/decode_speed.py runs/multi30k                     a run of recipes/multi30k-de-en.toml, say
+    python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run that was made to be fast
+    python benchmarks/decode_speed.py runs/multi30k --json --rounds 1
+
+Text in, text out, pieces included, on the threads that torch takes: torch and CTranslate2 search batches side by side
+on one thread each. Contestants take turns, round by round; figures are medians, ratios those of one round. A batch of 1
+is one sentence after another, as somebody who types would have it, on the first --few sentences. `generate` has no
+model of ours to run unless it is post-norm: it runs transformers' Marian of the same sizes with drawn weights to the
+mean length of our outputs, so for it tokens a second are compared.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from machine import machine
+
+from tongsa import bundle
+from tongsa.bundle import Bundle
+from tongsa.decoding.ctranslate2_engine import CTranslate2Engine
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
+from tongsa.export import export
+from tongsa.text import read_lines
+
+TEXTS = Path(__file__).parent.parent.parent / "shared/data/multi30k/test_2016_flickr.de"
+BEAMS = (1, 5)
+Table = dict[str, Any]
+
+
+@dataclass
+class Contestant:
+    name: str
+    work: Callable[[list[str], int], int]
+    """Translate texts with a beam; how many target tokens came out, </s> included."""
+    rounds: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """Setting → (sentences, tokens) a second, round by round."""
+
+    def measure(self, setting: str, texts: list[str], beam: int, *, singly: bool) -> None:
+        began = perf_counter()
+        tokens = sum(self.work([text], beam) for text in texts) if singly else self.work(texts, beam)
+        seconds = perf_counter() - began
+        self.rounds.setdefault(setting, []).append((len(texts) / seconds, tokens / seconds))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="folder of a run that translates with a Transformer")
+    parser.add_argument("--recipe", type=Path, help="a run made to be fast: exported to int8, searched greedily")
+    parser.add_argument("--texts", type=Path, default=TEXTS, help="default: Multi30k's 1,000 German test sentences")
+    parser.add_argument("--few", type=int, default=100, help="sentences for a batch of 1 (default: 100)")
+    parser.add_argument("--rounds", type=int, default=3, help="default: 3")
+    parser.add_argument("--json", action="store_true", help="one object instead of a table")
+    options = parser.parse_args()
+    try:
+        report = measured(options)
+    except InputError as error:
+        print(f"decode_speed: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    return 0
+
+
+def measured(options: argparse.Namespace) -> Table:
+    texts = list(read_lines(options.texts))
+    with tempfile.TemporaryDirectory() as folder:
+        contestants = [*ours(bundle.load(options.run), Path(folder)), *generate(options.run, texts)]
+        if options.recipe:
+            contestants.append(exported("recipe", bundle.load(options.recipe), Path(folder), int8=True))
+        for one in contestants:
+            one.work(texts[:32], 1)  # everything is loaded and warm
+        for number in range(1, options.rounds + 1):
+            for beam in BEAMS:
+                for one in contestants:
+                    one.measure(f"beam {beam}, batch 64", texts, beam, singly=False)
+                    if one.name != "generate":
+                        one.measure(f"beam {beam}, batch 1", texts[: options.few], beam, singly=True)
+                    sentences, tokens = one.rounds[f"beam {beam}, batch 64"][-1]
+                    speed = f"{sentences:8.1f} sentences/s {tokens:9,.0f} tokens/s"
+                    print(f"round {number}  beam {beam}  {one.name:20} {speed}", file=sys.stderr, flush=True)
+    return reported({one.name: one for one in contestants}, len(texts), options)
+
+
+def ours(loaded: Bundle, folder: Path) -> list[Contestant]:
+    translator = loaded.translator(engine="torch")
+    return [
+        Contestant("torch", counted(translator)),
+        exported("ctranslate2_float32", loaded, folder, int8=False),
+        exported("ctranslate2_int8", loaded, folder, int8=True),
+    ]
+
+
+def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
+    place = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
+    engine = CTranslate2Engine(place, torch.get_num_threads())
+    return Contestant(
+        name, counted(Translator(loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine))
+    )
+
+
+def counted(translator: Translator) -> Callable[[list[str], int], int]:
+    def work(texts: list[str], beam: int) -> int:
+        return sum(len(one.pieces) + 1 for one in translator.translate(texts, beam=beam))
+
+    return work
+
+
+def generate(run: Path, texts: list[str]) -> list[Contestant]:
+    """Marian of the same sizes, where transformers is installed."""
+    try:
+        from transformers import MarianConfig, MarianMTModel
+    except ImportError:
+        return []
+    loaded = bundle.load(run)
+    config, translator = loaded.config, loaded.translator(engine="torch")
+    length = round(sum(len(one.pieces) + 1 for one in translator.translate(texts[:100], beam=1)) / 100)
+    model = MarianMTModel(
+        MarianConfig(
+            vocab_size=len(loaded.source),
+            decoder_vocab_size=len(loaded.target),
+            d_model=config.width,  # type: ignore[attr-defined]
+            encoder_layers=config.encoder_layers,  # type: ignore[attr-defined]
+            decoder_layers=config.decoder_layers,  # type: ignore[attr-defined]
+            encoder_attention_heads=config.heads,  # type: ignore[attr-defined]
+            decoder_attention_heads=config.heads,  # type: ignore[attr-defined]
+            encoder_ffn_dim=config.inner,  # type: ignore[attr-defined]
+            decoder_ffn_dim=config.inner,  # type: ignore[attr-defined]
+            share_encoder_decoder_embeddings=False,
+            tie_word_embeddings=False,
+            pad_token_id=0,
+            eos_token_id=2,
+            forced_eos_token_id=2,
+            decoder_start_token_id=1,
+            max_position_embeddings=512,
+        )
+    ).eval()
+
+    def work(texts: list[str], beam: int) -> int:
+        rows = sorted(loaded.source.split_all(texts), key=len)
+        made = 0
+        for at in range(0, len(rows), 64):
+            batch = [[*row, 2] for row in rows[at : at + 64]]
+            longest = max(map(len, batch))
+            pieces = torch.tensor([row + [0] * (longest - len(row)) for row in batch])
+            with torch.inference_mode():
+                found = model.generate(
+                    pieces, attention_mask=pieces != 0, num_beams=beam, min_new_tokens=length, max_new_tokens=length
+                )
+            made += (found.shape[1] - 1) * len(batch)
+        return made
+
+    return [Contestant("generate", work)]
+
+
+def reported(contestants: dict[str, Contestant], texts: int, options: argparse.Namespace) -> Table:
+    rows = {
+        name: {
+            setting: {
+                "sentences_per_second": median(s for s, _ in each),
+                "tokens_per_second": median(t for _, t in each),
+            }
+            for setting, each in one.rounds.items()
+        }
+        for name, one in contestants.items()
+    }
+
+    def ratio(one: str, other: str, beams: tuple[int, int] = (5, 5), unit: int = 0) -> float | None:
+        if other not in contestants or one not in contestants:
+            return None
+        pairs = zip(
+            contestants[one].rounds[f"beam {beams[0]}, batch 64"],
+            contestants[other].rounds[f"beam {beams[1]}, batch 64"],
+            strict=True,
+        )
+        return round(median(mine[unit] / theirs[unit] for mine, theirs in pairs), 3)
+
+    return {
+        "torch_to_ctranslate2_float32": ratio("torch", "ctranslate2_float32"),
+        "torch_to_ctranslate2_float32_greedy": ratio("torch", "ctranslate2_float32", (1, 1)),
+        "torch_to_generate": ratio("torch", "generate", unit=1),
+        "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
+        "contestants": rows,
+        "texts": texts,
+        "rounds": options.rounds,
+        "machine": machine() | {"threads": torch.get_num_threads()},
+    }
+
+
+def as_text(report: Table) -> str:
+    host = report["machine"]
+    settings = [f"beam {beam}, batch {batch}" for beam in BEAMS for batch in (64, 1)]
+    lines = [
+        f"{report['texts']:,} sentences, {report['rounds']} rounds; {host['cpu']}, {host['threads']} threads, "
+        f"torch {host['torch']}, {host['date']}; sentences/s (tokens/s)",
+        "",
+        f"| contestant | {' | '.join(settings)} |",
+        "|---|" + "--:|" * len(settings),
+    ]
+    for name, row in report["contestants"].items():
+        cells = [
+            f"{row[one]['sentences_per_second']:,.0f} ({row[one]['tokens_per_second']:,.0f})" if one in row else "–"
+            for one in settings
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    names = [name for name in report if name.startswith(("torch_to", "recipe_to"))]
+    lines += ["", *(f"{name}: {report[name]}" for name in names if report[name] is not None)]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
