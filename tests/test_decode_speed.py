@@ -1,0 +1,36 @@
+"""The decoding benchmark runs, and its ratios come from its own figures."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs import write_model
+
+SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
+
+
+def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None:
+    run, texts = write_model(tmp_path / "model"), tmp_path / "texts.txt"
+    texts.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
+    command = [sys.executable, str(SCRIPT), str(run), "--texts", str(texts), "--json"]
+    options = ["--recipe", str(run), "--rounds", "1", "--few", "2"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, timeout=300)
+    report = json.loads(done.stdout)
+    speeds = {name: rows["beam 5, batch 64"] for name, rows in report["contestants"].items()}
+    assert set(speeds) == {"torch", "ctranslate2_float32", "ctranslate2_int8", "generate", "recipe"}
+    ratio = speeds["torch"]["sentences_per_second"] / speeds["ctranslate2_float32"]["sentences_per_second"]
+    assert report["torch_to_ctranslate2_float32"] == pytest.approx(ratio, abs=2e-3)
+    greedy = report["contestants"]["recipe"]["beam 1, batch 64"]["sentences_per_second"]
+    ratio = greedy / speeds["ctranslate2_int8"]["sentences_per_second"]
+    assert report["recipe_to_ctranslate2_int8"] == pytest.approx(ratio, rel=1e-2)
+
+
+def test_a_run_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "nowhere")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    assert "decode_speed:" in done.stderr and "nowhere" in done.stderr
+    assert "Traceback" not in done.stderr
