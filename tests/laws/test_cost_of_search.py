@@ -24,7 +24,7 @@ def cost(model: EncoderDecoder, length: int) -> int:
         )
     assert [len(one[0].pieces) for one in found] == [length, length]
     counts = {str(name).removeprefix("aten."): flops for name, flops in counter.get_flop_counts()["Global"].items()}
-    return sum(flops for name, flops in counts.items() if name.partition(".")[0] not in GROWING) // 2
+    return sum(int(flops) for name, flops in counts.items() if name.partition(".")[0] not in GROWING) // 2
 
 
 @pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "labels"])
@@ -58,6 +58,6 @@ def test_the_count_would_notice_a_prefix_computed_again() -> None:
         with torch.inference_mode(), FlopCounterMode(display=False) as counter:
             empty = Forgetful(torch.zeros(1, 0, dtype=torch.long))
             search(step, empty, torch.tensor([length]), config, guide=Guide(from_config(config)))
-        return counter.get_total_flops()
+        return int(counter.get_total_flops())
 
     assert again(16) - again(12) > 1.5 * (again(8) - again(4))

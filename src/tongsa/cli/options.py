@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import doctor, export, search_tree, translate, verbs
+from tongsa.cli import distil, doctor, export, search_tree, translate, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -70,6 +70,13 @@ Text in, text out: one line for each line, in order. A file of any length is rea
 With -o, lines wait in OUT.partial until all are there; OUT.journal.json says how far the job has come. Give the same
 command again to go on; what was not translated yet may be mended in between.
 """
+DISTIL = """\
+Sequence-level knowledge distillation (Kim and Rush 2016): a teacher translates the sources of the student's recipe, and
+the student learns from that. Its outputs are simpler than what people write, so a smaller model, searched greedily, is
+nearly as good. dev and test stay what people wrote. Killed, the same command goes on.
+
+  tongsa distil runs/large --into recipes/multi30k-fast.toml --run runs/fast --mix
+"""
 SCORE = """\
 log p of each target given its source, or of each text by itself if the model is a language model.
 
@@ -84,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tongsa {__version__}")
     every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     looking = (_evaluate, _score, _view, _search_tree)
-    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, _export):
+    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, _distil, _export):
         add(every)
     return top
 
@@ -237,3 +244,14 @@ def _export(every: Any) -> None:
     verb.add_argument("--to", required=True, choices=["ctranslate2", "huggingface"], help="which format")
     verb.add_argument("--int8", action="store_true", help="weights in eight bits (ctranslate2)")
     verb.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: RUN/FORMAT")
+
+
+def _distil(every: Any) -> None:
+    verb = _verb(every, "distil", "train a small model on what a large one says", distil.distil, DISTIL)
+    verb.add_argument("teacher", type=Path, metavar="TEACHER", help="folder of a run that translates")
+    verb.add_argument("--into", type=Path, required=True, metavar="RECIPE", help="the student's recipe")
+    verb.add_argument("--run", type=Path, required=True, metavar="FOLDER", help="where the student is kept")
+    verb.add_argument("--beam", type=int, metavar="N", help="of the teacher (default: its own)")
+    verb.add_argument("--mix", action="store_true", help="learn from what people wrote, too")
+    verb.add_argument("--budget", metavar="TIME", help="plan the student's training for this time, e.g. 20m")
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=5000")

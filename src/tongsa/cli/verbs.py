@@ -42,13 +42,17 @@ def train(options: argparse.Namespace) -> int:
     if options.workers > 1 and "RANK" not in os.environ:
         return launcher.launch(options.arguments, options.workers)
     launcher.end_with_launcher()
-    from tongsa import bundle
-
     folder, progress = _trained(options)
     if os.environ.get("RANK", "0") == "0":
-        say(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
-        say(f"next: {NEXT[bundle.load(folder).config.task].format(run=folder)}")
+        finished(folder, progress)
     return 0
+
+
+def finished(folder: Path, progress: "Progress") -> None:
+    from tongsa import bundle
+
+    say(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
+    say(f"next: {NEXT[bundle.load(folder).config.task].format(run=folder)}")
 
 
 def _trained(options: argparse.Namespace) -> "tuple[Path, Progress]":

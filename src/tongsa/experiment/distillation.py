@@ -1,0 +1,86 @@
+"""Sequence-level knowledge distillation (Kim and Rush 2016, section 3.2): a student learns what its teacher would say.
+
+The teacher translates the sources of the student's recipe once, with a beam; the student learns from these outputs,
+which are simpler than what people write, and needs less search. It is validated and tested on what people wrote.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tongsa import files
+from tongsa.decoding.bulk import Job
+from tongsa.errors import InputError
+from tongsa.experiment import gathered, train
+from tongsa.experiment.data import read
+from tongsa.experiment.progress import Passage
+from tongsa.experiment.translation import Models, Order
+from tongsa.text import CorpusError, Ledger
+from tongsa.text.chunks import ChunkReader
+from tongsa.training.snapshot import Progress
+
+PLACE = "distilled"
+"""In the run's folder: sources, what the teacher says of them, and both as pairs."""
+
+
+def distil(
+    teacher: Path,
+    recipe: str | Path,
+    *,
+    run: Path,
+    settings: Sequence[str] = (),
+    budget: str | None = None,
+    beam: int | None = None,
+    mix: bool = False,
+) -> Progress:
+    """Train the recipe on the teacher's outputs; with `mix` on what people wrote too. Killed, it goes on."""
+    data = gathered(recipe, pairs=(), dev=(), settings=settings).data
+    if (run / "run.toml").exists():
+        raise InputError(f"{run}: holds a run already; go on with: tongsa train --resume {run}")
+    if not data.dev:
+        raise InputError("data.dev: a student is validated on what people wrote; name a dev file in the recipe")
+    order = Order(models=Models(run=teacher), settings={} if beam is None else {"beam": beam})
+    folder = run / PLACE
+    sources = _sources(folder / "sources.txt", recipe, settings)
+    if not (folder / "pairs.jsonl").exists():
+        _translate(sources, folder / "targets.txt", order)
+        _write_pairs(folder)
+    learnt = [str((folder / "pairs.jsonl").resolve())]
+    if mix:
+        learnt += [str(path.resolve()) for path in data.paths(data.train)]
+    return train(recipe, run=run, settings=[*settings, f"data.train={json.dumps(learnt)}"], budget=budget)
+
+
+def _sources(path: Path, recipe: str | Path, settings: Sequence[str]) -> Path:
+    """One a line, each once."""
+    data = gathered(recipe, pairs=(), dev=(), settings=settings).data
+    if not path.exists():
+        ledger = Ledger(None)
+        found = dict.fromkeys(pair.source for pair in read(data, "pairs", data.paths(data.train), ledger))
+        if not found:
+            raise CorpusError(f"{data.train[0] if data.train else 'data.train'}: no usable pair: {ledger.summary()}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_text(path, "".join(f"{source}\n" for source in found))
+    return path
+
+
+def _translate(sources: Path, targets: Path, order: Order) -> None:
+    if targets.exists():
+        return
+    work = order.build()
+    with ChunkReader(str(sources)) as reader, Job(targets, order.fingerprint()) as job:
+        if not job.finished:
+            job.go_on(reader)
+            with Passage(reader.size, reader.reached, job.position.lines) as passage:
+                passage.say(f"the teacher translates {sources}")
+                for chunk in reader.chunks():
+                    job.write(chunk, work(chunk.lines))
+                    passage.reach(reader.reached, job.position.lines)
+        job.finish()
+
+
+def _write_pairs(folder: Path) -> None:
+    sources, targets = ((folder / name).read_text("utf-8").split("\n")[:-1] for name in ("sources.txt", "targets.txt"))
+    records = ({"source": one, "target": other} for one, other in zip(sources, targets, strict=True))
+    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    files.write_text(folder / "pairs.jsonl", "".join(lines))
