@@ -22,6 +22,9 @@ tongsa 통사: sequence-to-sequence models of your own.
 
   tongsa classify runs/reviews < reviews.txt     a label for each line, from a model trained on text<TAB>label
   tongsa sample runs/lm                          new text from a language model, trained on plain text
+
+  tongsa distil runs/mine --into small.toml …    a small model that learns what a large one says
+  tongsa export runs/mine --to ctranslate2       the model for another program
   tongsa export runs/mine --to ctranslate2       for a faster engine, or --to huggingface
 """
 EXPORT = """\
