@@ -72,16 +72,8 @@ class Bundle:
         )
 
     def _engine(self, name: EngineName) -> Engine | None:
-        """CTranslate2 on this model's export, if it is asked for, or is there and made of these very weights."""
-        if name == "torch" or self.folder is None:
-            return None
-        place = (self.folder.parent if self.folder.name == "model" else self.folder) / "ctranslate2"
-        weights = files.digest(self.folder / "weights.safetensors")
-        if name == "auto" and not usable(place, weights):
-            return None
-        if note(place).weights != weights:
-            raise InputError(f"{place}: made of other weights; make it again with: tongsa export --to ctranslate2")
-        return CTranslate2Engine(place, torch.get_num_threads())
+        place = exported(self.folder, name) if self.folder else None
+        return CTranslate2Engine(place, torch.get_num_threads()) if place else None
 
     def classifier(self) -> Classifier:
         self._must_have_learnt("labels")
@@ -100,6 +92,19 @@ class Bundle:
     def _must_have_learnt(self, task: Task) -> None:
         if self.config.task != task:
             raise InputError(f"{self.kind}: {CAN[self.config.task]}")
+
+
+def exported(folder: Path, name: EngineName) -> Path | None:
+    """Where the model for CTranslate2 is, if it is asked for, or is there and made of this bundle's very weights."""
+    if name == "torch":
+        return None
+    place = (folder.parent if folder.name == "model" else folder) / "ctranslate2"
+    own = files.digest(folder / "weights.safetensors")
+    if name == "auto" and not usable(place, own):
+        return None
+    if note(place).weights != own:
+        raise InputError(f"{place}: made of other weights; make it again with: tongsa export --to ctranslate2")
+    return place
 
 
 def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:

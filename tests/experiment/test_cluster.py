@@ -121,7 +121,7 @@ def test_a_worker_reads_its_own_part_and_answers_for_it(place: Path, tmp_path: P
     worker = Worker(source, "mine.txt", order, order.fingerprint())
     with ChunkReader(str(source)) as reader:
         first, second, *_ = reader.chunks(2)
-    assert answer(worker, 0, 0, len(first.raw))["lines"] == list(order.build()(["a b", "나는\u2028집에"]).lines)
+    assert answer(worker, 0, 0, len(first.raw))["lines"] == list(order.build()(["a b", "나는\u2028집에"], 0).lines)
     assert "mine.txt:4: not UTF-8" in str(answer(worker, 2, len(first.raw), len(second.raw))["fault"])
     source.unlink()
     assert "in.txt" in str(answer(worker, 0, 0, 4)["fault"])

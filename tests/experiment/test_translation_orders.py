@@ -56,6 +56,13 @@ def test_draws_depend_on_their_seed_alone(said) -> None:  # type: ignore[no-unty
     assert first[1][0].count("\t") == 2
 
 
+def test_every_chunk_of_a_job_draws_anew(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("나는 집에 간다\n" * 4096, "utf-8")
+    assert main(["translate", str(model), str(tmp_path / "long.txt"), "--sample", "-o", str(tmp_path / "out.txt")]) == 0
+    lines = (tmp_path / "out.txt").read_text("utf-8").splitlines()
+    assert lines[:2048] != lines[2048:], "two chunks were drawn with one seed"
+
+
 def test_the_draw_that_agrees_best_is_one_of_the_draws(said) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     _, draws, _ = said("--sample", "seed=4", "--nbest", "8")
     _, chosen, _ = said("--mbr", "8", "--sample", "seed=4")

@@ -61,7 +61,7 @@ def _to_stdout(file: str, order: "Order") -> None:
         shown = reader.size is not None and not sys.stdout.isatty()
         with Passage(reader.size, reader.reached, 0, shown=shown) as passage:
             for chunk in reader.chunks(1 if typed else CHUNK):
-                translated = work(chunk.lines)
+                translated = work(chunk.lines, chunk.first)
                 for line in translated.lines:
                     out(line)
                 sys.stdout.flush()
@@ -95,7 +95,7 @@ def _to_file(options: argparse.Namespace, order: "Order") -> None:
 def _work(place: str, order: "Order") -> "Work":
     translate = order.build()
     if place == "here":
-        return lambda reader: ((chunk, translate(chunk.lines)) for chunk in reader.chunks())
+        return lambda reader: ((chunk, translate(chunk.lines, chunk.first)) for chunk in reader.chunks())
     from tongsa.experiment import cluster
 
     return lambda reader: cluster.translated(reader, order)

@@ -61,7 +61,7 @@ class Worker:
             with self.path.open("rb") as file:
                 file.seek(start)
                 chunk = Chunk(self.name, first, file.read(size))
-            lines, cut = self.translate(chunk.lines)
+            lines, cut = self.translate(chunk.lines, chunk.first)
         except (InputError, OSError) as error:
             return {"fault": f"{error} (on {platform.node()})"}
         return {"digest": _digest(chunk), "lines": list(lines), "cut": list(cut)}
@@ -104,7 +104,8 @@ def _answers(places: list[dict[str, int]], name: str, order: Order) -> Iterator[
 
     models = order.models
     ensemble, lm = tuple(path.resolve() for path in models.ensemble), models.lm.resolve() if models.lm else None
-    order = replace(order, models=replace(models, run=models.run.resolve(), ensemble=ensemble, lm=lm))
+    terms = order.terms.resolve() if order.terms else None
+    order = replace(order, models=replace(models, run=models.run.resolve(), ensemble=ensemble, lm=lm), terms=terms)
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     dataset = ray.data.from_items(places, override_num_blocks=len(places)).map_batches(

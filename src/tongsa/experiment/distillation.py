@@ -74,7 +74,7 @@ def _translate(sources: Path, targets: Path, order: Order) -> None:
             with Passage(reader.size, reader.reached, job.position.lines) as passage:
                 passage.say(f"the teacher translates {sources}")
                 for chunk in reader.chunks():
-                    job.write(chunk, work(chunk.lines))
+                    job.write(chunk, work(chunk.lines, chunk.first))
                     passage.reach(reader.reached, job.position.lines)
         job.finish()
 

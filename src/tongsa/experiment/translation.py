@@ -1,9 +1,9 @@
 """What `tongsa translate` is asked for, as a value: enough to do it here, on another host, or again after a death."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from tongsa.decoding.translation import Translation
 from tongsa.decoding.translator import Fusion, Translator
 from tongsa.errors import InputError
 
+Work = Callable[[Sequence[str], int], Translated]
+"""From some lines, and how many stand before them, to what becomes of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
@@ -27,6 +30,12 @@ class Models:
     """A language model that has a say."""
     lm_weight: float = 0.0
     engine: EngineName = "auto"
+
+    @property
+    def searched_by(self) -> str:
+        """Which engine that is, here and now."""
+        alone = not (self.ensemble or self.lm)
+        return "ctranslate2" if alone and bundle.exported(bundle.find(self.run), self.engine) else "torch"
 
     def build(self) -> Translator:
         first, *others = (bundle.load(path) for path in (self.run, *self.ensemble))
@@ -54,37 +63,44 @@ class Order:
     alignments: bool = False
     """Which word came from which, as `i-j`: source and target, counted from 0."""
 
-    def build(self) -> Callable[[Sequence[str]], Translated]:
+    def build(self) -> Work:
         translate = self._translate(self.models.build())
         write = _as_json if self.json else _as_text
 
-        def translated(lines: Sequence[str]) -> Translated:
-            results = translate(lines)
+        def translated(lines: Sequence[str], first: int) -> Translated:
+            results = translate(lines, first)
             pairs = zip(lines, results, strict=True)
             written = [write(source, result, alignments=self.alignments) for source, result in pairs]
             return Translated(written, [at for at, result in enumerate(results) if result.cut])
 
-        translated([""])  # settings that cannot be are told before the first line, not after it
+        translated([""], 0)  # settings that cannot be are told before the first line, not after it
         return translated
 
-    def _translate(self, translator: Translator) -> Callable[[Sequence[str]], list[Translation]]:
+    def _translate(self, translator: Translator) -> Callable[[Sequence[str], int], list[Translation]]:
         if self.consensus:
             if self.settings or self.terms or self.prefix or self.nbest > 1:
                 raise InputError("--mbr chooses among draws: it goes with --sample alone")
-            return partial(agreed, translator, samples=self.consensus, sampling=self.sampling)
+            return lambda lines, first: agreed(translator, lines, samples=self.consensus, sampling=self._drawing(first))
         glossary = Glossary.read(self.terms) if self.terms else None
 
-        def translate(lines: Sequence[str]) -> list[Translation]:
+        def translate(lines: Sequence[str], first: int) -> list[Translation]:
             return translator.translate(
                 lines,
                 nbest=self.nbest,
                 prefixes=[self.prefix] * len(lines) if self.prefix else (),
                 glossary=glossary,
-                sampling=self.sampling,
+                sampling=self._drawing(first),
                 **self.settings,
             )
 
         return translate
+
+    def _drawing(self, first: int) -> SamplingConfig | None:
+        """With a seed of their own for the lines from here on: no two chunks draw alike; a job that goes on does."""
+        if self.sampling is None or not first:
+            return self.sampling
+        own = hashlib.sha256(f"{self.sampling.seed} {first}".encode()).digest()
+        return replace(self.sampling, seed=int.from_bytes(own[:7]))
 
     def fingerprint(self) -> dict[str, Any]:
         """What decides the output beside the input; a model's description holds the hashes of all its files."""
@@ -93,7 +109,7 @@ class Order:
             "ensemble": [_digest(path) for path in self.models.ensemble],
             "lm": _digest(self.models.lm) if self.models.lm else None,
             "lm_weight": self.models.lm_weight if self.models.lm else None,
-            "engine": self.models.engine,
+            "engine": self.models.searched_by,
             **self.settings,
             "nbest": self.nbest,
             "prefix": self.prefix,
