@@ -154,7 +154,7 @@ def test_a_setting_that_cannot_be_run_is_named(setting: str, value: object, tmp_
 
 def test_another_kind_is_refused(tmp_path: Path) -> None:
     made = shaken("recurrent", RecurrentConfig(width=8, embedding=8))
-    with pytest.raises(InputError, match="'recurrent', only 'transformer'"):
+    with pytest.raises(InputError, match="'recurrent', only 'transformer'; try --to onnx"):
         export(saved(tmp_path, made), "ctranslate2")
 
 

@@ -69,7 +69,7 @@ def test_a_refused_model_leaves_the_older_export_as_it_was(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nowhere", "--to", "huggingface"), "nowhere: no such folder"),
+        (("nowhere", "--to", "onnx"), "nowhere: no such folder"),
         (("run", "--to", "huggingface"), "this is a language model"),
         (("run", "--to", "huggingface", "--int8"), "--int8 goes with --to ctranslate2"),
         (("run", "--to", "tflite"), "invalid choice"),

@@ -132,7 +132,7 @@ def test_a_setting_without_a_place_in_marian_is_named(setting: str, value: objec
 
 def test_another_kind_is_refused_by_marian(tmp_path: Path) -> None:
     made = shaken("recurrent", RecurrentConfig(width=8, embedding=8))
-    with pytest.raises(InputError, match="'recurrent', only 'transformer'"):
+    with pytest.raises(InputError, match="'recurrent', only 'transformer'; try --to onnx"):
         export(saved(tmp_path, made), "huggingface")
 
 

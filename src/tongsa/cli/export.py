@@ -7,6 +7,7 @@ from tongsa.errors import InputError
 
 NEXT = {
     "ctranslate2": "docs/export.md shows how it is used, from Python and without tongsa",
+    "onnx": "docs/export.md shows a translation with ONNX Runtime and nothing else",
     "huggingface": "transformers.MarianMTModel.from_pretrained({folder!r}) loads it",
 }
 

@@ -24,13 +24,13 @@ tongsa 통사: sequence-to-sequence models of your own.
   tongsa sample runs/lm                          new text from a language model, trained on plain text
 
   tongsa distil runs/mine --into small.toml …    a small model that learns what a large one says
-  tongsa export runs/mine --to ctranslate2       the model for another program
-  tongsa export runs/mine --to ctranslate2       for a faster engine, or --to huggingface
+  tongsa export runs/mine --to ctranslate2       for a faster engine, or --to onnx, --to huggingface
 """
 EXPORT = """\
 Write the model of a run in the format of another program, with its pieces beside it.
 
   tongsa export runs/mine --to ctranslate2 --int8    a Transformer for a fast engine; --int8 is smaller, faster, rounded
+  tongsa export runs/mine --to onnx                  any kind that translates: encoder.onnx, and step.onnx for one piece
   tongsa export runs/mine --to huggingface           a post-norm Transformer, as transformers' MarianMTModel loads it
 
 The folder is RUN/FORMAT unless -o names another. An older export there is replaced, anything else never.
@@ -244,7 +244,7 @@ def _sample(every: Any) -> None:
 def _export(every: Any) -> None:
     verb = _verb(every, "export", "the model in the format of another program", export.export, EXPORT)
     _run(verb)
-    verb.add_argument("--to", required=True, choices=["ctranslate2", "huggingface"], help="which format")
+    verb.add_argument("--to", required=True, choices=["ctranslate2", "onnx", "huggingface"], help="which format")
     verb.add_argument("--int8", action="store_true", help="weights in eight bits (ctranslate2)")
     verb.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: RUN/FORMAT")
 

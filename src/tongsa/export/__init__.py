@@ -8,7 +8,7 @@ from tongsa import bundle, files
 from tongsa.bundle import Bundle
 from tongsa.decoding.ctranslate2_engine import NOTE
 from tongsa.errors import InputError
-from tongsa.export import ctranslate2, huggingface
+from tongsa.export import ctranslate2, huggingface, onnx
 
 
 class Write(Protocol):
@@ -17,7 +17,7 @@ class Write(Protocol):
     def __call__(self, folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]: ...
 
 
-FORMATS: dict[str, Write] = {"ctranslate2": ctranslate2.write, "huggingface": huggingface.write}
+FORMATS: dict[str, Write] = {"ctranslate2": ctranslate2.write, "huggingface": huggingface.write, "onnx": onnx.write}
 
 
 def export(run: Path, to: str, folder: Path | None = None, *, int8: bool = False) -> Path:

@@ -30,7 +30,7 @@ class Attention(NamedTuple):
 def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) -> TransformerConfig:
     """The settings of a Transformer, refused where the program has no place for one of them."""
     if not isinstance(bundle.config, TransformerConfig):
-        raise InputError(f"{program} cannot hold model.kind = {bundle.kind!r}, only 'transformer'")
+        raise InputError(f"{program} cannot hold model.kind = {bundle.kind!r}, only 'transformer'; try --to onnx")
     config = bundle.config
     for name, values in held.items():
         value = getattr(config, name)
@@ -38,13 +38,14 @@ def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) 
             known = " or ".join(map(repr, values))
             raise InputError(
                 f"{program} cannot hold model.{name} = {value!r}, only {known}: "
-                f"train with --set model.{name}={values[0]}"
+                f"train with --set model.{name}={values[0]}, or try --to onnx"
             )
     share = config.width // config.heads
     for name, width in (("key_width", config.each_head.key_width), ("value_width", config.each_head.value_width)):
         if (width, config.width) != (share, share * config.heads):
             raise InputError(
-                f"{program} cannot hold model.{name} = {width}, only width / heads: train with --set model.{name}=0"
+                f"{program} cannot hold model.{name} = {width}, only width / heads: "
+                f"train with --set model.{name}=0, or try --to onnx"
             )
     return config
 

@@ -54,6 +54,9 @@ class KeysValues(NamedTuple):
         return KeysValues(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
 
     def last(self, count: int) -> "KeysValues":
+        if torch.compiler.is_exporting():  # a slice would be written out as it is for the length of the example
+            places = torch.arange(torch.sym_max(0, self.keys.shape[2] - count), self.keys.shape[2])  # type: ignore[no-untyped-call]
+            return KeysValues(self.keys.index_select(2, places), self.values.index_select(2, places))
         return KeysValues(self.keys[:, :, -count:], self.values[:, :, -count:])
 
 

@@ -10,18 +10,20 @@ UNBOUNDED = 1 << 20
 """The longest sequence where nothing in the model sets a limit."""
 
 
-@lru_cache(maxsize=8)
-def _table(length: int, width: int) -> Tensor:
+def _computed(length: int, width: int) -> Tensor:
     position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
     rate = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-    table = torch.zeros(length, width, dtype=torch.float64)
-    table[:, 0::2] = torch.sin(position * rate)
-    table[:, 1::2] = torch.cos(position * rate[: width // 2])
-    return table.float()
+    both = torch.stack([torch.sin(position * rate), torch.cos(position * rate)], dim=2)  # (position, pair, 2)
+    return both.flatten(1)[:, :width].float()  # of an odd width the last pair is a sine alone
+
+
+_table = lru_cache(maxsize=8)(_computed)
 
 
 def sinusoids(length: int, width: int) -> Tensor:  # (position, width)
     """sin(pos / 10000^(2i/width)) in even places, cos in odd ones: wavelengths from 2π to 10000·2π."""
+    if torch.compiler.is_exporting():  # a graph for any length has no table of one size in it
+        return _computed(length, width)
     room = 64
     while room < length:  # few sizes, so that the tables can be kept
         room *= 2

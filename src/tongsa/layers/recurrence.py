@@ -61,9 +61,13 @@ class Lstm(Unit):
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         hidden, cell = state.chunk(2, dim=1)
-        enter, keep, value, leave = (projected + self.to_gates(hidden)).chunk(4, dim=1)
-        cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(value)
-        return torch.cat([torch.sigmoid(leave) * torch.tanh(cell), cell], dim=1)
+        return remembered(projected + self.to_gates(hidden), cell)
+
+
+def remembered(gates: Tensor, cell: Tensor) -> Tensor:  # (batch, 2 · width)
+    enter, keep, value, leave = gates.chunk(4, dim=1)
+    cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(value)
+    return torch.cat([torch.sigmoid(leave) * torch.tanh(cell), cell], dim=1)
 
 
 class Plain(Unit):
@@ -100,6 +104,8 @@ def over_time(
 
     In reverse the steps run from right to left, and the padding that stands there first leaves the start as it is.
     """
+    if torch.compiler.is_exporting():
+        return _scanned(step, projected, state, mask, reverse=reverse)
     times = list(projected.unbind(1))
     order = range(len(times))
     # most columns of a batch sorted by length have no padding, and need no choice
@@ -110,6 +116,23 @@ def over_time(
         state = after if mask is None or full[time] else torch.where(mask[:, time, None], after, state)
         states[time] = state
     return torch.stack(states, dim=1), state
+
+
+def _scanned(
+    step: Callable[[Tensor, Tensor], Tensor], projected: Tensor, state: Tensor, mask: Tensor | None, *, reverse: bool
+) -> tuple[Tensor, Tensor]:
+    """The same as one operation, for an exported graph: a loop of Python would be written out for one length alone."""
+    from torch._higher_order_ops import scan  # where torch keeps it until it is more than a prototype
+
+    places = projected.new_ones(projected.shape[:2], dtype=torch.bool) if mask is None else mask
+
+    def once(state: Tensor, inputs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        time, place = inputs
+        after = torch.where(place.unsqueeze(1), step(time, state), state)
+        return after, after.clone()
+
+    last, states = scan(once, state, (projected.transpose(0, 1), places.transpose(0, 1)), reverse=reverse)
+    return states.transpose(0, 1), last
 
 
 class Recurrence(nn.Module):
@@ -144,6 +167,6 @@ class Recurrence(nn.Module):
     def forward(self, inputs: Tensor, mask: Tensor | None, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The hidden state at every time (batch, length, width) and the last state; no mask where none is needed."""
         projected = self.project(inputs)
-        state = self.nothing(len(inputs), projected) if start is None else start
+        state = self.nothing(inputs.shape[0], projected) if start is None else start
         states, last = over_time(self.step, projected, state, mask, reverse=self.reverse)
         return self.hidden(states), last

@@ -201,7 +201,7 @@ class Decoder(nn.Module):
 
     def start(self, memory: Memory) -> DecoderState:
         before, hidden = self.layers[0].convolution.before, self.widen.out_features
-        nothing = memory.slots.new_zeros(len(memory.slots), before, hidden)
+        nothing = memory.slots.new_zeros(memory.slots.shape[0], before, hidden)
         return DecoderState((nothing,) * len(self.layers), read(memory), width=1, place=0)
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:

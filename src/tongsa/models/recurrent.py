@@ -98,7 +98,7 @@ class Encoder(nn.Module):
         slot = torch.cat(states, dim=1)
         if self.summary is not None:
             slot = torch.tanh(self.summary(self.layers[-1].hidden(states[-1])))
-        return Memory(slot.unsqueeze(1), mask.new_ones(len(mask), 1))
+        return Memory(slot.unsqueeze(1), mask.new_ones(mask.shape[0], 1))
 
 
 class Fed(Recurrence):
@@ -174,7 +174,7 @@ class MaxoutOutput(nn.Module):
         self.table = table
 
     def context(self, summary: Tensor) -> Tensor:  # (batch, 2 · units), or one zero for all of them
-        return summary.new_zeros(len(summary), 1) if self.from_summary is None else self.from_summary(summary)
+        return summary.new_zeros(summary.shape[0], 1) if self.from_summary is None else self.from_summary(summary)
 
     def forward(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (..., piece)
         units = maxout(self.from_state(hidden) + self.from_piece(embedded) + context)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
@@ -12,6 +13,7 @@ from tongsa.layers.attention import sighted
 from tongsa.layers.dropout import Dropout
 from tongsa.layers.linear import Linear, vectors
 from tongsa.layers.penalty import charge
+from tongsa.layers.recurrence import over_time, remembered
 from tongsa.models.additive import AdditiveConfig
 from tongsa.models.additive import Decoder as AdditiveDecoder
 from tongsa.models.classifier import Classifier, flattened
@@ -84,6 +86,22 @@ def reordered(values: Tensor, order: Tensor) -> Tensor:  # (length, batch, width
     return values.flatten(0, 1).index_select(0, order).view_as(values)
 
 
+def states_of(layer: nn.LSTM, inputs: Tensor) -> Tensor:  # (length, batch, width)
+    """What torch's own layer shows at every time; an exported graph cannot hold it for any length, and steps."""
+    if not torch.compiler.is_exporting():
+        shown: Tensor = layer(inputs)[0]
+        return shown
+    own = dict(layer.named_parameters())
+
+    def step(projected: Tensor, state: Tensor) -> Tensor:  # (batch, 2 · width)
+        hidden, cell = state.chunk(2, dim=1)
+        return remembered(projected + F.linear(hidden, own["weight_hh_l0"]), cell)
+
+    projected = F.linear(inputs, own["weight_ih_l0"], own["bias_ih_l0"] + own["bias_hh_l0"]).transpose(0, 1)
+    states, _ = over_time(step, projected, projected.new_zeros(projected.shape[0], 2 * layer.hidden_size))
+    return states[..., : layer.hidden_size].transpose(0, 1)
+
+
 class BothDirections(nn.Module):
     """h_t = [LSTM→(w_t, h_{t-1}), LSTM←(w_t, h_{t+1})]: equations 2 and 3."""
 
@@ -99,8 +117,8 @@ class BothDirections(nn.Module):
         """
         # float32 throughout: many CPUs that multiply in bf16 have no LSTM for it
         with torch.autocast(inputs.device.type, enabled=False):
-            forwards, _ = self.forwards(inputs)
-            backwards, _ = self.backwards(reordered(inputs, turned))
+            forwards = states_of(self.forwards, inputs)
+            backwards = states_of(self.backwards, reordered(inputs, turned))
         return torch.cat([forwards, reordered(backwards, turned)], dim=2)
 
 

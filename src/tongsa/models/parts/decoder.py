@@ -76,7 +76,7 @@ class DecoderLayer(nn.Module):
         """What follows self-attention."""
 
         def cross(values: Tensor) -> Tensor:
-            together = values.view(len(mask), -1, values.shape[-1])  # a sentence's hypotheses ask in one product
+            together = values.view(mask.shape[0], -1, values.shape[-1])  # a sentence's hypotheses ask in one product
             outputs: Tensor = self.cross_attention(together, read, mask)  # type: ignore[misc]
             return outputs.view_as(values)
 
@@ -105,7 +105,7 @@ class Decoder(nn.Module):
         return F.linear(self.norm(values, places), self.output.weight)
 
     def start(self, memory: Memory) -> DecoderState:
-        rows = len(memory.slots)
+        rows = memory.slots.shape[0]
         return DecoderState(
             length=0,
             past=tuple(layer.attention.nothing(rows, memory.slots) for layer in self.layers),
@@ -123,5 +123,5 @@ class Decoder(nn.Module):
         for layer, before, read in zip(self.layers, state.past, memory, strict=True):
             values, after = layer.step(values, before, state.length, read, state.mask)
             past.append(after)
-        last = self.norm(values, piece.new_ones(len(piece), 1, dtype=torch.bool)).squeeze(1)  # (row, width)
+        last = self.norm(values, piece.new_ones(piece.shape[0], 1, dtype=torch.bool)).squeeze(1)  # (row, width)
         return F.linear(last, self.output.weight), replace(state, length=state.length + 1, past=tuple(past))
