@@ -26,6 +26,7 @@ def test_the_folder_stands_beside_the_model_and_names_its_weights(tmp_path: Path
     done = tongsa("export", "달리기", "--to", "ctranslate2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "달리기/ctranslate2\n"
+    assert "next: tongsa translate 달리기 takes it by itself" in done.stderr
     made = json.loads((tmp_path / "달리기" / "ctranslate2" / "tongsa.json").read_text("utf-8"))
     assert made["weights"] == files.digest(tmp_path / "달리기" / "model" / "weights.safetensors")
     assert [file.name for file in (tmp_path / "달리기").iterdir() if file.name.startswith(".")] == []

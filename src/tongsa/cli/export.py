@@ -6,10 +6,12 @@ from tongsa.cli.verbs import out, say
 from tongsa.errors import InputError
 
 NEXT = {
-    "ctranslate2": "docs/export.md shows how it is used, from Python and without tongsa",
+    "ctranslate2": "tongsa translate {run} takes it by itself, until the run has other weights",
+    "ctranslate2, int8": "tongsa translate {run} --engine ctranslate2",
     "onnx": "docs/export.md shows a translation with ONNX Runtime and nothing else",
     "huggingface": "transformers.MarianMTModel.from_pretrained({folder!r}) loads it",
 }
+ELSEWHERE = "docs/export.md shows how {folder} is used, without tongsa too"
 
 
 def export(options: argparse.Namespace) -> None:
@@ -19,4 +21,6 @@ def export(options: argparse.Namespace) -> None:
         raise InputError(f"--int8 goes with --to ctranslate2; leave it out for --to {options.to}")
     folder = export(options.run, options.to, options.output, int8=options.int8)
     out(str(folder))
-    say(f"next: {NEXT[options.to].format(folder=str(folder))}")
+    # the engine is looked for beside the model alone
+    following = ELSEWHERE if options.output else NEXT[options.to + (", int8" if options.int8 else "")]
+    say(f"next: {following.format(run=options.run, folder=str(folder))}")
