@@ -17,7 +17,10 @@ def _computed(length: int, width: int) -> Tensor:
     return both.flatten(1)[:, :width].float()  # of an odd width the last pair is a sine alone
 
 
-_table = lru_cache(maxsize=8)(_computed)
+@lru_cache(maxsize=8)
+def _table(length: int, width: int) -> Tensor:
+    with torch.inference_mode(False):  # it is kept, and whoever learns next may need it
+        return _computed(length, width)
 
 
 def sinusoids(length: int, width: int) -> Tensor:  # (position, width)

@@ -1,0 +1,14 @@
+"""Positions: what golden numbers of the papers do not say."""
+
+import torch
+
+from tongsa.layers.positions import rotated
+
+
+def test_a_table_first_asked_for_while_decoding_can_be_learnt_through() -> None:
+    with torch.inference_mode():
+        rotated(torch.ones(1, 1, 3, 22), 0)  # a width that nobody else has asked for
+    values = torch.ones(1, 1, 3, 22, requires_grad=True)
+    rotated(values, 0).sum().backward()  # type: ignore[no-untyped-call]
+    assert values.grad is not None
+    assert bool(values.grad.isfinite().all())
