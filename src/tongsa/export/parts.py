@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -29,9 +29,9 @@ class Attention(NamedTuple):
 
 def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) -> TransformerConfig:
     """The settings of a Transformer, refused where the program has no place for one of them."""
-    if not isinstance(bundle.config, TransformerConfig):
+    if bundle.kind != "transformer":
         raise InputError(f"{program} cannot hold model.kind = {bundle.kind!r}, only 'transformer'; try --to onnx")
-    config = bundle.config
+    config = cast(TransformerConfig, bundle.config)
     for name, values in held.items():
         value = getattr(config, name)
         if value not in values:
