@@ -79,8 +79,8 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
 
 def drawn(folder: Path, seed: int = 1) -> Path:
     """A model with weights drawn at random."""
-    made = transformer(target=TARGET, share="target", seed=seed)
-    return saved(folder, replace(made, decoding=SearchConfig(beyond=5)))
+    made = transformer(target=TARGET, share="target", positions="learned", seed=seed)
+    return saved(folder, replace(made, decoding=SearchConfig(beyond=8, at_least=8)))
 
 
 def texts(count: int) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 import tongsa
 from served import Running, Stall, drawn, serving, texts, wait_for
 from tongsa.decoding.terminology import Glossary
+from tongsa.serving.answers import owned
 from tongsa.serving.batching import Job
 from tongsa.serving.models import Served
 from tongsa.serving.orders import Translate
@@ -21,6 +22,7 @@ def wrong(server: Running, sources: list[str], translator: Any) -> list[str]:
     with ThreadPoolExecutor(len(sources)) as clients:
         found = list(clients.map(server.translate, sources))
     own = translator.translate(sources)
+    assert len({one.text for one in own}) > len(sources) / 4, "nearly all answers are the same: choose another seed"
     return [
         text
         for text, (answer,), best in zip(sources, found, own, strict=True)
@@ -111,9 +113,17 @@ def test_alternatives_alignments_and_probabilities_are_the_translators(server: R
     assert 0 < one["confidence"] <= 1
 
 
+def test_a_run_of_pieces_knows_its_words_also_where_one_is_unknown_or_a_space_alone() -> None:
+    pieces = ["▁a", "b", "▁", "▁c", "<unk>", "d", "▁e"]  # written: ab c ⁇ d e
+    assert owned(pieces, 5) == [range(1), range(1, 1), range(1, 4), range(4, 5)]
+    assert owned(pieces, 2)[-1] == range(2, 2), "a word that is not written was given a place"
+
+
 def test_a_word_is_as_sure_as_its_least_likely_piece(server: Running, run: Path) -> None:
-    (made,) = server.translate("g f e d", probabilities=True)
-    best = tongsa.load(run, engine="torch")("g f e d")
+    some = texts(50)
+    made_of = zip(some, tongsa.load(run, engine="torch").translate(some), strict=True)
+    text, best = next(pair for pair in made_of if len(pair[1].text.split()) > 1)
+    (made,) = server.translate(text, probabilities=True)
     starts = [at for at, piece in enumerate(best.pieces) if piece.startswith("▁")]
     if best.pieces and starts[:1] != [0]:
         starts = [0, *starts]
@@ -185,3 +195,17 @@ def test_different_questions_do_not_share_a_batch(run: Path) -> None:
             for one in (first, *rest):
                 one.result()
             assert sorted(map(len, stall.batches)) == [1, 2, 2]
+
+
+def test_a_sentence_longer_than_the_model_is_translated_in_parts_and_nothing_is_lost(server: Running) -> None:
+    text = "a b c d e f g, " * 12 + "a" * 200
+    (made,) = server.translate(text)
+    parts = made["sentences"]
+    assert len(parts) > 3
+    assert not any(one["cut"] for one in parts)
+    end = 0
+    for one in parts:
+        assert not text[end : one["start"]].strip()
+        end = one["end"]
+    assert end == len(text)
+    assert sum(one["source"].endswith(",") for one in parts) >= 2, "none was cut behind a comma"

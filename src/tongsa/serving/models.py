@@ -64,8 +64,8 @@ class Served:
         return beside.name if beside else "torch"
 
     def size(self, text: str) -> int:
-        """In pieces, </s> included, as far as they are read."""
-        return int(min(len(self.reader.source.split(text)) + 1, self.reader.longest))
+        """In pieces, </s> included."""
+        return len(self.reader.source.split(text)) + 1
 
     def quick(self, size: int) -> bool:
         """Whether the engine beside torch takes a text of this size; who else is in the batch must not decide it."""
