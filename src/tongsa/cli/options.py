@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import distil, doctor, export, search_tree, translate, verbs
+from tongsa.cli import distil, doctor, export, search_tree, serve, translate, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -25,6 +25,7 @@ tongsa 통사: sequence-to-sequence models of your own.
 
   tongsa distil runs/mine --into small.toml …    a small model that learns what a large one says
   tongsa export runs/mine --to ctranslate2       for a faster engine, or --to onnx, --to huggingface
+  tongsa serve runs/mine                         a web page and an API for many users, on http://127.0.0.1:8000
 """
 EXPORT = """\
 Write the model of a run in the format of another program, with its pieces beside it.
@@ -80,6 +81,15 @@ stay what people wrote. Killed, the same command goes on.
 
   tongsa distil runs/large --into recipes/multi30k-fast.toml --run runs/fast --mix
 """
+SERVE = """\
+Answer over HTTP until Ctrl-C or SIGTERM; what was accepted before is answered. SIGHUP loads the models again.
+
+  tongsa serve runs/en-ko runs/ko-en
+  tongsa serve news=runs/a --host 0.0.0.0 --port 8080 --keys keys.tsv --rate 120
+  tongsa serve --keys keys.tsv --new-key alice
+
+docs/serving.md tells of the API, of LibreTranslate's clients, and of running it for others.
+"""
 SCORE = """\
 log p of each target given its source, or of each text by itself if the model is a language model.
 
@@ -94,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tongsa {__version__}")
     every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     looking = (_evaluate, _score, _view, _search_tree)
-    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, _distil, _export):
+    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, _distil, _export, _serve):
         add(every)
     return top
 
@@ -258,3 +268,15 @@ def _distil(every: Any) -> None:
     verb.add_argument("--mix", action="store_true", help="learn from what people wrote, too")
     verb.add_argument("--budget", metavar="TIME", help="plan the student's training for this time, e.g. 20m")
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=5000")
+
+
+def _serve(every: Any) -> None:
+    verb = _verb(every, "serve", "a web page and an API for many users", serve.serve, SERVE)
+    verb.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of a model; NAME=RUN names it")
+    verb.add_argument("--host", metavar="ADDRESS", help="listen here (default: 127.0.0.1, this machine alone)")
+    verb.add_argument("--port", type=int, metavar="N", help="default: 8000")
+    verb.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], help="who searches (docs/export.md)")
+    verb.add_argument("--keys", type=Path, metavar="FILE", help="only who has a key of this file may ask")
+    verb.add_argument("--new-key", metavar="NAME", help="make a key, put its hash into --keys, show it once, and end")
+    verb.add_argument("--rate", type=float, metavar="N", help="requests a minute of each key or address")
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. limits.characters=5000")

@@ -58,18 +58,22 @@ class Side:
         return word_labels(self.pieces, self.starts)
 
 
-def page(title: str, readings: Sequence[Reading], *, note: str = "") -> str:
-    """One HTML page with everything inside: style, script, data."""
+def page_data(title: str, readings: Sequence[Reading], *, note: str = "") -> dict[str, Any]:
+    """What the page draws, ready for JSON."""
     if not readings:
         raise InputError("attention page: no sentence to show; give at least one reading")
-    data = {
+    return {
         "title": title,
         "note": note,
         "grain": GRAIN,
         "rules": {"half": heads.HALF, "lift": heads.LIFT, "broad": heads.BROAD, "band": heads.BAND},
         "readings": [told(reading, f"reading {number}") for number, reading in enumerate(readings, 1)],
     }
-    return document("attention", title, data)
+
+
+def page(title: str, readings: Sequence[Reading], *, note: str = "") -> str:
+    """One HTML page with everything inside: style, script, data."""
+    return document("attention", title, page_data(title, readings, note=note))
 
 
 def write_page(path: Path, title: str, readings: Sequence[Reading], *, note: str = "") -> None:

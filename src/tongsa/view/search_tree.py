@@ -205,11 +205,11 @@ def coverage(translator: Translator, source: Sequence[int], target: Sequence[int
     return float(np.log(read[read > 0]).sum())
 
 
-def page(title: str, tree: SearchTree) -> str:
-    """One HTML page with everything inside: style, script, data."""
+def page_data(title: str, tree: SearchTree) -> dict[str, Any]:
+    """What the page draws, ready for JSON."""
     best = tree.finish(tree.finished[0])
     scores = {(one.step, one.place): one.score for one in tree.finished}
-    data = {
+    return {
         "title": title,
         "text": tree.text,
         "translation": best.text,
@@ -236,7 +236,11 @@ def page(title: str, tree: SearchTree) -> str:
         ],
         "finished": [[one.step, one.place] for one in tree.finished],
     }
-    return document("search_tree", title, data)
+
+
+def page(title: str, tree: SearchTree) -> str:
+    """One HTML page with everything inside: style, script, data."""
+    return document("search_tree", title, page_data(title, tree))
 
 
 def told(one: Candidate, config: SearchConfig) -> dict[str, Any]:

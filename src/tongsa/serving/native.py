@@ -1,0 +1,135 @@
+"""The server's own questions, under /v1."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Any, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tongsa.serving import looks
+from tongsa.serving.batching import Job, Worker
+from tongsa.serving.config import Limits
+from tongsa.serving.documents import Document, assembled, documents, in_order, placed
+from tongsa.serving.exchange import Answer, Lines, received, unless_gone
+from tongsa.serving.looks import Look
+from tongsa.serving.orders import Alone, Classify
+from tongsa.serving.requests import (
+    AlternativesRequest,
+    AttentionRequest,
+    ClassifyRequest,
+    ScoreRequest,
+    TranslateRequest,
+    TreeRequest,
+    Which,
+    parsed,
+    table,
+)
+from tongsa.serving.service import Service, service_of
+
+
+class Question(Protocol):
+    def check(self, limits: Limits) -> None: ...
+
+
+Q = TypeVar("Q", bound=Question)
+
+
+async def asked(request: Request, kind: type[Q]) -> Q:
+    """What the body asks, within the limits."""
+    service = service_of(request)
+    service.admit(request)
+    config = service.config
+    question = parsed(kind, table(await received(request, config)))
+    question.check(config.limits)
+    return question
+
+
+async def models(request: Request) -> Response:
+    service = service_of(request)
+    return Answer({"models": service.models.told(), "limits": asdict(service.config.limits)})
+
+
+async def translate(request: Request) -> Response:
+    service, question = service_of(request), await asked(request, TranslateRequest)
+    worker = service.models.chosen(question)
+    worker.check_room(1)  # before the text is taken apart
+    found = await asyncio.to_thread(documents, worker.model, question, service.config)
+    if question.stream:
+        worker.check_room(_count(found))
+        return Lines(_lines(service, worker, found))
+    made = await unless_gone(request, translated(service, worker, found), service.config.timeout)
+    return Answer({"model": worker.name, "translations": made})
+
+
+def _count(found: list[Document]) -> int:
+    return sum(len(document.jobs) for document in found)
+
+
+async def translated(service: Service, worker: Worker, found: list[Document]) -> list[dict[str, Any]]:
+    """Every text's translation."""
+    made: list[list[dict[str, Any]]] = [[] for _ in found]
+    with worker.admitted(_count(found)):
+        async with aclosing(placed(service.models, worker.name, found, service.config.window)) as stream:  # type: ignore[type-var]
+            async for index, sentence in stream:
+                made[index].append(service.metrics.seen(worker.name, sentence))
+    return [assembled(*one) for one in zip(found, made, strict=True)]
+
+
+async def _lines(service: Service, worker: Worker, found: list[Document]) -> AsyncIterator[dict[str, Any]]:
+    with worker.admitted(_count(found)):
+        async with aclosing(placed(service.models, worker.name, found, service.config.window)) as stream:  # type: ignore[type-var]
+            async for index, sentence in stream:
+                yield {"index": index, "sentence": service.metrics.seen(worker.name, sentence)}
+    yield {"done": True}
+
+
+async def _looked(request: Request, worker: Worker, text: str, look: Look) -> Response:
+    """The answer to a question that is not batched."""
+    service = service_of(request)
+
+    async def answer() -> Any:
+        with worker.admitted(1):
+            async with aclosing(in_order(service.models, worker.name, [Job(Alone(look), text, 1)], 1)) as stream:  # type: ignore[type-var]
+                return await anext(stream)
+
+    return Answer(await unless_gone(request, answer(), service.config.timeout))
+
+
+async def alternatives(request: Request) -> Response:
+    question = await asked(request, AlternativesRequest)
+    worker = service_of(request).models.chosen(question)
+    return await _looked(request, worker, question.text, looks.alternatives(question))
+
+
+async def score(request: Request) -> Response:
+    question = await asked(request, ScoreRequest)
+    worker = service_of(request).models.chosen(Which(model=question.model), ("pairs", "labels", "text"))
+    return await _looked(request, worker, question.source, looks.score(question))
+
+
+async def attention(request: Request) -> Response:
+    question = await asked(request, AttentionRequest)
+    worker = service_of(request).models.chosen(Which(model=question.model), ("pairs", "labels"))
+    return await _looked(request, worker, question.text, looks.attention(question, worker.name))
+
+
+async def tree(request: Request) -> Response:
+    question = await asked(request, TreeRequest)
+    worker = service_of(request).models.chosen(question)
+    return await _looked(request, worker, question.text, looks.tree(question, worker.name))
+
+
+async def classify(request: Request) -> Response:
+    service, question = service_of(request), await asked(request, ClassifyRequest)
+    worker = service.models.chosen(Which(model=question.model), ("labels",))
+
+    async def labels() -> list[Any]:
+        jobs = [Job(Classify(), text, worker.model.size(text)) for text in question.texts]
+        with worker.admitted(len(jobs)):
+            async with aclosing(in_order(service.models, worker.name, jobs, service.config.window)) as stream:  # type: ignore[type-var]
+                return [one async for one in stream]
+
+    return Answer({"labels": await unless_gone(request, labels(), service.config.timeout)})

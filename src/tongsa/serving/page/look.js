@@ -1,0 +1,64 @@
+/** Looking into a translation: attention and the search tree, drawn by the very modules of `tongsa view`. */
+import { asked, Refusal } from "./server.js";
+import { languageOf, onLanguage, say } from "./words.js";
+
+const element = (id) => document.getElementById(id);
+const KINDS = {
+  attention: { path: "/v1/attention", module: "/static/attention.js", style: "/static/attention.css", title: "lookAttention" },
+  tree: { path: "/v1/tree", module: "/static/search_tree.js", style: "/static/search_tree.css", title: "lookTree" },
+};
+
+const sheet = (address) => {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = address;
+  return new Promise((resolve, reject) => {
+    link.addEventListener("load", () => resolve(link));
+    link.addEventListener("error", reject);
+    document.head.append(link); // loaded once, then taken along into the shadow
+  });
+};
+
+/**
+ * @param question the text (and target) to look into
+ */
+export const looking = (question) => {
+  const dialog = element("look");
+  let asking = null, shown = "";
+
+  const close = () => { asking?.abort(); element("look-body").replaceChildren(); };
+  const room = async (style) => {
+    const host = document.createElement("div"), root = host.attachShadow({ mode: "open" });
+    for (const address of ["/static/page.css", style]) {
+      const link = await sheet(address);
+      root.append(link);
+    }
+    return [host, root];
+  };
+  const open = async (kind) => {
+    const { path, module, style, title } = KINDS[kind];
+    shown = title;
+    asking = new AbortController();
+    const { signal } = asking;
+    element("look-title").textContent = say()[title];
+    element("look-notice").textContent = say().loading;
+    element("look-body").replaceChildren();
+    dialog.showModal();
+    try {
+      const [data, { draw }] = await Promise.all([asked(path, question(kind), signal), import(module)]);
+      const [host, root] = await room(style);
+      if (signal.aborted) return;
+      element("look-notice").textContent = "";
+      element("look-body").replaceChildren(host);
+      draw(root, data, { language: languageOf(), embedded: true });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
+      element("look-notice").textContent = error.message;
+    }
+  };
+
+  dialog.addEventListener("close", close);
+  for (const kind of Object.keys(KINDS)) element(`open-${kind}`).addEventListener("click", () => open(kind));
+  onLanguage(() => { if (shown) element("look-title").textContent = say()[shown]; });
+};

@@ -1,0 +1,68 @@
+/** Asking the server: its refusals are sentences, and some of them say when to come again. */
+import { say } from "./words.js";
+
+const WAIT = 2;
+const LATER = new Set([408, 429, 502, 503, 504]);
+
+/** Why the server did not answer: its own sentence, a code, and after how many seconds to try again (or null). */
+export class Refusal extends Error {
+  constructor(sentence, code, after) {
+    super(sentence);
+    this.code = code;
+    this.after = after;
+  }
+}
+
+const refused = async (response) => {
+  const told = await response.json().catch(() => ({}));
+  const wait = Number(response.headers.get("Retry-After")) || WAIT;
+  return new Refusal(told.error || say().failed(response.status), told.code || "", LATER.has(response.status) ? wait : null);
+};
+
+const answered = async (path, options) => {
+  let response;
+  try {
+    response = await fetch(path, { cache: "no-store", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refusal(say().unreachable, "unreachable", WAIT);
+  }
+  if (!response.ok) throw await refused(response);
+  return response;
+};
+
+export const got = async (path) => (await answered(path)).json();
+
+export const ready = async () => { await answered("/readyz"); };
+
+const posted = (path, body, signal) => answered(path, {
+  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
+});
+
+export const asked = async (path, body, signal) => (await posted(path, body, signal)).json();
+
+/** The answer line by line, as it is ready. */
+export async function* streamed(path, body, signal) {
+  const response = await posted(path, { ...body, stream: true }, signal);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      const lines = (rest + (value || "")).split("\n");
+      rest = done ? "" : lines.pop();
+      for (const line of lines) if (line.trim()) yield told(JSON.parse(line));
+      if (done) return;
+    }
+  } catch (error) {
+    if (error instanceof TypeError) throw new Refusal(say().unreachable, "unreachable", WAIT); // the line was cut
+    throw error;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+const told = (line) => {
+  if (line.error) throw new Refusal(line.error, line.code || "", ["busy", "too_many", "too_slow"].includes(line.code) ? WAIT : null);
+  return line;
+};

@@ -1,0 +1,162 @@
+/** Live translation: a little after the last key, one request at a time, and what is stale is given up. */
+import { reflect } from "./alignment.js";
+import { count, places } from "./characters.js";
+import { calm, warn } from "./notice.js";
+import { show, showLabels, showNothing } from "./result.js";
+import { joined, placed, read, said } from "./sentences.js";
+import { asked, Refusal, streamed } from "./server.js";
+import { onLanguage, percent, say } from "./words.js";
+
+const element = (id) => document.getElementById(id);
+const PAUSE = 250;
+/** Milliseconds without a key before the text is sent. */
+const OTHERS = 4;
+/** How many translations of a sentence are asked for. */
+
+/**
+ * @param models model() and limits() in force
+ * @param terms the glossary's terms now
+ * @param drawn called with the sentences whenever they are others
+ */
+export const translator = (models, terms, drawn) => {
+  const source = element("source");
+  let waiting = 0, working = null, telling = 0;
+  let sentences = [], translated = "", active = 0;
+  const chosen = new Map(); // sentence of the source → the translation that the reader has chosen for it
+
+  const request = () => ({ model: models.model().name, ...(terms().length ? { terms: terms() } : {}) });
+
+  const counted = () => {
+    const most = models.limits().characters, characters = count(source.value);
+    element("count").textContent = say().characters(characters, most);
+    element("count").classList.toggle("over", Boolean(most) && characters > most);
+    element("clear").hidden = !source.value;
+  };
+  const announce = (text) => {
+    clearTimeout(telling);
+    telling = setTimeout(() => { element("live").textContent = text; }, 600); // who types is not interrupted
+  };
+  const usable = () => {
+    const some = sentences.length > 0;
+    for (const id of ["copy", "open-attention", "open-tree"]) element(id).disabled = !some;
+  };
+  const draw = () => {
+    reflect(source.value, source.value === translated ? sentences : []);
+    show(translated, sentences);
+    usable();
+    drawn(sentences);
+  };
+  const busy = (is) => element("result").setAttribute("aria-busy", is);
+  const forget = () => {
+    sentences = [];
+    translated = "";
+    const labels = models.model()?.task === "labels";
+    showNothing(labels ? "emptyLabel" : "empty");
+    reflect(source.value, []);
+    usable();
+    drawn(sentences);
+  };
+
+  const choose = async (number, text) => {
+    const before = sentences[number], first = before.first || before.text;
+    chosen.set(before.source, text);
+    sentences[number] = { ...said(before, text), first, alternatives: before.alternatives };
+    draw();
+    announce(text);
+    try {
+      const found = await asked("/v1/translate", { ...request(), text: before.source, prefix: text, nbest: 1, alignments: true, probabilities: true });
+      const told = found.translations[0].sentences;
+      // the model may go on behind the beginning it was given: then nothing is known of this text
+      if (told.length !== 1 || told[0].text !== text || sentences[number]?.text !== text) return;
+      const { alignment, words, confidence, flags } = told[0];
+      sentences[number] = { ...sentences[number], ...read({ ...sentences[number], alignment, words }), confidence, flags };
+      draw();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  };
+  const kept = (sentence) => {
+    const text = chosen.get(sentence.source);
+    return text && text !== sentence.text ? { ...said(sentence, text), first: sentence.text } : sentence;
+  };
+
+  const classify = async (text, signal) => {
+    const found = await asked("/v1/classify", { model: models.model().name, text }, signal);
+    showLabels(found.labels[0]);
+    const { label, probability } = found.labels[0];
+    announce(`${label} ${percent(probability)}`);
+    // attention can be looked at as for a sentence
+    sentences = [];
+    element("open-attention").disabled = false;
+  };
+  const translate = async (text, signal) => {
+    const table = places(text), body = { ...request(), text, alignments: true, probabilities: true };
+    body.nbest = Math.max(1, Math.min(OTHERS, models.limits().nbest ?? OTHERS));
+    const found = [];
+    for await (const line of streamed("/v1/translate", body, signal)) {
+      if (!line.sentence) continue;
+      found.push(kept(placed(text, table, line.sentence)));
+      [sentences, translated] = [found, text];
+      draw();
+    }
+    [sentences, translated] = [found, text];
+    draw();
+    announce(joined(text, found));
+  };
+
+  const now = async () => {
+    clearTimeout(waiting);
+    if (working) working.abort();
+    const text = source.value, model = models.model();
+    if (!model) return;
+    if (!text.trim()) {
+      working = null;
+      busy(false);
+      calm();
+      forget();
+      return;
+    }
+    const own = working = new AbortController();
+    busy(true);
+    try {
+      await (model.task === "labels" ? classify : translate)(text, own.signal);
+      if (own === working) calm();
+    } catch (error) {
+      if (own.signal.aborted) return;
+      if (!(error instanceof Refusal)) throw error;
+      warn(error.message, { seconds: error.after, retry: error.after === null ? null : now });
+    } finally {
+      if (own === working) busy(false);
+    }
+  };
+  const soon = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(now, PAUSE);
+  };
+
+  source.addEventListener("input", () => {
+    counted();
+    reflect(source.value, []);
+    soon();
+  });
+  element("clear").addEventListener("click", () => {
+    source.value = "";
+    counted();
+    now();
+    source.focus();
+  });
+  onLanguage(counted);
+  reflect("", []);
+  busy(false);
+
+  return {
+    now, soon, request, choose,
+    sentences: () => sentences,
+    active: () => active,
+    activate: (number) => { active = number; drawn(sentences); },
+    text: () => joined(translated, sentences),
+    source: () => source.value,
+    write: (text) => { source.value = text; counted(); reflect(text, []); now(); },
+    restart: () => { chosen.clear(); counted(); forget(); now(); },
+  };
+};
