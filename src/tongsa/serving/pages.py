@@ -33,13 +33,13 @@ PLACEHOLDER = File(b"<!doctype html><title>tongsa</title><p>tongsa serves here.<
 
 @cache
 def table() -> Mapping[str, File]:
-    """Name → file, of what is packaged beside this module."""
+    """Name → file: the page beside this module, and the drawings that it has in common with `tongsa view`."""
     found = {INDEX: PLACEHOLDER}
-    folder = files("tongsa.serving") / "page"
-    for entry in folder.iterdir() if folder.is_dir() else ():
-        kind = KINDS.get("." + entry.name.rpartition(".")[2])
-        if kind and entry.is_file():
-            found[entry.name] = File(entry.read_bytes(), kind)
+    for folder in (files("tongsa.view"), files("tongsa.serving") / "page"):
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            kind = KINDS.get("." + entry.name.rpartition(".")[2])
+            if kind and entry.is_file():
+                found[entry.name] = File(entry.read_bytes(), kind)
     return found
 
 
