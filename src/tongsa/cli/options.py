@@ -85,7 +85,8 @@ SERVE = """\
 Answer over HTTP until Ctrl-C or SIGTERM; what was accepted before is answered. SIGHUP loads the models again.
 
   tongsa serve runs/en-ko runs/ko-en
-  tongsa serve news=runs/a --host 0.0.0.0 --port 8080
+  tongsa serve news=runs/a --host 0.0.0.0 --port 8080 --keys keys.tsv --rate 120
+  tongsa serve --keys keys.tsv --new-key alice
 
 docs/serving.md tells of the API, of LibreTranslate's clients, and of running it for others.
 """
@@ -271,8 +272,11 @@ def _distil(every: Any) -> None:
 
 def _serve(every: Any) -> None:
     verb = _verb(every, "serve", "a web page and an API for many users", serve.serve, SERVE)
-    verb.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of a model; NAME=RUN names it")
+    verb.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of a model; NAME=RUN names it")
     verb.add_argument("--host", metavar="ADDRESS", help="listen here (default: 127.0.0.1, this machine alone)")
     verb.add_argument("--port", type=int, metavar="N", help="default: 8000")
     verb.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], help="who searches (docs/export.md)")
+    verb.add_argument("--keys", type=Path, metavar="FILE", help="only who has a key of this file may ask")
+    verb.add_argument("--new-key", metavar="NAME", help="make a key, put its hash into --keys, show it once, and end")
+    verb.add_argument("--rate", type=float, metavar="N", help="requests a minute of each key or address")
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. limits.characters=5000")

@@ -9,14 +9,16 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from tongsa.errors import InputError
-from tongsa.serving import native, pages
-from tongsa.serving.exchange import GONE, Answer, ClientGone
-from tongsa.serving.refusal import Refusal, busy
+from tongsa.serving import libretranslate, native, openapi, pages
+from tongsa.serving.exchange import Answer
+from tongsa.serving.record import Record
+from tongsa.serving.refusal import Refusal, bad, busy
 from tongsa.serving.service import Service, service_of
 
 LOG = logging.getLogger("tongsa.serving")
@@ -33,6 +35,7 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
+    service_of(request).admit(request)
     return Response(service_of(request).metrics.page, media_type="text/plain; version=0.0.4")
 
 
@@ -44,7 +47,18 @@ ROUTES = [
     Route("/static/{name}", pages.static),
     Route("/v1/models", native.models),
     Route("/v1/translate", native.translate, methods=["POST"]),
+    Route("/v1/alternatives", native.alternatives, methods=["POST"]),
+    Route("/v1/score", native.score, methods=["POST"]),
+    Route("/v1/attention", native.attention, methods=["POST"]),
+    Route("/v1/tree", native.tree, methods=["POST"]),
     Route("/v1/classify", native.classify, methods=["POST"]),
+    Route("/v1/openapi.json", openapi.document),
+    Route("/docs", openapi.page),
+    Route("/translate", libretranslate.translate, methods=["POST"]),
+    Route("/detect", libretranslate.detect, methods=["POST"]),
+    Route("/languages", libretranslate.languages),
+    Route("/health", libretranslate.health),
+    Route("/frontend/settings", libretranslate.settings),
 ]
 
 
@@ -60,11 +74,23 @@ def unknown(_: Request, error: HTTPException) -> Response:
     return Answer(body, error.status_code, headers=error.headers)
 
 
-def gone(_: Request, __: Exception) -> Response:
-    return Response(status_code=GONE)
+def explained(request: Request, error: InputError) -> Response:
+    return refused(request, bad(str(error)))
 
 
-HANDLERS: dict[Any, Any] = {Refusal: refused, HTTPException: unknown, ClientGone: gone}
+HANDLERS: dict[Any, Any] = {Refusal: refused, InputError: explained, HTTPException: unknown}
+
+
+def _middleware(service: Service) -> list[Middleware]:
+    config, found = service.config, [Middleware(Record, config=service.config, metrics=service.metrics)]
+    if config.origins:
+        headers = ["Authorization", "Content-Type", "X-API-Key"]
+        found.append(
+            Middleware(
+                CORSMiddleware, allow_origins=config.origins, allow_methods=["GET", "POST"], allow_headers=headers
+            )
+        )
+    return found
 
 
 def application(service: Service, fail: Callable[[InputError], None]) -> Starlette:
@@ -85,7 +111,7 @@ def application(service: Service, fail: Callable[[InputError], None]) -> Starlet
 
     app = Starlette(
         routes=ROUTES,
-        middleware=list[Middleware](),
+        middleware=_middleware(service),
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )

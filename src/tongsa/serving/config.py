@@ -25,7 +25,7 @@ class Limits:
     """Of either side of an entry, and of a prefix."""
     body_bytes: int = 400_000
     """Of a request as it is sent: a character may take many bytes as it is written in JSON."""
-    look_characters: int = 1_000
+    look_characters: int = 500
     """Of a sentence whose attention or search is shown: the answer grows with its square."""
 
     def __post_init__(self) -> None:

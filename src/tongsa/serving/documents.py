@@ -8,6 +8,7 @@ from typing import Any
 from tongsa.decoding.terminology import Glossary
 from tongsa.serving import answers
 from tongsa.serving.batching import Job
+from tongsa.serving.looks import check_prefix
 from tongsa.serving.models import Models, Served
 from tongsa.serving.orders import Translate
 from tongsa.serving.refusal import bad
@@ -36,6 +37,8 @@ def documents(served: Served, asked: TranslateRequest, *, guarded: bool) -> list
         found.append(Document(text, spans, jobs))
     if asked.prefix and [len(document.jobs) for document in found] != [1]:
         raise bad("prefix: goes with one text of one sentence; send one, or leave the prefix out")
+    if asked.prefix:
+        check_prefix(served.reader, found[0].jobs[0].text, asked.prefix)
     return found
 
 

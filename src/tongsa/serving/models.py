@@ -164,7 +164,7 @@ class Models:
         for worker in workers.values():
             worker.finish()
 
-    def chosen(self, which: Which, task: str = "pairs") -> Worker:
+    def chosen(self, which: Which, tasks: Sequence[str] = ("pairs",)) -> Worker:
         """The model that is meant, by name or languages; the first that fits where little is said."""
         workers = self.workers
         if not self.ready:
@@ -173,16 +173,16 @@ class Models:
             if which.model not in workers:
                 raise Refusal(404, "unknown_model", f"model {which.model!r}: {nearest(which.model, workers)}")
             worker = workers[which.model]
-            if worker.model.task != task:
-                raise bad(f"model {which.model!r} has learnt {worker.model.task}, and {task} is asked for")
+            if worker.model.task not in tasks:
+                raise bad(f"model {which.model!r} has learnt {worker.model.task}; this is for {' or '.join(tasks)}")
             return worker
-        able = [worker for worker in workers.values() if worker.model.task == task]
+        able = [worker for worker in workers.values() if worker.model.task in tasks]
         for worker in able:
             if _speaks(worker.model, which):
                 return worker
         pairs = ", ".join(f"{one.model.source_language}→{one.model.target_language}" for one in able) or "none"
         asked = f" from {which.source or 'any'} to {which.target or 'any'}" if which.source or which.target else ""
-        raise Refusal(404, "unknown_model", f"no model for {task}{asked}; there are: {pairs}")
+        raise Refusal(404, "unknown_model", f"no model for {' or '.join(tasks)}{asked}; there are: {pairs}")
 
     def told(self) -> list[dict[str, Any]]:
         first: dict[str, str] = {}

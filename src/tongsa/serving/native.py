@@ -9,12 +9,24 @@ from typing import Any, Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tongsa.serving import looks
 from tongsa.serving.batching import Job, Worker
 from tongsa.serving.config import Limits
 from tongsa.serving.documents import Document, assembled, documents, in_order, placed
 from tongsa.serving.exchange import Answer, Lines, received, unless_gone
-from tongsa.serving.orders import Classify
-from tongsa.serving.requests import ClassifyRequest, TranslateRequest, Which, parsed, table
+from tongsa.serving.looks import Look
+from tongsa.serving.orders import Alone, Classify
+from tongsa.serving.requests import (
+    AlternativesRequest,
+    AttentionRequest,
+    ClassifyRequest,
+    ScoreRequest,
+    TranslateRequest,
+    TreeRequest,
+    Which,
+    parsed,
+    table,
+)
 from tongsa.serving.service import Service, service_of
 
 
@@ -27,7 +39,9 @@ Q = TypeVar("Q", bound=Question)
 
 async def asked(request: Request, kind: type[Q]) -> Q:
     """What the body asks, within the limits."""
-    config = service_of(request).config
+    service = service_of(request)
+    service.admit(request)
+    config = service.config
     question = parsed(kind, table(await received(request, config)))
     question.check(config.limits)
     return question
@@ -41,10 +55,11 @@ async def models(request: Request) -> Response:
 async def translate(request: Request) -> Response:
     service, question = service_of(request), await asked(request, TranslateRequest)
     worker = service.models.chosen(question)
+    worker.check_room(1)  # before the text is taken apart
     found = await asyncio.to_thread(documents, worker.model, question, guarded=service.config.guard)
     if question.stream:
         worker.check_room(_count(found))
-        return Lines(_lines(service, worker, found), service.config)
+        return Lines(_lines(service, worker, found))
     made = await unless_gone(request, translated(service, worker, found), service.config.timeout)
     return Answer({"model": worker.name, "translations": made})
 
@@ -71,9 +86,45 @@ async def _lines(service: Service, worker: Worker, found: list[Document]) -> Asy
     yield {"done": True}
 
 
+async def _looked(request: Request, worker: Worker, text: str, look: Look) -> Response:
+    """The answer to a question that is not batched."""
+    service = service_of(request)
+
+    async def answer() -> Any:
+        with worker.admitted(1):
+            async with aclosing(in_order(service.models, worker.name, [Job(Alone(look), text, 1)], 1)) as stream:  # type: ignore[type-var]
+                return await anext(stream)
+
+    return Answer(await unless_gone(request, answer(), service.config.timeout))
+
+
+async def alternatives(request: Request) -> Response:
+    question = await asked(request, AlternativesRequest)
+    worker = service_of(request).models.chosen(question)
+    return await _looked(request, worker, question.text, looks.alternatives(question))
+
+
+async def score(request: Request) -> Response:
+    question = await asked(request, ScoreRequest)
+    worker = service_of(request).models.chosen(Which(model=question.model), ("pairs", "labels", "text"))
+    return await _looked(request, worker, question.source, looks.score(question))
+
+
+async def attention(request: Request) -> Response:
+    question = await asked(request, AttentionRequest)
+    worker = service_of(request).models.chosen(Which(model=question.model), ("pairs", "labels"))
+    return await _looked(request, worker, question.text, looks.attention(question, worker.name))
+
+
+async def tree(request: Request) -> Response:
+    question = await asked(request, TreeRequest)
+    worker = service_of(request).models.chosen(question)
+    return await _looked(request, worker, question.text, looks.tree(question, worker.name))
+
+
 async def classify(request: Request) -> Response:
     service, question = service_of(request), await asked(request, ClassifyRequest)
-    worker = service.models.chosen(Which(model=question.model), "labels")
+    worker = service.models.chosen(Which(model=question.model), ("labels",))
 
     async def labels() -> list[Any]:
         jobs = [Job(Classify(), text, worker.model.size(text)) for text in question.texts]

@@ -1,9 +1,11 @@
 """What a worker does with a batch: one frozen dataclass for each question, equal where a batch may be shared."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tongsa.errors import InputError
 from tongsa.serving import answers, guard
 from tongsa.serving.batching import Job
 from tongsa.serving.models import Served
@@ -75,7 +77,8 @@ class Translate:
                 groups.setdefault(tuple(sorted(remedy.items())), []).append(at)
         found: dict[int, Translation] = {}
         for settings, which in groups.items():
-            found |= zip(which, self.searched(model, [jobs[at] for at in which], dict(settings)), strict=True)
+            with suppress(InputError):  # with a penalty there may be no way on at all: the first answer stays
+                found |= zip(which, self.searched(model, [jobs[at] for at in which], dict(settings)), strict=True)
         return found
 
 

@@ -33,7 +33,7 @@ PLACEHOLDER = File(b"<!doctype html><title>tongsa</title><p>tongsa serves here.<
 
 @cache
 def table() -> Mapping[str, File]:
-    """Name → file: the page beside this module, and the drawings that it has in common with `tongsa view`."""
+    """Name → file, of what is packaged for the page, and for the pictures in it."""
     found = {INDEX: PLACEHOLDER}
     for folder in (files("tongsa.view"), files("tongsa.serving") / "page"):
         for entry in folder.iterdir() if folder.is_dir() else ():

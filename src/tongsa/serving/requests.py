@@ -91,7 +91,7 @@ class ScoreRequest:
     model: str | None = None
 
     def check(self, limits: Limits) -> None:
-        check_look(self.source, limits)
+        check_look(self.source or "-", limits)  # a language model has none
         check_look(self.target, limits)
 
 

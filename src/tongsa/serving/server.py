@@ -1,31 +1,87 @@
 """The process: an open port, signals, and an end that loses nothing."""
 
-from collections.abc import Sequence
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
 
 import uvicorn
 
 from tongsa.errors import InputError
 from tongsa.serving.app import application
 from tongsa.serving.config import ServingConfig
+from tongsa.serving.keys import Keys
+from tongsa.serving.limits import Rates
 from tongsa.serving.metrics import Metrics
 from tongsa.serving.models import Models, Place
+from tongsa.serving.record import to_stderr
 from tongsa.serving.service import Service
+
+LOG = logging.getLogger("tongsa.serving")
+CONNECTIONS = 2000
+"""Open at once; more are refused at the door (503)."""
+KEEP_ALIVE = 15
+"""Seconds that a connection may rest."""
+
+
+def service(places: Sequence[Place], config: ServingConfig) -> Service:
+    metrics = Metrics()
+    return Service(config, Models(places, config, metrics), metrics, Keys(config.keys), Rates(config.rate))
 
 
 def serve(places: Sequence[Place], config: ServingConfig) -> None:
-    """Answer until SIGINT or SIGTERM; what was accepted before is answered."""
-    metrics = Metrics()
-    service = Service(config, Models(places, config, metrics), metrics)
+    """Answer until SIGINT or SIGTERM; what was accepted before is answered. SIGHUP loads models and keys again."""
+    to_stderr()
     failures: list[InputError] = []
+    made = service(places, config)
 
     def fail(error: InputError) -> None:
         failures.append(error)
         server.should_exit = True
 
-    app = application(service, fail)
-    server = uvicorn.Server(
-        uvicorn.Config(app, host=config.host, port=config.port, log_config=None, access_log=False, server_header=False)
-    )
-    server.run()
+    server = uvicorn.Server(settings(application(made, fail), config))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn gives a signal on when it is done
+    asyncio.run(_run(server, lambda: reload(made)))
     if failures:
         raise failures[0]
+
+
+def settings(app: object, config: ServingConfig) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        host=config.host,
+        port=config.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        limit_concurrency=CONNECTIONS,
+        backlog=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=round(config.timeout + config.patience),
+        proxy_headers=bool(config.proxies),
+        forwarded_allow_ips=list(config.proxies),
+    )
+
+
+async def _run(server: uvicorn.Server, again: Callable[[], None]) -> None:
+    loop, pending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+    def renew() -> None:
+        task = loop.create_task(asyncio.to_thread(again))
+        pending.add(task)
+        task.add_done_callback(pending.discard)
+
+    if hasattr(signal, "SIGHUP"):
+        loop.add_signal_handler(signal.SIGHUP, renew)
+    await server.serve()
+
+
+def reload(made: Service) -> None:
+    """Models and keys as they are on disk now; what cannot be read stays as it was."""
+    made.models.load()
+    try:
+        made.keys.again()
+    except InputError as error:
+        LOG.error("keys kept as they were", extra={"reason": str(error)})

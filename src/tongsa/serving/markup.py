@@ -1,0 +1,59 @@
+"""HTML as texts to translate and marks to keep: clients of LibreTranslate send whole fragments."""
+
+import html
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_TAG = re.compile("<!--|</?[a-zA-Z!][^<>]*+>")
+_KEPT = re.compile("<(script|style|code|pre)\\b", re.IGNORECASE)
+"""What is between these and their ends is not for reading."""
+
+
+class Markup(NamedTuple):
+    texts: Sequence[str]
+    """What stands between the marks, as it would be read."""
+    marks: Sequence[str]
+    """One more than texts: what stands around them."""
+    escaped: bool = True
+    """Whether & and < are written as entities."""
+
+    def filled(self, texts: Sequence[str]) -> str:
+        """The same marks around other texts."""
+        parts = [self.marks[0]]
+        for text, mark in zip(texts, self.marks[1:], strict=True):
+            parts += [html.escape(text, quote=False) if self.escaped else text, mark]
+        return "".join(parts)
+
+
+def plain(text: str) -> Markup:
+    """A text without marks."""
+    return Markup([text], ["", ""], escaped=False)
+
+
+def markup(fragment: str) -> Markup:
+    texts, marks, end, pending = list[str](), list[str](), 0, ""
+    while match := _TAG.search(fragment, end):
+        if between := fragment[end : match.start()]:
+            marks.append(pending)
+            texts.append(html.unescape(between))
+            pending = ""
+        end = _end(fragment, match)
+        pending += fragment[match.start() : end]
+    if rest := fragment[end:]:
+        marks.append(pending)
+        texts.append(html.unescape(rest))
+        pending = ""
+    return Markup(texts, [*marks, pending])
+
+
+def _end(fragment: str, tag: re.Match[str]) -> int:
+    """Where a mark ends, with what it hides; one that is never closed hides all the rest."""
+    kept = _KEPT.match(tag[0])
+    closing = "-->" if tag[0] == "<!--" else f"</{kept[1].lower()}" if kept else ""
+    if not closing:
+        return tag.end()
+    found = fragment.lower().find(closing, tag.end()) if kept else fragment.find(closing, tag.end())
+    if found < 0:
+        return len(fragment)
+    return max(found + len(closing), fragment.find(">", found) + 1)

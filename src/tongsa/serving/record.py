@@ -1,0 +1,142 @@
+"""Around every request: whose pages may ask, what browsers are told, what is counted and written down.
+
+A line of the log holds the route, the status and the time, and never a text, an address or a path as it was sent.
+"""
+
+import asyncio
+import json
+import logging
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tongsa.serving.config import ServingConfig
+from tongsa.serving.exchange import GONE, Answer, ClientGone
+from tongsa.serving.metrics import Metrics
+from tongsa.serving.refusal import Refusal
+
+LOG = logging.getLogger("tongsa.serving")
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Record:
+    """Middleware in plain ASGI: answers pass through as they are made."""
+
+    def __init__(self, app: ASGIApp, config: ServingConfig, metrics: Metrics) -> None:
+        self.app, self.config, self.metrics = app, config, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status, name = time.monotonic(), 0, secrets.token_hex(8)
+
+        async def told(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _protect(MutableHeaders(scope=message), name)
+            try:
+                async with asyncio.timeout(self.config.patience):
+                    await send(message)
+            except TimeoutError:  # it takes nothing any more
+                raise ClientGone from None
+
+        self.metrics.inside.inc()
+        try:
+            await self._answer(scope, receive, told)
+        except ClientGone:
+            status = GONE
+        except Exception as error:  # noqa: BLE001 - said as it is, without what a user wrote
+            LOG.error("internal error", extra={"request": name, "kind": type(error).__name__, "at": _place(error)})
+            if not status:
+                await Answer({"error": "the server failed; ask again", "code": "internal"}, 500)(scope, receive, told)
+            status = 500
+        finally:
+            self.metrics.inside.dec()
+            self._note(scope, status or GONE, time.monotonic() - start, name)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            check_origin(Headers(scope=scope), self.config)
+        except Refusal as refusal:
+            await Answer(refusal.body, refusal.status)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _note(self, scope: Scope, status: int, seconds: float, name: str) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")
+        self.metrics.answered(route, status, seconds)
+        extra = {"request": name, "route": route, "status": status, "ms": round(1000 * seconds, 1)}
+        LOG.info("request", extra=extra | ({"key": scope["tongsa.key"]} if "tongsa.key" in scope else {}))
+
+
+def _protect(headers: MutableHeaders, name: str) -> None:
+    for key, value in SECURITY.items():
+        headers.setdefault(key, value)
+    headers.setdefault("Cache-Control", "no-store")
+    headers["X-Request-ID"] = name
+
+
+def _place(error: BaseException) -> str:
+    """Where it was raised: a place in the code says enough, and nothing that anybody wrote."""
+    last = error.__traceback__
+    while last and last.tb_next:
+        last = last.tb_next
+    return f"{last.tb_frame.f_code.co_qualname}:{last.tb_lineno}" if last else ""
+
+
+def check_origin(headers: Headers, config: ServingConfig) -> None:
+    """Refuse pages of other sites, and, on loopback, names of other hosts that lead here (DNS rebinding)."""
+    host = headers.get("host", "")
+    try:
+        named = urlsplit(f"//{host}").hostname or ""
+        origin = headers.get("origin", "")
+        strange = origin not in ("", *config.origins) and urlsplit(origin).netloc != host
+    except ValueError:
+        raise Refusal(400, "bad_request", "Host or Origin cannot be read") from None
+    if config.host in LOOPBACK and named not in LOOPBACK:
+        raise Refusal(421, "wrong_host", "this server is for this machine alone; ask for http://127.0.0.1")
+    if strange and "*" not in config.origins:
+        raise Refusal(403, "wrong_origin", "pages of other sites may not ask here; the owner can allow it with origins")
+
+
+class Lines(logging.Formatter):
+    """One JSON object a line."""
+
+    KNOWN = ("model", "reason", "kind", "at", "request", "route", "status", "ms", "key", "address")
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        line |= {name: value for name in self.KNOWN if (value := getattr(record, name, None)) is not None}
+        return json.dumps(line, ensure_ascii=False)
+
+
+def to_stderr() -> None:
+    """Log our lines, and of the web server's what is worse than a remark."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines())
+    for name, level in (("tongsa.serving", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
