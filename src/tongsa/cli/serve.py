@@ -27,9 +27,7 @@ def serve(options: argparse.Namespace) -> None:
         name: value for name in ("host", "port", "engine", "rate") if (value := getattr(options, name)) is not None
     }
     config = replace(settings.build(ServingConfig, assigned(options.set, "--set") | short), keys=options.keys)
-    found = places(options.runs)
-    say(f"tongsa: http://{config.host}:{config.port} (the models are being loaded; Ctrl-C ends)")
-    serve(found, config)
+    serve(places(options.runs), config)
 
 
 def _new_key(options: argparse.Namespace) -> None:

@@ -21,6 +21,8 @@ from tongsa.serving.metrics import Metrics
 from tongsa.serving.refusal import Refusal
 
 LOG = logging.getLogger("tongsa.serving")
+PROBES = frozenset({"/healthz", "/readyz", "/health", "/metrics"})
+"""Asked every few seconds by machines."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 SECURITY = {
     "Content-Security-Policy": (
@@ -84,7 +86,8 @@ class Record:
         route = getattr(scope.get("route"), "path", "unknown")
         self.metrics.answered(route, status, seconds)
         extra = {"request": name, "route": route, "status": status, "ms": round(1000 * seconds, 1)}
-        LOG.info("request", extra=extra | ({"key": scope["tongsa.key"]} if "tongsa.key" in scope else {}))
+        level = logging.DEBUG if route in PROBES else logging.INFO
+        LOG.log(level, "request", extra=extra | ({"key": scope["tongsa.key"]} if "tongsa.key" in scope else {}))
 
 
 def _protect(headers: MutableHeaders, name: str) -> None:

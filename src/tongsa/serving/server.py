@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from collections.abc import Callable, Sequence
 
@@ -42,7 +43,9 @@ def serve(places: Sequence[Place], config: ServingConfig) -> None:
 
     server = uvicorn.Server(settings(application(made, fail), config))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn gives a signal on when it is done
-    asyncio.run(_run(server, lambda: reload(made)))
+    with opened(config) as listener:
+        LOG.info("listening", extra={"address": address(listener)})
+        asyncio.run(_run(server, listener, lambda: reload(made)))
     if failures:
         raise failures[0]
 
@@ -50,14 +53,11 @@ def serve(places: Sequence[Place], config: ServingConfig) -> None:
 def settings(app: object, config: ServingConfig) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        host=config.host,
-        port=config.port,
         log_config=None,
         access_log=False,
         server_header=False,
         ws="none",
         limit_concurrency=CONNECTIONS,
-        backlog=CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=round(config.timeout + config.patience),
         proxy_headers=bool(config.proxies),
@@ -65,7 +65,22 @@ def settings(app: object, config: ServingConfig) -> uvicorn.Config:
     )
 
 
-async def _run(server: uvicorn.Server, again: Callable[[], None]) -> None:
+def opened(config: ServingConfig) -> socket.socket:
+    """The port, or a sentence about why it cannot be had."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host, config.port), family=family, backlog=CONNECTIONS)
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"{config.host}:{config.port}: {why}; choose another with --host and --port") from None
+
+
+def address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _run(server: uvicorn.Server, listener: socket.socket, again: Callable[[], None]) -> None:
     loop, pending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 
     def renew() -> None:
@@ -75,7 +90,7 @@ async def _run(server: uvicorn.Server, again: Callable[[], None]) -> None:
 
     if hasattr(signal, "SIGHUP"):
         loop.add_signal_handler(signal.SIGHUP, renew)
-    await server.serve()
+    await server.serve(sockets=[listener])
 
 
 def reload(made: Service) -> None:

@@ -15,8 +15,8 @@ OPENERS = re.compile("[\"'“”‘’«»‹›„‚(\\[{¿¡「『〈《〔�
 WIDE = "。！？"
 """Behind these no space is written."""
 
-# possessive: a megabyte of dots is read once
-_STOP = re.compile(rf"(?P<stop>[.!?…‥]++)(?P<close>[{CLOSERS}]*+)(?=\s|$)|(?P<wide>[{WIDE}]++)[{CLOSERS}]*+")
+# possessive, and never begun within a run: a megabyte of dots is read once
+_STOP = re.compile(rf"(?<![.!?…‥])(?P<stop>[.!?…‥]++)(?P<close>[{CLOSERS}]*+)(?=\s|$)|(?P<wide>[{WIDE}]++)[{CLOSERS}]*+")
 _GLUED = re.compile("(?<=[다요죠까네])[.!?](?=[가-힣])")
 """Korean that forgot the space: …갔다.그는…"""
 _LINES = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -85,12 +85,13 @@ def _breaks(line: str, begin: int, stop: re.Match[str], language: str) -> bool:
         return not _hangul(rest) or before[-1:] in KOREAN_ENDS or not set(stop["stop"]) <= set(".…‥")
     if stop["stop"] == ".":
         word = _LAST_WORD.search(before)
-        return _full_stop(word[0] if word else "", rest, language, first=line[begin : stop.start()].strip())
+        first = before.strip() if begin >= stop.start() - 24 else ""
+        return _full_stop(word[0] if word else "", rest, language, first=first)
     return True
 
 
 def _full_stop(word: str, rest: str, language: str, *, first: str) -> bool:
-    """Whether a full stop behind this word, and before this rest, ends the sentence. `first` is all of it so far."""
+    """Whether a full stop behind this word, and before this rest, ends the sentence. `first` is a short one so far."""
     word = word.strip(CLOSERS + "„‚«»“([{¿¡").lower()
     if word.isdigit():
         if word == first or rest[:1].isdigit():  # 1. in a list, 2026. 10. 9.

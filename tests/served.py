@@ -1,0 +1,104 @@
+"""A server on a free port of this machine, in a thread, with models small enough to see."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from export.bundles import saved, transformer
+from tongsa.serving.app import application
+from tongsa.serving.batching import Worker
+from tongsa.serving.config import ServingConfig
+from tongsa.serving.models import places
+from tongsa.serving.server import address, opened, service, settings
+from tongsa.serving.service import Service
+
+
+@dataclass(frozen=True)
+class Running:
+    url: str
+    service: Service
+
+    def post(self, path: str, body: Any, **others: Any) -> httpx2.Response:
+        return httpx2.post(self.url + path, json=body, timeout=60, **others)
+
+    def get(self, path: str, **others: Any) -> httpx2.Response:
+        return httpx2.get(self.url + path, timeout=60, **others)
+
+    def translate(self, text: Any, **others: Any) -> Any:
+        answer = self.post("/v1/translate", {"text": text, **others})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["translations"]
+
+    @property
+    def worker(self) -> Worker:
+        return next(iter(self.service.models.workers.values()))
+
+    def socket(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), timeout=20)
+
+
+@contextmanager
+def serving(*runs: Path | str, **options: Any) -> Iterator[Running]:
+    config = ServingConfig(**{"port": 0, "guard": False, **options})
+    made = service(places([str(run) for run in runs]), config)
+    failures: list[Exception] = []
+    server = uvicorn.Server(settings(application(made, failures.append), config))
+    with opened(config) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            wait_for(lambda: made.models.ready or failures)
+            assert not failures, failures
+            yield Running(address(listener), made)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def wait_for(condition: Any, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.005)
+
+
+def drawn(folder: Path, seed: int = 1) -> Path:
+    """A model with weights drawn at random."""
+    return saved(folder, transformer(seed=seed))
+
+
+def texts(count: int) -> list[str]:
+    """So many different texts of one sentence, of letters that the models know."""
+    letters = "abcdefg"
+    return [" ".join(letters[(number // 7**place) % 7] for place in range(2 + number % 5)) for number in range(count)]
+
+
+class Stall:
+    """A model that stands still until it is let go, so that a test can see what waits behind it."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader, self.translate = reader, reader.translate
+        self.begun, self.free = threading.Event(), threading.Event()
+        self.batches: list[Sequence[str]] = []
+
+    def __enter__(self) -> "Stall":
+        def standing(sources: Sequence[str], **others: Any) -> Any:
+            self.batches.append(list(sources))
+            self.begun.set()
+            assert self.free.wait(60)
+            return self.translate(sources, **others)
+
+        self.reader.translate = standing
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free.set()
+        self.reader.translate = self.translate
