@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
+def __getattr__(name: str) -> Any:
+    """`tongsa.view(…)` without an import of its own, and not loaded before it is asked for."""
+    if name == "view":
+        from importlib import import_module
+
+        return import_module("tongsa.view")
+    raise AttributeError(f"module 'tongsa' has no attribute {name!r}")
+
+
 def load(path: str | Path, *, engine: "EngineName" = "auto") -> Any:
     """The model of a run or bundle: a Translator, a Classifier or a Writer, by what it has learnt.
 

@@ -228,22 +228,9 @@ def _as_score(texts: tuple[str, ...], values: list[float], pieces: list[str], *,
 
 
 def view(options: argparse.Namespace) -> None:
-    from tongsa import bundle
-    from tongsa.text import normalise
-    from tongsa.view import write_page
-    from tongsa.view.readings import judgement, reading
+    from tongsa.view.panels import view
 
-    if not all(map(normalise, options.texts)):
-        raise InputError("view: an empty text has nothing to look at; give a sentence")
-    loaded, texts = bundle.load(options.run), options.texts
-    if loaded.config.task == "labels":
-        readings = [judgement(*one) for one in zip(loaded.classifier().classify(texts), texts, strict=True)]
-    else:
-        readings = [reading(*one) for one in zip(loaded.translator().translate(texts), texts, strict=True)]
-    if not any(one.weights for one in readings):
-        raise InputError(f"{options.run}: a {loaded.kind} model has no attention to look at")
-    write_page(options.output, f"{Path(options.run).name}: {options.texts[0]}", readings)
-    out(str(options.output))
+    out(str(view(options.run, *options.texts).save(options.output)))
 
 
 def evaluate(options: argparse.Namespace) -> None:

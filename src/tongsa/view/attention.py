@@ -14,9 +14,10 @@ from tongsa.files import write_text
 from tongsa.text.words import merge_words, word_labels, word_starts
 from tongsa.view import heads
 from tongsa.view.document import document
+from tongsa.view.packing import packed
 
 GRAIN = 10_000
-"""Weights are stored as whole numbers of this part: four decimals, and the page stays small."""
+"""Weights are stored as whole numbers of this part, packed layer by layer: four decimals, and the page stays small."""
 SLACK = 0.02
 """How far a row may be from one: half precision rounds."""
 ROLES = ("cross", "encoder", "decoder")
@@ -73,7 +74,7 @@ def page_data(title: str, readings: Sequence[Reading], *, note: str = "") -> dic
 
 def page(title: str, readings: Sequence[Reading], *, note: str = "") -> str:
     """One HTML page with everything inside: style, script, data."""
-    return document("attention", title, page_data(title, readings, note=note))
+    return document(title, {"attention": page_data(title, readings, note=note)})
 
 
 def write_page(path: Path, title: str, readings: Sequence[Reading], *, note: str = "") -> None:
@@ -104,10 +105,12 @@ def told_role(reading: Reading, role: str, where: str) -> dict[str, Any]:
     open_cells = heads.readable(role, len(queries.pieces), len(keys.pieces))
     merged = [merge_words(weights, queries.starts, keys.starts) for weights in arrays]
     open_words = merge_words(open_cells[None].astype(np.float64), queries.starts, keys.starts)[0] > 0
+    starts = {"query_starts": list(queries.starts), "key_starts": list(keys.starts)}
     return {
         "role": role,
+        "layers": [{"count": len(weights), "packed": packed(weights * GRAIN)} for weights in arrays],
         "pieces": grid(role, queries.pieces, keys.pieces, arrays, open_cells),
-        "words": grid(role, queries.words, keys.words, merged, open_words),
+        "words": grid(role, queries.words, keys.words, merged, open_words) | starts,
     }
 
 
@@ -146,18 +149,13 @@ def grid(
     layers: Sequence[NDArray[np.float64]],
     open_cells: heads.Cells,
 ) -> dict[str, Any]:
-    """The matrices of a role and, per layer, a summary of each head and last of their mean."""
+    """The edges of a role's matrices and, for each layer, a summary of each head and last of their mean."""
     where = heads.places(role, len(queries), len(keys))
     return {
         "queries": list(queries),
         "keys": list(keys),
-        "layers": [
-            {
-                "heads": [np.rint(head * GRAIN).astype(int).ravel().tolist() for head in layer],
-                "summaries": [
-                    rounded(asdict(heads.summary(head, open_cells, where))) for head in [*layer, layer.mean(axis=0)]
-                ],
-            }
+        "summaries": [
+            [rounded(asdict(heads.summary(head, open_cells, where))) for head in [*layer, layer.mean(axis=0)]]
             for layer in layers
         ],
     }

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 Points = Sequence[tuple[float, float]]
 
@@ -20,12 +21,16 @@ STYLE = """
 .tongsa-curves text.name { fill: var(--ink); font-weight: 600; }
 .tongsa-curves line { stroke: var(--rule); }
 .tongsa-curves polyline { fill: none; stroke-width: 1.75; stroke-linejoin: round; stroke-linecap: round; }
-.tongsa-curves polyline.loss { stroke: var(--training); }
-.tongsa-curves circle.loss { fill: var(--training); }
+.tongsa-curves polyline.loss, .tongsa-curves polyline.rate { stroke: var(--training); }
+.tongsa-curves circle.loss, .tongsa-curves circle.rate { fill: var(--training); }
 .tongsa-curves polyline.dev_loss, .tongsa-curves polyline.bleu { stroke: var(--validation); }
 .tongsa-curves circle.dev_loss, .tongsa-curves circle.bleu { fill: var(--validation); }
 """
-PANELS = {"Loss": {"loss": "training", "dev_loss": "validation"}, "BLEU": {"bleu": "validation"}}
+PANELS = {
+    "Loss": {"loss": "training", "dev_loss": "validation"},
+    "BLEU": {"bleu": "validation"},
+    "Rate": {"rate": "training"},
+}
 """Title → the keys drawn in it, each with its name."""
 
 
@@ -43,7 +48,7 @@ class Scale:
 
 
 def curves(records: Sequence[Mapping[str, float]]) -> str:
-    """SVG of loss and validation over steps; a record holds `step` and any of `loss`, `dev_loss`, `bleu`."""
+    """SVG of loss and validation over steps; a record holds `step` and any of the keys in `PANELS`."""
     lines = {key: points(records, key) for names in PANELS.values() for key in names}
     panels = [title for title, names in PANELS.items() if any(lines[key] for key in names)]
     height = TOP + max(len(panels), 1) * (HEIGHT + GAP) - GAP + 44
@@ -59,6 +64,32 @@ def curves(records: Sequence[Mapping[str, float]]) -> str:
         f'role="img" aria-label="{label}">'
         f'<style>{STYLE}</style><rect width="100%" height="100%"/>{"".join(body)}</svg>\n'
     )
+
+
+MEASURES = {
+    "loss": ("loss", "dev_loss"),
+    "score": ("bleu", "chrf", "exact_match", "accuracy", "macro_f1"),
+    "rate": ("rate",),
+    "norm": ("norm",),
+}
+"""Panel of the page → the keys drawn in it."""
+
+
+def page_data(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the page draws of a journal, ready for JSON; what a validation found is under "validation"."""
+    flat = [{**one, **one.get("validation", {})} for one in records]
+    lines = {key: points(flat, key) for keys in MEASURES.values() for key in keys}
+    return {
+        "panels": [
+            {"name": name, "lines": {key: rounded(lines[key]) for key in keys if lines[key]}}
+            for name, keys in MEASURES.items()
+            if any(lines[key] for key in keys)
+        ]
+    }
+
+
+def rounded(line: Points) -> list[tuple[float, float]]:
+    return [(round(step, 1), float(f"{value:.5g}")) for step, value in line]
 
 
 def points(records: Sequence[Mapping[str, float]], key: str) -> Points:

@@ -4,24 +4,62 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from importlib.resources import files
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tongsa.files import write_text
+from tongsa.view.modules import bundled, resource
+
 UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+STYLES = {"attention": "attention.css", "tree": "search_tree.css", "positions": "plots.css", "curves": "plots.css"}
+"""Panel → its own style; each panel stands in a room of its own, where no other style reaches."""
+HEIGHT = 760
+"""Of the frame in a notebook, in pixels."""
 
 
-def document(name: str, title: str, data: Mapping[str, Any]) -> str:
-    """NAME.html, filled with its style (after the one that all pages share), its script and its data."""
+@dataclass(frozen=True)
+class Page:
+    """Ways to look into a model, as one page; a notebook shows it by itself."""
+
+    title: str
+    panels: Mapping[str, Any]
+    """Panel ("attention", "tree", "positions", "curves") → what it draws."""
+
+    @property
+    def html(self) -> str:
+        return document(self.title, self.panels)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page whole or not at all."""
+        write_text(Path(path), self.html)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        # a frame of its own: neither style nor script of the notebook and of the page can disturb each other
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            f'title="{html.escape(self.title)}" width="100%" height="{HEIGHT}" '
+            f'style="border:1px solid #8884;border-radius:8px"></iframe>'
+        )
+
+
+def document(title: str, panels: Mapping[str, Any]) -> str:
+    """One HTML page of these panels."""
     # a name from the command line may hold half a character, which no file can
     whole = title.encode("utf-8", "replace").decode("utf-8")
-    parts = {"title": html.escape(whole), "data": embedded(data)}
-    parts |= {"style": resource("page.css") + resource(f"{name}.css"), "script": resource(f"{name}.js")}
+    # a style of media "not all" is at hand for its panel and touches nothing else
+    styles = [f'<style id="style-{one}" media="not all">\n{resource(STYLES[one])}</style>' for one in STYLES]
+    parts = {
+        "title": html.escape(whole),
+        "page": resource("page.css"),
+        "view": resource("view.css"),
+        "styles": "\n".join(styles),
+        "data": embedded({"title": title, "panels": panels}),
+        "script": bundled("view.js"),
+    }
     # in one pass: a title that holds {{data}} stays a title
-    return re.sub(r"\{\{(title|style|script|data)\}\}", lambda slot: parts[slot[1]], resource(f"{name}.html"))
-
-
-def resource(name: str) -> str:
-    return files("tongsa.view").joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], resource("view.html"))
 
 
 def embedded(data: Mapping[str, Any]) -> str:

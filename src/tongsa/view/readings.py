@@ -2,6 +2,8 @@
 
 from tongsa.decoding.classifier import Classification
 from tongsa.decoding.translation import Translation
+from tongsa.decoding.writer import Writer
+from tongsa.text import normalise
 from tongsa.view.attention import Reading
 
 
@@ -27,4 +29,16 @@ def judgement(answer: Classification, text: str, reference: str = "") -> Reading
         translation=f"{answer.label} ({answer.probability:.1%})",
         reference=reference,
         labelled=True,
+    )
+
+
+def writing(writer: Writer, text: str) -> Reading:
+    """A text as a language model reads it: each piece looks at those before it."""
+    pieces = writer.target.split_all([normalise(text)])[0][: writer.longest - 1]
+    return Reading(
+        source=["</s>"],
+        target=[*writer.target.names(pieces), "</s>"],
+        weights={role: layers for role, layers in writer.attention([], pieces).items() if role == "decoder"},
+        text=text,
+        translation="",
     )

@@ -1,74 +1,33 @@
-"use strict";
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const element = (id) => document.getElementById(id);
-  const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
-  const SPACE = "▁";
-  const signed = (value, digits = 3) => {
-    const text = Math.abs(value).toFixed(digits);
-    return value < 0 && Number(text) ? `−${text}` : text;
-  };
-  const percent = (share) => {
-    const hundred = share * 100;
-    if (hundred < 0.1) return "<0.1%";
-    return hundred >= 99.95 ? "100%" : hundred < 10 || hundred > 99 ? `${hundred.toFixed(1)}%` : `${Math.round(hundred)}%`;
-  };
-  const probability = (log) => percent(Math.exp(log));
+/** A beam search, looked into: what each step kept, what it pruned and by how much. */
+import { clamp, drawn, make, SPACE } from "./elements.js";
+import { probability, signed } from "./figures.js";
+import { treeWords } from "./search_tree_words.js";
 
-  // ── words of the interface ────────────────────────────────────────────────────────────────────────────────
-  const alpha = Number(data.alpha.toFixed(4));
-  const formula = data.normalisation === "gnmt" ? `((5 + length) / 6)^${alpha}` : `length^${alpha}`;
-  const counted = (count) => count.toLocaleString("en");
-  const ENGLISH = {
-    other: "한국어", otherLabel: "한국어 보기", source: "Source", translation: "Translation", note: "Note",
-    cut: "The source is longer than the model can read; only its beginning was translated.",
-    groups: `The model's own search runs in ${data.groups} groups that keep away from each other; this is one beam without groups.`,
-    tree: "The beam, step by step",
-    rule: `Beam ${data.beam}: each step keeps the ${data.beam === 1 ? "one prefix" : `${data.beam} prefixes`} of highest log p, and a finished output keeps its place among them; alpha ${alpha}: finished outputs are compared by their score, log p divided by the penalty ${formula}, ${alpha ? "so that a longer output does not lose only because it has more factors" : "which is 1: short outputs are favoured"}.`,
-    covered: ` From the score of a finished output the coverage penalty (strength ${data.coverage}) takes for source pieces that were looked at too little.`,
-    marks: { won: "best output", ended: "finished, with its score", kept: "kept", dead: "kept, but all that followed was pruned", pruned: "pruned, and how far below the last one kept" },
-    hint: "Each box is a piece with its probability after the prefix before it; the best prefix is on top. Point at one, tap it, or focus the tree and use the arrow keys: ← to where it came from, → to what came of it, ↑ ↓ within a step.",
-    stage: "Search tree. Arrow keys move from prefix to prefix.", pruned: "pruned", step: "step",
-    chance: "p of this piece", total: "log p of the prefix", merit: "with what rules take",
-    score: "score", rank: (rank, count, step) => `${rank} of ${count} kept at step ${step}`,
-    finishedHere: "finished", root: "The search begins here, before the first piece.",
-    gap: (gap) => (gap >= 0 ? `pruned: ${signed(gap)} below the last one kept` : `not chosen, though ${signed(-gap)} above the last one kept`),
-    more: (count) => `+${counted(count)}`, moreTitle: (count) => `${counted(count)} more candidates were pruned`,
-    stopTitle: "Why the search stopped", finishedTitle: "Finished outputs, best first",
-    reason: {
-      certain: (best, bound) => `Its answer is certain. The best finished output scores ${best}. The prefixes that still live can only lose log p; even at the longest output allowed (${data.limit} pieces, penalty ${data.longest.toFixed(2)}) none of them could score above ${bound}.`,
-      full: () => (data.beam === 1 ? "The one prefix of the beam has taken </s>." : `All ${data.beam} places of the beam are taken by finished outputs.`),
-      limit: () => `The longest output allowed was reached: after ${data.limit} pieces only </s> is left.`,
-      nothing: () => "No candidate was left: the rules of the search forbid every further piece.",
-    },
-    head: ["", "Output", "Length", "log p", "Penalty", "Score"], empty: "(empty)", lengthNote: "Lengths count </s>.",
-  };
-  const KOREAN = {
-    other: "English", otherLabel: "View in English", source: "원문", translation: "번역", note: "참고",
-    cut: "원문이 모델이 읽을 수 있는 길이를 넘어, 앞부분만 번역했습니다.",
-    groups: `이 모델의 원래 탐색은 서로 다른 조각을 고르는 ${data.groups}개 그룹으로 나뉘지만, 여기서는 그룹 없이 빔 하나로 탐색했습니다.`,
-    tree: "단계별로 본 빔",
-    rule: `빔 ${data.beam}: 단계마다 log p가 가장 높은 접두사 ${data.beam}개를 남기며, 끝난 출력도 그 가운데 한 자리를 차지합니다. 알파 ${alpha}: 끝난 출력은 log p를 벌점 ${formula.replace("length", "길이")} 값으로 나눈 점수로 비교합니다. ${alpha ? "그래서 긴 출력이 조각이 많다는 이유만으로 지지 않습니다." : "이 벌점은 1이므로 짧은 출력이 유리합니다."}`,
-    covered: ` 끝난 출력의 점수에서는 원문 조각을 덜 본 만큼 커버리지 벌점(세기 ${data.coverage})을 뺍니다.`,
-    marks: { won: "가장 좋은 출력", ended: "끝난 출력과 점수", kept: "남은 것", dead: "남았지만 뒤가 모두 잘린 것", pruned: "잘린 것과, 남은 마지막 것보다 모자란 정도" },
-    hint: "상자는 조각과, 앞의 접두사가 주어졌을 때의 확률입니다. 위에 있을수록 좋은 접두사입니다. 상자를 가리키거나 누르세요. 트리를 선택하고 화살표 키를 써도 됩니다. ←는 온 곳, →는 이어진 곳, ↑ ↓는 같은 단계입니다.",
-    stage: "탐색 트리. 화살표 키로 접두사 사이를 이동합니다.", pruned: "잘린 것", step: "단계",
-    chance: "이 조각의 확률", total: "접두사의 log p", merit: "규칙을 적용한 값",
-    score: "점수", rank: (rank, count, step) => `${step}단계에 남은 ${count}개 가운데 ${rank}위`,
-    finishedHere: "끝남", root: "첫 조각 앞입니다. 탐색은 여기서 시작합니다.",
-    gap: (gap) => (gap >= 0 ? `잘림: 남은 마지막 것보다 ${signed(gap)} 낮음` : `남은 마지막 것보다 ${signed(-gap)} 높지만 선택되지 않음`),
-    more: (count) => `+${counted(count)}`, moreTitle: (count) => `이 밖에 후보 ${counted(count)}개가 잘렸습니다`,
-    stopTitle: "탐색이 멈춘 까닭", finishedTitle: "끝난 출력, 좋은 것부터",
-    reason: {
-      certain: (best, bound) => `답이 확실해졌습니다. 끝난 출력 가운데 최고 점수는 ${best}입니다. 살아 있는 접두사의 log p는 줄어들기만 하므로, 허용된 가장 긴 출력(조각 ${data.limit}개, 벌점 ${data.longest.toFixed(2)})까지 가더라도 점수는 ${bound} 이하입니다.`,
-      full: () => (data.beam === 1 ? "빔의 하나뿐인 접두사가 </s>로 끝났습니다." : `빔의 ${data.beam}자리가 모두 끝난 출력으로 찼습니다.`),
-      limit: () => `허용된 가장 긴 출력에 이르렀습니다. 조각 ${data.limit}개 뒤에는 </s>만 올 수 있습니다.`,
-      nothing: () => "남은 후보가 없습니다. 탐색 규칙이 더 이을 조각을 모두 금지했습니다.",
-    },
-    head: ["", "출력", "길이", "log p", "벌점", "점수"], empty: "(빈 출력)", lengthNote: "길이는 </s>까지 셉니다.",
-  };
-  let language = "en";
-  const say = () => (language === "ko" ? KOREAN : ENGLISH);
+const [TOP, ROW, HIGH, SMALL, BETWEEN, LEFT] = [34, 52, 42, 22, 34, 16];
+
+const frame = () => [
+  make("dl", { id: "texts" }),
+  make("p", { id: "rule", class: "quiet" }),
+  make("section", { "aria-labelledby": "tree-title" },
+    make("div", { class: "headline" }, make("h2", { id: "tree-title" }), make("ul", { id: "marks", class: "small" })),
+    make("div", { id: "readout", role: "status" }),
+    make("div", { id: "stage", tabindex: 0, role: "application" }, make("div", { id: "sheet" })),
+    make("p", { id: "hint", class: "quiet small" })),
+  make("section", { "aria-labelledby": "stop-title" }, make("h2", { id: "stop-title" }), make("p", { id: "stop" })),
+  make("section", { "aria-labelledby": "finished-title" },
+    make("h2", { id: "finished-title" }), make("div", { class: "scroller" }, make("table", { id: "finished" }))),
+];
+
+/**
+ * Draw into `root` (an element or a shadow root) what `page_data` of tongsa.view.search_tree has told.
+ * Returns what the page around may do: change the language.
+ */
+export const draw = (root, data, { language: first = "en", chosen: recalled = {}, changed = () => {} } = {}) => {
+  root.append(...frame());
+  const element = (id) => root.querySelector(`#${id}`);
+  const words = treeWords(data);
+  let language = first;
+  const say = () => words[language];
 
   // ── the tree: every candidate knows its step, its place and where it came from ────────────────────────────
   const ROOT = { step: -1, place: 0, kind: "root", children: [], before: null };
@@ -90,7 +49,6 @@
   for (const one of [...finished, ...data.steps[last].kept]) for (const each of pathTo(one)) leading.add(each);
 
   // ── where everything stands ───────────────────────────────────────────────────────────────────────────────
-  const [TOP, ROW, HIGH, SMALL, BETWEEN, LEFT] = [34, 52, 42, 22, 34, 16];
   const units = (text) => Array.from(text).reduce((sum, one) => sum + (one.codePointAt(0) >= 0x1100 && one !== SPACE ? 2 : 1), 0);
   const rows = Math.max(...data.steps.map((step) => step.kept.length));
   const small = Math.max(...data.steps.map((step) => step.pruned.length));
@@ -116,17 +74,7 @@
   };
 
   // ── building blocks ───────────────────────────────────────────────────────────────────────────────────────
-  const filled = (made, attributes, children) => {
-    for (const [key, value] of Object.entries(attributes)) {
-      if (key === "text") made.textContent = value;
-      else made.setAttribute(key, value);
-    }
-    made.append(...children);
-    return made;
-  };
-  const svg = element("edges");
-  const make = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
-  const drawn = (tag, attributes = {}, ...children) => filled(document.createElementNS(svg.namespaceURI, tag), attributes, children);
+  const svg = drawn("svg", { id: "edges", "aria-hidden": true });
   const stand = (made, { left, top, width, height }) => {
     Object.assign(made.style, { left: `${left}px`, top: `${top}px`, width: `${width}px` });
     if (height) made.style.height = `${height}px`;
@@ -159,10 +107,10 @@
     owners.set(made, one);
     return made;
   };
-  const draw = () => {
+  const show = () => {
     const sheet = element("sheet");
     Object.assign(sheet.style, { width: `${width}px`, height: `${height}px` });
-    filled(svg, { width, height }, []);
+    for (const [name, value] of Object.entries({ width, height })) svg.setAttribute(name, value);
     const every = data.steps.flatMap((step) => step.kept);
     every.sort((one, other) => won.has(one) - won.has(other)); // the best path is drawn over the others
     for (const one of every) {
@@ -264,10 +212,6 @@
 
   // ── the rest of the page ──────────────────────────────────────────────────────────────────────────────────
   const showWords = () => {
-    document.documentElement.lang = language;
-    element("title").textContent = data.title;
-    element("language").textContent = say().other;
-    element("language").setAttribute("aria-label", say().otherLabel);
     const notes = [data.cut && say().cut, data.groups > 1 && say().groups].filter(Boolean).join(" ");
     const texts = [["source", data.text], ["translation", data.translation || say().empty], ["note", notes]];
     element("texts").replaceChildren(...texts.filter(([, text]) => text).flatMap(([name, text]) =>
@@ -279,7 +223,7 @@
     element("hint").textContent = say().hint;
     element("stage").setAttribute("aria-label", say().stage);
     if (element("cut-name")) element("cut-name").textContent = say().pruned;
-    for (const made of document.querySelectorAll(".others")) {
+    for (const made of root.querySelectorAll(".others")) {
       made.textContent = say().more(Number(made.dataset.more));
       made.title = say().moreTitle(Number(made.dataset.more));
     }
@@ -298,27 +242,22 @@
     });
     element("finished").replaceChildren(make("caption", { class: "quiet small", text: say().lengthNote }), make("thead", {}, head), make("tbody", {}, ...lines));
   };
-  const remember = () => {
-    const kept = new URLSearchParams({ step: selected.step + 1, kind: selected.kind, place: selected.place + 1, language });
-    try { history.replaceState(null, "", `#${kept}`); } catch { /* inside a notebook's frame there is no address to keep */ }
+  const remember = () => changed({ step: selected.step + 1, kind: selected.kind, place: selected.place + 1 });
+  const recall = (kept) => {
+    const step = data.steps[kept.step - 1], kind = kept.kind === "pruned" ? "pruned" : "kept";
+    selected = (step && step[kind][kept.place - 1]) || best;
   };
-  const recall = () => {
-    const kept = new URLSearchParams(location.hash.slice(1));
-    language = kept.get("language") === "ko" ? "ko" : "en";
-    const step = data.steps[kept.get("step") - 1];
-    const kind = kept.get("kind") === "pruned" ? "pruned" : "kept";
-    selected = (step && step[kind][kept.get("place") - 1]) || best;
-  };
-  element("language").addEventListener("click", () => {
-    language = language === "ko" ? "en" : "ko";
-    showWords();
-    look();
-    remember();
-  });
 
-  recall();
-  draw();
+  recall(recalled);
+  show();
   showWords();
   look();
   if (selected !== best) reveal(selected);
-})();
+  return {
+    speak: (next) => {
+      language = next;
+      showWords();
+      look();
+    },
+  };
+};

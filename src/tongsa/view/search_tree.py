@@ -240,7 +240,7 @@ def page_data(title: str, tree: SearchTree) -> dict[str, Any]:
 
 def page(title: str, tree: SearchTree) -> str:
     """One HTML page with everything inside: style, script, data."""
-    return document("search_tree", title, page_data(title, tree))
+    return document(title, {"tree": page_data(title, tree)})
 
 
 def told(one: Candidate, config: SearchConfig) -> dict[str, Any]:

@@ -40,7 +40,6 @@ export const alternatives = (session) => {
     const different = [...new Set(others)].filter((text) => text && text !== sentence.text);
     element("alternatives-list").replaceChildren(...different.map((text) => listed(text, number)));
     element("alternatives-facts").textContent = facts(sentence);
-    for (const made of result.querySelectorAll(".sentence")) made.classList.toggle("active", sentences.length > 1 && Number(made.dataset.sentence) === number);
   };
 
   // ── the menu at a word ────────────────────────────────────────────────────────────────────────────────────

@@ -8,16 +8,15 @@ const KINDS = {
   tree: { path: "/v1/tree", module: "/static/search_tree.js", style: "/static/search_tree.css", title: "lookTree" },
 };
 
-const sheet = (address) => {
+/** A stylesheet inside a room, where nothing of the page around reaches; it is there when this is done. */
+const dressed = (root, address) => new Promise((resolve, reject) => {
   const link = document.createElement("link");
   link.rel = "stylesheet";
   link.href = address;
-  return new Promise((resolve, reject) => {
-    link.addEventListener("load", () => resolve(link));
-    link.addEventListener("error", reject);
-    document.head.append(link); // loaded once, then taken along into the shadow
-  });
-};
+  link.addEventListener("load", resolve);
+  link.addEventListener("error", reject);
+  root.append(link);
+});
 
 /**
  * @param question the text (and target) to look into
@@ -29,10 +28,9 @@ export const looking = (question) => {
   const close = () => { asking?.abort(); element("look-body").replaceChildren(); };
   const room = async (style) => {
     const host = document.createElement("div"), root = host.attachShadow({ mode: "open" });
-    for (const address of ["/static/page.css", style]) {
-      const link = await sheet(address);
-      root.append(link);
-    }
+    host.hidden = true;
+    element("look-body").replaceChildren(host);
+    await Promise.all(["/static/page.css", style].map((address) => dressed(root, address)));
     return [host, root];
   };
   const open = async (kind) => {
@@ -49,8 +47,8 @@ export const looking = (question) => {
       const [host, root] = await room(style);
       if (signal.aborted) return;
       element("look-notice").textContent = "";
-      element("look-body").replaceChildren(host);
-      draw(root, data, { language: languageOf(), embedded: true });
+      host.hidden = false;
+      draw(root, data, { language: languageOf() });
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;

@@ -43,7 +43,10 @@ onLanguage(() => {
 });
 
 const theme = () => document.documentElement.dataset.theme || "system";
-const showTheme = () => { element("theme").textContent = say().theme[theme()]; };
+const showTheme = () => {
+  element("theme").textContent = say().theme[theme()];
+  element("theme").setAttribute("aria-label", say().themeLabel(say().theme[theme()]));
+};
 element("theme").addEventListener("click", () => {
   const next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length];
   if (next === "system") delete document.documentElement.dataset.theme;

@@ -1,4 +1,5 @@
 /** Asking the server: its refusals are sentences, and some of them say when to come again. */
+import { kept } from "./keeping.js";
 import { say } from "./words.js";
 
 const WAIT = 2;
@@ -35,9 +36,11 @@ export const got = async (path) => (await answered(path)).json();
 
 export const ready = async () => { await answered("/readyz"); };
 
-const posted = (path, body, signal) => answered(path, {
-  method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
-});
+const headers = () => {
+  const key = kept("key", "");
+  return { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+};
+const posted = (path, body, signal) => answered(path, { method: "POST", headers: headers(), body: JSON.stringify(body), signal });
 
 export const asked = async (path, body, signal) => (await posted(path, body, signal)).json();
 

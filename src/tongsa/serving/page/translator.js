@@ -124,7 +124,8 @@ export const translator = (models, terms, drawn) => {
     } catch (error) {
       if (own.signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
-      warn(error.message, { seconds: error.after, retry: error.after === null ? null : now });
+      const key = ["no_key", "wrong_key"].includes(error.code);
+      warn(error.message, { seconds: error.after, retry: key || error.after !== null ? now : null, key });
     } finally {
       if (own === working) busy(false);
     }
