@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,17 +69,28 @@ def server(run: Path, *options: str) -> Iterator[tuple[int, int]]:
     try:
         port = 0
         for line in child.stderr or ():
+            if not line.startswith("{"):
+                raise SystemExit(line)
             event = json.loads(line)
             port = int(event["address"].rpartition(":")[2]) if event["event"] == "listening" else port
             if event["event"] == "model loaded":
                 break
         drain = subprocess.Popen(["cat"], stdin=child.stderr, stdout=subprocess.DEVNULL)  # noqa: S607 - a full pipe would stop it
-        time.sleep(0.5)
+        while not ready(port):
+            time.sleep(0.1)
         yield port, child.pid
         drain.kill()
     finally:
         child.terminate()
         child.wait()
+
+
+def ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):  # noqa: S310 - our own address
+            return True
+    except OSError:
+        return False
 
 
 async def told_alone(port: int, texts: list[str]) -> dict[str, str]:
