@@ -60,7 +60,9 @@ def test_no_text_has_no_sentences() -> None:
     assert sentences("") == sentences(" \n\t\u3000") == []
 
 
-PARTS = st.sampled_from([*"aB9.!?…。\"'”)( \n\t", "다.", "요? ", "...", " Dr. ", "3.14", "가", "\u3000", "\x85", "\x1c", "\0"])
+PARTS = st.sampled_from(
+    [*"aB9.!?…。\"'”)( \n\t", "다.", "요? ", "...", " Dr. ", "3.14", "가", "\u3000", "\x85", "\x1c", "\0"]
+)
 
 
 @given(st.one_of(st.text(), st.lists(PARTS).map("".join)), st.sampled_from(["", "en", "de", "ko"]))

@@ -16,7 +16,9 @@ WIDE = "。！？"
 """Behind these no space is written."""
 
 # possessive, and never begun within a run: a megabyte of dots is read once
-_STOP = re.compile(rf"(?<![.!?…‥])(?P<stop>[.!?…‥]++)(?P<close>[{CLOSERS}]*+)(?=\s|$)|(?P<wide>[{WIDE}]++)[{CLOSERS}]*+")
+_STOP = re.compile(
+    rf"(?<![.!?…‥])(?P<stop>[.!?…‥]++)(?P<close>[{CLOSERS}]*+)(?=\s|$)|(?P<wide>[{WIDE}]++)[{CLOSERS}]*+"
+)
 _GLUED = re.compile("(?<=[다요죠까네])[.!?](?=[가-힣])")
 """Korean that forgot the space: …갔다.그는…"""
 _LINES = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
