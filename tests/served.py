@@ -5,14 +5,15 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import uvicorn
 
-from export.bundles import saved, transformer
+from export.bundles import TARGET, saved, transformer
+from tongsa.decoding.search import SearchConfig
 from tongsa.serving.app import application
 from tongsa.serving.batching import Worker
 from tongsa.serving.config import ServingConfig
@@ -25,12 +26,16 @@ from tongsa.serving.service import Service
 class Running:
     url: str
     service: Service
+    client: httpx2.Client
 
     def post(self, path: str, body: Any, **others: Any) -> httpx2.Response:
-        return httpx2.post(self.url + path, json=body, timeout=60, **others)
+        return self.client.post(self.url + path, json=body, **others)
+
+    def send(self, path: str, body: bytes, **others: Any) -> httpx2.Response:
+        return self.client.post(self.url + path, content=body, **others)
 
     def get(self, path: str, **others: Any) -> httpx2.Response:
-        return httpx2.get(self.url + path, timeout=60, **others)
+        return self.client.get(self.url + path, **others)
 
     def translate(self, text: Any, **others: Any) -> Any:
         answer = self.post("/v1/translate", {"text": text, **others})
@@ -57,7 +62,9 @@ def serving(*runs: Path | str, **options: Any) -> Iterator[Running]:
         try:
             wait_for(lambda: made.models.ready or failures)
             assert not failures, failures
-            yield Running(address(listener), made)
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=50)
+            with httpx2.Client(timeout=60, limits=limits, trust_env=False) as client:
+                yield Running(address(listener), made, client)
         finally:
             server.should_exit = True
             thread.join()
@@ -72,7 +79,8 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
 
 def drawn(folder: Path, seed: int = 1) -> Path:
     """A model with weights drawn at random."""
-    return saved(folder, transformer(seed=seed))
+    made = transformer(target=TARGET, share="target", positions="learned", seed=seed)
+    return saved(folder, replace(made, decoding=SearchConfig(beyond=8, at_least=8)))
 
 
 def texts(count: int) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa.text.sentences import sentences
+from tongsa.text.sentences import Span, halves, sentences
 
 
 def cut(text: str, language: str = "") -> list[str]:
@@ -80,3 +80,21 @@ def test_sentences_and_the_white_space_between_them_are_the_text(text: str, lang
 def test_a_megabyte_of_dots_is_read_in_one_go() -> None:
     assert len(sentences("." * 1_000_000 + "a")) == 1
     assert len(sentences('."' * 300_000)) == 1
+
+
+@given(st.text(min_size=2).filter(lambda text: len(text.strip()) >= 2))
+def test_two_halves_and_the_white_space_between_them_are_the_sentence(text: str) -> None:
+    start = len(text) - len(text.lstrip())
+    whole = Span(start, len(text.rstrip()))
+    first, second = halves(text, whole)
+    assert whole.start == first.start <= first.end <= second.start <= second.end == whole.end
+    assert not text[first.end : second.start].strip()
+    assert max(first.end - first.start, second.end - second.start) < whole.end - whole.start
+
+
+def test_a_long_sentence_is_cut_behind_a_comma_rather_than_at_a_space() -> None:
+    text = "one two three, four five six seven"
+    assert [text[slice(*half)] for half in halves(text, Span(0, len(text)))] == [
+        "one two three,",
+        "four five six seven",
+    ]

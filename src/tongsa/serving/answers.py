@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tongsa.decoding.translation import Translation
 
 ALIGNMENT, PROBABILITIES = "alignments", "probabilities"
+UNKNOWN = "<unk>"
 _WORD = re.compile(r"\S+")
 
 
@@ -42,21 +43,19 @@ def confidence(best: "Translation") -> float:
 
 def alignment(source: str, best: "Translation") -> dict[str, Any]:
     read, reading = spans(source), spans(best.text)
-    of_source, of_target = owners(best.source_pieces), owners(best.pieces)
-    links = {
-        (of_source[i], of_target[j]) for i, j in best.links if of_source[i] < len(read) and of_target[j] < len(reading)
-    }
+    of_source, of_target = owned(best.source_pieces, len(read)), owned(best.pieces, len(reading))
+    links = {(one, other) for i, j in best.links for one in of_source[i] for other in of_target[j]}
     return {"source": read, "target": reading, "links": sorted(links)}
 
 
 def probabilities(best: "Translation") -> list[dict[str, Any]]:
     """Of each word the probability of its least likely piece."""
-    places = spans(best.text)
-    owner, logs = owners(best.pieces), best.logs
+    places, logs = spans(best.text), best.logs
     lowest = [0.0] * len(places)
-    for number, (begin, end) in enumerate(pairwise([*word_starts(best.pieces), len(best.pieces)])):
-        if owner[number] < len(places):
-            lowest[owner[number]] = min(lowest[owner[number]], *logs[begin:end])
+    groups = pairwise([*word_starts(best.pieces), len(best.pieces)])
+    for words, (begin, end) in zip(owned(best.pieces, len(places)), groups, strict=True):
+        for word in words:
+            lowest[word] = min(lowest[word], *logs[begin:end])
     return [
         {"start": start, "end": end, "probability": math.exp(low)}
         for (start, end), low in zip(places, lowest, strict=True)
@@ -68,10 +67,17 @@ def spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text) if normalise(match[0])]
 
 
-def owners(pieces: Sequence[str]) -> list[int]:
-    """For each run of pieces that begins with a space the word it is in; a space alone belongs to the next."""
-    found, word = [], 0
+def owned(pieces: Sequence[str], count: int) -> list[range]:
+    """For each run of pieces that begins with a space the words it is, of so many: one, or none if it is a space alone.
+
+    An unknown piece is written as a word of its own, wherever it stands.
+    """
+    found, first = [], 0
     for begin, end in pairwise([*word_starts(pieces), len(pieces)]):
-        found.append(word)
-        word += written(pieces[begin:end]) != SPACE
+        shown = [
+            part for piece in pieces[begin:end] for part in ((SPACE, piece, SPACE) if piece == UNKNOWN else (piece,))
+        ]
+        last = first + len(written(shown).replace(SPACE, " ").split())
+        found.append(range(min(first, count), min(last, count)))
+        first = last
     return found

@@ -52,6 +52,8 @@ class ServingConfig:
     """Addresses whose word about the client's address is taken (X-Forwarded-For)."""
     batch_tokens: int = 4096
     """Source pieces that are translated together."""
+    sentence_pieces: int = 256
+    """A sentence with more is translated in parts: time grows with the square, and others wait."""
     wait_ms: float = 5.0
     """How long the first sentence of a batch waits for company."""
     queue: int = 2000
@@ -67,7 +69,7 @@ class ServingConfig:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        for name in ("batch_tokens", "queue", "window", "timeout", "patience"):
+        for name in ("batch_tokens", "sentence_pieces", "queue", "window", "timeout", "patience"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} {getattr(self, name)} is not above 0")
         if self.wait_ms < 0 or self.rate < 0:

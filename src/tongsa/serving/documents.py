@@ -8,13 +8,14 @@ from typing import Any
 from tongsa.decoding.terminology import Glossary
 from tongsa.serving import answers
 from tongsa.serving.batching import Job
+from tongsa.serving.config import ServingConfig
 from tongsa.serving.looks import check_prefix
 from tongsa.serving.models import Models, Served
 from tongsa.serving.orders import Translate
 from tongsa.serving.refusal import bad
 from tongsa.serving.requests import TranslateRequest
 from tongsa.text.normalise import normalise
-from tongsa.text.sentences import Span, sentences
+from tongsa.text.sentences import Span, halves, sentences
 
 
 @dataclass(frozen=True)
@@ -26,20 +27,28 @@ class Document:
     jobs: Sequence[Job]
 
 
-def documents(served: Served, asked: TranslateRequest, *, guarded: bool) -> list[Document]:
+def documents(served: Served, asked: TranslateRequest, config: ServingConfig) -> list[Document]:
     """The texts of a request, ready to be queued."""
     glossary = Glossary.of((term.source, term.target) for term in asked.terms)
     details = frozenset(name for name in (answers.ALIGNMENT, answers.PROBABILITIES) if getattr(asked, name))
+    most = min(config.sentence_pieces, served.reader.longest - 1)
     found = []
     for text in asked.texts:
-        spans = sentences(text, served.source_language)
-        jobs = [_job(served, asked, glossary, text[slice(*span)], details, guarded) for span in spans]
+        spans = [part for span in sentences(text, served.source_language) for part in fitting(served, text, span, most)]
+        jobs = [_job(served, asked, glossary, text[slice(*span)], details, config.guard) for span in spans]
         found.append(Document(text, spans, jobs))
     if asked.prefix and [len(document.jobs) for document in found] != [1]:
         raise bad("prefix: goes with one text of one sentence; send one, or leave the prefix out")
     if asked.prefix:
         check_prefix(served.reader, found[0].jobs[0].text, asked.prefix)
     return found
+
+
+def fitting(served: Served, text: str, span: Span, most: int) -> list[Span]:
+    """A sentence, or its parts where it is longer than is translated at once: nothing of it is lost."""
+    if served.size(text[slice(*span)]) <= most + 1 or span.end - span.start < 2:
+        return [span]
+    return [part for half in halves(text, span) if half.end > half.start for part in fitting(served, text, half, most)]
 
 
 def _job(

@@ -145,7 +145,7 @@ async def _from(service: Service, source: str, asked: LibreTranslateRequest, tex
     marked = [markup(text) if asked.format == "html" else plain(text) for text in texts]
     flat = tuple(text for one in marked for text in one.texts)
     question = TranslateRequest(text=flat, nbest=1 + asked.alternatives)
-    found = await asyncio.to_thread(documents, worker.model, question, guarded=service.config.guard)
+    found = await asyncio.to_thread(documents, worker.model, question, service.config)
     made = iter(await translated(service, worker, found))
     every = []
     for one in marked:

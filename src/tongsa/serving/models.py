@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tongsa.serving.batching import Job, Meter, Turns, Worker
 from tongsa.serving.config import ServingConfig
 from tongsa.serving.refusal import Refusal, bad, busy
 from tongsa.serving.requests import Which
+from tongsa.text.pieces import UNK
 
 LOG = logging.getLogger("tongsa.serving")
 
@@ -55,31 +55,24 @@ class Served:
     parameters: int
     reader: Any
     """A Translator, a Classifier or a Writer."""
+    watched: bool
+    """Whether it looks at its source, so that what it has read can be told."""
 
     @property
     def engine(self) -> str:
         beside = getattr(self.reader, "engine", None)
         return beside.name if beside else "torch"
 
-    @cached_property
-    def watched(self) -> bool:
-        """Whether it looks at its source, so that what it has read can be told."""
-        return bool(self.task == "pairs" and self.reader.attention([self._some], [self._some]).get("cross"))
-
-    @property
-    def _some(self) -> int:
-        return len(self.reader.source) - 1
-
     def size(self, text: str) -> int:
-        """In pieces, </s> included, as far as they are read."""
-        return int(min(len(self.reader.source.split(text)) + 1, self.reader.longest))
+        """In pieces, </s> included."""
+        return len(self.reader.source.split(text)) + 1
 
     def quick(self, size: int) -> bool:
         """Whether the engine beside torch takes a text of this size; who else is in the batch must not decide it."""
         from tongsa.batch import pad
 
         engine = getattr(self.reader, "engine", None)
-        return bool(engine and engine.supports(pad([[self._some] * size]), self.reader.config))
+        return bool(engine and engine.supports(pad([[UNK] * size]), self.reader.config))
 
     def told(self, *, default: bool) -> dict[str, Any]:
         return {
@@ -99,6 +92,7 @@ def loaded(place: Place, config: ServingConfig) -> Served:
 
     found = bundle.load(place.folder)
     task = found.config.task
+    reader = found.translator(engine=config.engine) if task == "pairs" else found.reader()
     return Served(
         name=place.name,
         kind=found.kind,
@@ -106,7 +100,8 @@ def loaded(place: Place, config: ServingConfig) -> Served:
         source_language=found.source_language,
         target_language=found.target_language,
         parameters=sum(parameter.numel() for parameter in found.model.parameters()),
-        reader=found.translator(engine=config.engine) if task == "pairs" else found.reader(),
+        reader=reader,
+        watched=task == "pairs" and bool(reader.attention([UNK], [UNK]).get("cross")),
     )
 
 

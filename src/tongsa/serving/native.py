@@ -56,7 +56,7 @@ async def translate(request: Request) -> Response:
     service, question = service_of(request), await asked(request, TranslateRequest)
     worker = service.models.chosen(question)
     worker.check_room(1)  # before the text is taken apart
-    found = await asyncio.to_thread(documents, worker.model, question, guarded=service.config.guard)
+    found = await asyncio.to_thread(documents, worker.model, question, service.config)
     if question.stream:
         worker.check_room(_count(found))
         return Lines(_lines(service, worker, found))

@@ -22,6 +22,8 @@ _STOP = re.compile(
 _GLUED = re.compile("(?<=[다요죠까네])[.!?](?=[가-힣])")
 """Korean that forgot the space: …갔다.그는…"""
 _LINES = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_CLAUSE = re.compile(r"[,;:，、；：–—]\s")
+_SPACE = re.compile(r"\s")
 _LAST_WORD = re.compile(r"\S{1,24}$")
 _WORDS = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 
@@ -60,6 +62,22 @@ def sentences(text: str, language: str = "") -> list[Span]:
                 found.append(Span(*inner.span()))
             start = line.start() + end
     return found
+
+
+def halves(text: str, span: Span) -> tuple[Span, Span]:
+    """A sentence that is too long, cut near its middle: behind a comma, else at a space, else where it must be."""
+    middle, reach = (span.start + span.end) // 2, (span.end - span.start) // 4
+    for pattern in (_CLAUSE, _SPACE):
+        places = [match.end() for match in pattern.finditer(text, middle - reach, middle + reach)]
+        if places:
+            middle = min(places, key=lambda place: abs(place - middle))
+            break
+    first = _WORDS.search(text, span.start, middle)
+    second = _WORDS.search(text, middle, span.end)
+    return (
+        Span(*first.span()) if first else Span(span.start, span.start),
+        Span(*second.span()) if second else Span(span.end, span.end),
+    )
 
 
 def _ends(line: str, language: str) -> Iterator[int]:

@@ -1,0 +1,84 @@
+"""Doubts about a translation: raised where there is reason, and not where there is none."""
+
+from pathlib import Path
+
+import pytest
+
+from export.bundles import saved, transformer
+from served import serving, texts
+from tongsa.serving.guard import Seen, copied, doubtful, flags, loops, outlier, remedy, unread
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "salad salad salad salad",
+        "of the of the of the man",
+        "가 나 다 가 나 다 가 나 다",
+        "abababababababab",
+        "네 네 네 네",
+    ],
+)
+def test_what_comes_again_and_again_is_a_loop(text: str) -> None:
+    assert loops(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "very, very good", "no no no", "the man and the dog and the cat", "하하하", "1000000000000"]
+)
+def test_what_people_repeat_is_none(text: str) -> None:
+    assert not loops(text)
+
+
+def test_a_source_that_loops_may_be_translated_so() -> None:
+    assert flags(Seen("ha ha ha ha ha", "하 하 하 하 하", 5, 5, "en", "ko")) == []
+    assert flags(Seen("he laughs", "하 하 하 하 하", 5, 5, "en", "ko")) == ["loop"]
+
+
+def test_lengths_that_cannot_be_are_outliers_and_short_texts_vary() -> None:
+    assert outlier(10, 60)
+    assert outlier(100, 10)
+    assert not outlier(10, 20)
+    assert not outlier(1, 8)
+    assert not outlier(8, 1)
+
+
+def test_a_copy_is_one_between_two_languages_and_names_may_be_copied() -> None:
+    text = "the men are in the house"
+    assert copied(Seen(text, text, 6, 6, "en", "ko"))
+    assert copied(Seen(text, text + " 입니다", 6, 7, "en", "ko"))
+    assert not copied(Seen(text, text, 6, 6, "en", "en"))
+    assert not copied(Seen(text, "남자들이 집에 있다", 6, 6, "en", "ko"))
+    assert not copied(Seen("It was Anna Maria Smith", "Das war Anna Maria Smith", 5, 5, "en", "de"))
+    assert not copied(Seen("Hotel Adlon", "Hotel Adlon", 2, 2, "en", "de"))
+
+
+def test_a_source_that_was_hardly_looked_at_is_noticed() -> None:
+    even = [[1 / 8] * 8] * 8
+    assert not unread(even)
+    assert unread([[0.5, 0.5, 0, 0, 0, 0, 0, 0]] * 8)
+    assert not unread([[1.0, 0.0]] * 3), "too short to say"
+    assert doubtful(Seen("", "", 20, 5))
+    assert not doubtful(Seen("", "", 20, 20))
+
+
+def test_what_a_model_without_attention_cannot_do_is_not_asked_of_it() -> None:
+    assert remedy(["loop"], watched=True)["no_repeat"] == 3
+    assert "coverage" in remedy(["coverage"], watched=True)
+    assert "coverage" not in remedy(["coverage", "length"], watched=False)
+    assert remedy(["copy"], watched=True) == remedy([], watched=True) == {}
+
+
+def test_a_model_that_loops_is_asked_again_and_the_better_answer_is_taken(tmp_path: Path) -> None:
+    run = saved(tmp_path / "loops", transformer(seed=3, norm="pre"))
+    with serving(run, guard=False) as plain, serving(run, guard=True) as guarded:
+        before = [one["sentences"][0] for one in plain.translate(texts(12))]
+        after = [one["sentences"][0] for one in guarded.translate(texts(12))]
+        looping = [at for at, one in enumerate(before) if "loop" in one["flags"]]
+        assert looping, "nothing to mend: choose another seed"
+        assert all(not one["retried"] for one in before)
+        assert any(after[at]["retried"] and "loop" not in after[at]["flags"] for at in looping)
+        for old, new in zip(before, after, strict=True):
+            assert new["retried"] or new == old
+            assert len(new["flags"]) <= len(old["flags"])
+        assert 'tongsa_flags_total{flag="loop"' in plain.get("/metrics").text
