@@ -1,13 +1,11 @@
 """For everybody: Korean, a phone, the keyboard alone, a screen reader, the dark."""
 
 from collections.abc import Callable
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, Response, expect
 
 from .conftest import PHRASES, Visitor, told, whole, write
 
@@ -178,17 +176,35 @@ def test_dark_follows_the_system_until_the_reader_chooses(visitor: Visitor) -> N
 
 
 def test_the_page_is_small_and_asks_nobody_else(visitor: Visitor) -> None:
-    page, addresses = visitor.page(), []
-    page.on("request", lambda request: addresses.append(request.url))
+    page = visitor.page()
+    requests: list[Request] = []
+    page.on("requestfinished", lambda one: requests.append(one))
+
+    def size(packed: bool) -> float:
+        """Of all files so far, as they travelled or as they are read."""
+        found = [one for one in requests if "/v1/" not in one.url]
+        if packed:
+            return sum(one.sizes()["responseBodySize"] for one in found)
+        return sum(len(answer.body()) for one in found if (answer := one.response()))
+
     page.goto(visitor.address)
     write(page, TWO)
+    assert 0 < size(packed=False) < 1000 * KILOBYTES
     page.click("#open-attention")
     page.wait_for_selector("[data-head]")
     page.keyboard.press("Escape")
     page.click("#open-tree")
     page.wait_for_selector(".node")
-    assert all(address.startswith(visitor.address) for address in addresses)
-    loaded = {address.rpartition("/")[2] for address in addresses if "/static/" in address} | {"index.html"}
-    places = [Path(str(files("tongsa.serving"))) / "page", Path(str(files("tongsa.view")))]
-    size = sum((place / name).stat().st_size for name in loaded for place in places if (place / name).is_file())
-    assert 0 < size < KILOBYTES * 1000
+    assert 0 < size(packed=True) < 1000 * KILOBYTES / 2
+    assert all(one.url.startswith(visitor.address) for one in requests)
+
+
+def test_a_second_visit_takes_nothing_that_is_there(visitor: Visitor) -> None:
+    page = visitor.visit()
+    write(page, TWO)
+    answers: list[Response] = []
+    page.on("response", lambda one: answers.append(one))
+    page.reload()
+    write(page, TWO)
+    again = [one.request.sizes()["responseBodySize"] for one in answers if "/static/" in one.url]
+    assert again and sum(again) == 0
