@@ -3,16 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORE := .venv/core
 READY := .venv/ready
+BROWSER := .venv/browser
 
-.PHONY: demo test test-slow bench check format setup clean
+.PHONY: demo test test-slow bench check format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
 
-test: $(READY)
+test: $(READY) $(BROWSER)
 	$(BIN)/pytest -m "not slow" --cov --cov-report=term:skip-covered
 
-test-slow: $(READY)
+test-slow: $(READY) $(BROWSER)
 	$(BIN)/pytest -m slow
 
 # some ten minutes of a machine that does nothing else; make bench BENCH="--peer-python …" where transformers is elsewhere
@@ -24,6 +25,10 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# the pictures in the documentation, made again: the page of a small server in a real browser
+pictures: $(READY) $(BROWSER)
+	$(BIN)/python docs/pictures/screenshots.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -43,6 +48,15 @@ $(CORE): pyproject.toml constraints.txt
 $(READY): $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
+
+# a browser and Korean letters for the tests of the web page; where neither root nor sudo is there, they are skipped
+$(BROWSER): | $(READY)
+	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && fc-list :lang=ko 2>/dev/null | grep -q .; then touch $@; \
+	elif command -v apt-get >/dev/null && { [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then \
+	  as=$$([ "$$(id -u)" = 0 ] || echo sudo -n); \
+	  { $$as apt-get -qq update; $$as env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium fontconfig fonts-noto-cjk; } \
+	    && touch $@ || echo "no Chromium could be installed: tests/browser will be skipped"; \
+	else echo "no Chromium here, and no right to install it: tests/browser will be skipped"; fi
 
 clean:
 	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -91,10 +91,15 @@ class SelfAttention(nn.Module):
             like.new_empty(rows, self.heads.count, 0, self.heads.value_width),
         )
 
-    def step(self, inputs: Tensor, past: KeysValues, start: int) -> tuple[Tensor, KeysValues]:
-        """One position further, with `start` before it; no mask is needed, for there is no future yet."""
+    def step(
+        self, inputs: Tensor, past: KeysValues, start: int, rows: Tensor | None = None
+    ) -> tuple[Tensor, KeysValues]:
+        """One position further, with `start` before it; no mask is needed, for there is no future yet.
+
+        Inputs follow these `rows` of the past; all of them, in order, if none are named.
+        """
         query, new = self._projected(inputs, start)
-        past = past.append(new)
+        past = past.append(new, rows)
         if self.span is not None:
             past = past.last(self.span.size)
         return self.join(join_heads(self.weigh(query, past, None, self.role))), past

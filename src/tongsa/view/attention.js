@@ -32,7 +32,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
   let chosen = null; // {weights, most, image, queries, keys}
   let turn = 0; // of drawing: what comes late from an earlier one is thrown away
 
-  // ── what is shown ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── what is shown ──
   const say = () => words[state.language];
   const named = (word) => (typeof say()[word] === "string" ? say()[word] : word);
   const reading = () => data.readings[state.reading];
@@ -100,7 +100,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
       })))));
   };
 
-  // ── all heads, small ──────────────────────────────────────────────────────────────────────────────────────
+  // ── all heads, small ──
   const showThumbs = () => {
     const across = Math.max(...layers().map(columns)), heads = Math.max(...layers().map((layer) => layer.count));
     const box = element("thumbs");
@@ -160,7 +160,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
     return showChosen();
   };
 
-  // ── one head, large ───────────────────────────────────────────────────────────────────────────────────────
+  // ── one head, large ──
   const showChosen = async () => {
     const here = `head-${state.layer}-${state.head}`;
     for (const button of element("thumbs").querySelectorAll("button")) {
@@ -238,7 +238,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
     VIEWS[state.view].paint(context, seen, { chosen, layout, pointed, look: now });
   };
 
-  // ── pointing, by mouse, finger or keys ────────────────────────────────────────────────────────────────────
+  // ── pointing, by mouse, finger or keys ──
   const underPointer = (event) => {
     if (!chosen) return null;
     const stage = element("stage"), box = stage.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -342,7 +342,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
     });
   };
 
-  // ── putting it together ───────────────────────────────────────────────────────────────────────────────────
+  // ── putting it together ──
   const show = () => {
     settle();
     showSentence();

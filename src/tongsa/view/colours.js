@@ -29,7 +29,8 @@ export const bitmap = (weights, rows, columns, most) => {
   const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   const colours = Uint32Array.from(table(), ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
-  for (let i = 0; i < weights.length; i++) pixels[i] = colours[grade(weights[i], most)];
+  const steps = 255 / most;
+  for (let i = 0; i < weights.length; i++) pixels[i] = colours[Math.min(255, Math.max(0, weights[i] * steps + 0.5)) | 0];
   context.putImageData(image, 0, 0);
   return canvas;
 };

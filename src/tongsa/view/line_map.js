@@ -3,8 +3,10 @@ import { clamp } from "./elements.js";
 import { font, widest, write } from "./lettering.js";
 import { strongest } from "./weights.js";
 
-const MOST = 2500;
+const MOST = 1200;
 /** More lines than this are neither seen apart nor drawn within a frame: the strongest are. */
+const GRADES = 12;
+/** Of strength: all lines of one are drawn in a single stroke. */
 
 export const lineLayout = ({ queries, keys }, width, height, zoom) => {
   const fitted = clamp(height / Math.max(queries.length, keys.length), 18, 28);
@@ -32,18 +34,23 @@ export const paintLines = (context, seen, { chosen, layout, pointed, look }) => 
   const { row, rows, left, right, width, size } = layout, { queries, keys, weights, most } = chosen;
   const place = (side) => (i) => rows[side].begin + rows[side].step * (i + 0.5) - seen.y;
   const queryY = place("query"), keyY = place("key"), from = left - seen.x, to = width - right - seen.x, middle = (from + to) / 2;
-  context.strokeStyle = look.accent;
+  const inSight = (y) => y >= 0 && y <= seen.height; // a line between two words that are not tells nobody anything
+  const grades = Array.from({ length: GRADES + 1 }, () => []);
   for (const at of wanted(chosen, pointed)) {
     const a = queryY(Math.floor(at / keys.length)), b = keyY(at % keys.length);
-    if (Math.max(a, b) < 0 || Math.min(a, b) > seen.height) continue;
-    const strength = Math.min(1, weights[at] / most);
-    context.globalAlpha = strength;
-    context.lineWidth = 1 + 3 * strength;
-    context.beginPath();
-    context.moveTo(from, a);
-    context.bezierCurveTo(middle, a, middle, b, to, b);
-    context.stroke();
+    if (inSight(a) || inSight(b)) grades[Math.ceil(Math.min(1, weights[at] / most) * GRADES)].push([a, b]);
   }
+  context.strokeStyle = look.accent;
+  grades.forEach((lines, grade) => {
+    context.globalAlpha = grade / GRADES;
+    context.lineWidth = 1 + (3 * grade) / GRADES;
+    context.beginPath();
+    for (const [a, b] of lines) {
+      context.moveTo(from, a);
+      context.bezierCurveTo(middle, a, middle, b, to, b);
+    }
+    context.stroke();
+  });
   context.globalAlpha = 1;
   const label = (text, i, side) => {
     const y = place(side)(i);

@@ -43,8 +43,9 @@ const pictured = (name, matrix, rows, columns, caption, told) => {
       canvas.getContext("2d").drawImage(image, 0, 0);
     };
     canvas.addEventListener("pointermove", (event) => {
-      const { left, top, width, height } = canvas.getBoundingClientRect();
-      const column = clamp(Math.floor(((event.clientX - left) / width) * columns), 0, columns - 1), row = clamp(Math.floor(((event.clientY - top) / height) * rows), 0, rows - 1);
+      const { left, top } = canvas.getBoundingClientRect(), { clientLeft, clientTop, clientWidth, clientHeight } = canvas;
+      const column = clamp(Math.floor(((event.clientX - left - clientLeft) / clientWidth) * columns), 0, columns - 1);
+      const row = clamp(Math.floor(((event.clientY - top - clientTop) / clientHeight) * rows), 0, rows - 1);
       text.textContent = told(row, column, ((values[row * columns + column] * 2 - 1) * matrix.most).toFixed(3).replace("-", "−"));
     });
     canvas.addEventListener("pointerleave", () => { text.textContent = caption; });

@@ -36,7 +36,7 @@ class Table:
 def tables(model: nn.Module) -> list[Table]:
     """Every table of positions in a model, equal ones once."""
     found: list[Table] = []
-    for name, module in model.named_modules():
+    for name, module in model.named_modules(remove_duplicate=False):  # encoder and decoder may share one
         made = _table(name.partition(".")[0], module)
         if made is None:
             continue

@@ -29,7 +29,7 @@ export const draw = (root, data, { language: first = "en", chosen: recalled = {}
   let language = first;
   const say = () => words[language];
 
-  // ── the tree: every candidate knows its step, its place and where it came from ────────────────────────────
+  // ── the tree: every candidate knows its step, its place and where it came from ──
   const ROOT = { step: -1, place: 0, kind: "root", children: [], before: null };
   data.steps.forEach((step, number) => {
     for (const kind of ["kept", "pruned"]) {
@@ -48,7 +48,7 @@ export const draw = (root, data, { language: first = "en", chosen: recalled = {}
   const leading = new Set(); // what ended or still lived, and all before it
   for (const one of [...finished, ...data.steps[last].kept]) for (const each of pathTo(one)) leading.add(each);
 
-  // ── where everything stands ───────────────────────────────────────────────────────────────────────────────
+  // ── where everything stands ──
   const units = (text) => Array.from(text).reduce((sum, one) => sum + (one.codePointAt(0) >= 0x1100 && one !== SPACE ? 2 : 1), 0);
   const rows = Math.max(...data.steps.map((step) => step.kept.length));
   const small = Math.max(...data.steps.map((step) => step.pruned.length));
@@ -73,7 +73,7 @@ export const draw = (root, data, { language: first = "en", chosen: recalled = {}
     return `M${x},${y}C${x + BETWEEN / 2},${y} ${u - BETWEEN / 2},${v} ${u},${v}`;
   };
 
-  // ── building blocks ───────────────────────────────────────────────────────────────────────────────────────
+  // ── building blocks ──
   const svg = drawn("svg", { id: "edges", "aria-hidden": true });
   const stand = (made, { left, top, width, height }) => {
     Object.assign(made.style, { left: `${left}px`, top: `${top}px`, width: `${width}px` });
@@ -85,7 +85,7 @@ export const draw = (root, data, { language: first = "en", chosen: recalled = {}
     return make("span", { class: "piece", dir: "auto" }, ...(marked ? [make("span", { class: "mark", text: SPACE })] : []), marked ? one.piece.slice(1) : one.piece);
   };
 
-  // ── the picture ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── the picture ──
   const nodes = new Map(); // candidate → its element
   const edges = new Map();
   const owners = new WeakMap();
@@ -134,7 +134,7 @@ export const draw = (root, data, { language: first = "en", chosen: recalled = {}
     sheet.replaceChildren(...parts);
   };
 
-  // ── what is looked at ─────────────────────────────────────────────────────────────────────────────────────
+  // ── what is looked at ──
   let selected = best, hovered = null;
   let lit = [];
   const look = () => {
@@ -210,7 +210,7 @@ export const draw = (root, data, { language: first = "en", chosen: recalled = {}
     if (one) select(one);
   });
 
-  // ── the rest of the page ──────────────────────────────────────────────────────────────────────────────────
+  // ── the rest of the page ──
   const showWords = () => {
     const notes = [data.cut && say().cut, data.groups > 1 && say().groups].filter(Boolean).join(" ");
     const texts = [["source", data.text], ["translation", data.translation || say().empty], ["note", notes]];

@@ -15,14 +15,16 @@ const grainsOf = (layer) => {
 /** The weights of one head, or with `head` = their number of the mean of all, (query × key). */
 export const weightsOf = async (role, layer, head, unit, grain) => {
   const grains = await grainsOf(layer), { queries, keys } = role.pieces, size = queries.length * keys.length;
-  const made = head < layer.count ? Float32Array.from(grains.subarray(head * size, (head + 1) * size), (one) => one / grain) : meanOf(grains, size, layer.count * grain);
+  const made = head < layer.count ? meanOf(grains.subarray(head * size, (head + 1) * size), size, grain) : meanOf(grains, size, layer.count * grain);
   return unit === "pieces" ? made : merged(made, queries.length, keys.length, role.words);
 };
 
+// plain loops: with 512 pieces these run over millions of numbers
 const meanOf = (grains, size, divisor) => {
   const sum = new Float32Array(size);
-  for (let i = 0; i < grains.length; i++) sum[i % size] += grains[i];
-  return sum.map((one) => one / divisor);
+  for (let begin = 0; begin < grains.length; begin += size) for (let i = 0; i < size; i++) sum[i] += grains[begin + i];
+  for (let i = 0; i < size; i++) sum[i] /= divisor;
+  return sum;
 };
 
 /** Piece → the number of its word. */
@@ -47,7 +49,11 @@ export const merged = (weights, rows, columns, { query_starts: queryStarts, key_
   return sums;
 };
 
-export const largest = (weights) => weights.reduce((most, weight) => Math.max(most, weight), 0);
+export const largest = (weights) => {
+  let most = 0;
+  for (let i = 0; i < weights.length; i++) if (weights[i] > most) most = weights[i];
+  return most;
+};
 
 /** A small picture keeps its peaks: the largest weight of each block. */
 export const pooled = (weights, rows, columns, limit) => {
@@ -64,10 +70,9 @@ export const pooled = (weights, rows, columns, limit) => {
   return [small, r, c];
 };
 
-/** The places of the largest weights from `least` up, at most `limit` of them, smallest first. */
+/** The places of the largest weights from `least` up, at most `limit` of them. */
 export const strongest = (weights, least, limit) => {
-  let found = [];
+  const found = [];
   for (let i = 0; i < weights.length; i++) if (weights[i] >= least) found.push(i);
-  found.sort((one, other) => weights[one] - weights[other]);
-  return found.slice(-limit);
+  return found.length <= limit ? found : found.sort((one, other) => weights[other] - weights[one]).slice(0, limit);
 };

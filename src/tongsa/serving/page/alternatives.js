@@ -13,7 +13,7 @@ export const alternatives = (session) => {
   let opener = null;
   let asking = null;
 
-  // ── the list below: the sentence that was last pointed at ─────────────────────────────────────────────────
+  // ── the list below: the sentence that was last pointed at ──
   const listed = (text, number) => {
     const line = document.createElement("li"), button = document.createElement("button");
     button.type = "button";
@@ -42,7 +42,7 @@ export const alternatives = (session) => {
     element("alternatives-facts").textContent = facts(sentence);
   };
 
-  // ── the menu at a word ────────────────────────────────────────────────────────────────────────────────────
+  // ── the menu at a word ──
   const close = () => {
     if (menu.hidden) return;
     menu.hidden = true;

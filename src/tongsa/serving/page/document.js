@@ -20,7 +20,17 @@ const decoded = (bytes) => {
   throw new Refusal(say().noText, "no_text", null);
 };
 
-/** The text in parts of at most `most` characters, cut behind a line where there is one, or a space. */
+/** Where to cut: behind the last line that is whole, or the last sentence, or the last word; 0 where there is none. */
+const cutOf = (piece) => {
+  const ends = [/\n/gu, /[.!?…。！？]["'”’)\]]*\s/gu, /\s/gu];
+  for (const end of ends) {
+    const found = [...piece.matchAll(end)].pop();
+    if (found) return found.index + found[0].length;
+  }
+  return 0;
+};
+
+/** The text in parts of at most `most` characters, none cut where it need not be. */
 export const parts = (text, most) => {
   const found = [], table = places(text);
   let at = 0;
@@ -28,8 +38,8 @@ export const parts = (text, most) => {
     let end = Math.min(at + most, table.length - 1);
     if (end < table.length - 1) {
       const piece = text.slice(table[at], table[end]);
-      const cut = Math.max(piece.lastIndexOf("\n"), piece.search(/\s\S*$/u));
-      if (cut > 0) end = at + count(piece.slice(0, cut + 1));
+      const cut = cutOf(piece);
+      if (cut) end = at + count(piece.slice(0, cut));
     }
     found.push(text.slice(table[at], table[end]));
     at = end;

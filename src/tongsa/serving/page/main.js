@@ -14,7 +14,7 @@ import { changeLanguage, onLanguage, say, speak } from "./words.js";
 const element = (id) => document.getElementById(id);
 const THEMES = ["system", "light", "dark"];
 
-// ── what the page is made of ────────────────────────────────────────────────────────────────────────────────
+// ── what the page is made of ──
 const terms = glossary(() => session.now());
 const choice = models((model) => {
   terms.use(model.name, choice.limits().terms);
@@ -34,7 +34,7 @@ looking((kind) => {
 });
 shortcuts(() => session.now());
 
-// ── its few buttons ─────────────────────────────────────────────────────────────────────────────────────────
+// ── its few buttons ──
 element("language").addEventListener("click", changeLanguage);
 onLanguage(() => {
   element("language").textContent = say().other;
@@ -95,7 +95,7 @@ element("swap").addEventListener("click", () => {
   session.write(text);
 });
 
-// ── the server, when it is ready ────────────────────────────────────────────────────────────────────────────
+// ── the server, when it is ready ──
 const begin = async () => {
   try {
     await ready();

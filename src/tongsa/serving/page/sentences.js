@@ -27,9 +27,9 @@ export const read = (told) => {
   };
 };
 
-/** The same sentence with another translation: nothing is known of its words until the server has been asked. */
-export const said = (sentence, text) => ({
-  ...sentence, ...read({ ...sentence, text, alignment: null, words: [] }), confidence: null, flags: [], terms: sentence.terms,
+/** The same sentence with another translation, of whose words nothing may be known yet. */
+export const said = (sentence, { text, alignment, words = [], confidence = null, flags = [] }) => ({
+  ...sentence, ...read({ ...sentence, text, alignment, words }), confidence, flags,
 });
 
 /** The whole translation: what stood between the sentences of the source stands between them again. */

@@ -3,7 +3,7 @@ import { reflect } from "./alignment.js";
 import { count, places } from "./characters.js";
 import { calm, warn } from "./notice.js";
 import { show, showLabels, showNothing } from "./result.js";
-import { joined, placed, read, said } from "./sentences.js";
+import { joined, placed, said } from "./sentences.js";
 import { asked, Refusal, streamed } from "./server.js";
 import { onLanguage, percent, say } from "./words.js";
 
@@ -22,7 +22,7 @@ export const translator = (models, terms, drawn) => {
   const source = element("source");
   let waiting = 0, working = null, telling = 0;
   let sentences = [], translated = "", active = 0;
-  const chosen = new Map(); // sentence of the source → the translation that the reader has chosen for it
+  const chosen = new Map(); // sentence of the source → what is known of the translation that the reader has chosen
 
   const request = () => ({ model: models.model().name, ...(terms().length ? { terms: terms() } : {}) });
 
@@ -57,27 +57,29 @@ export const translator = (models, terms, drawn) => {
     drawn(sentences);
   };
 
+  /** A sentence as the reader wants it: what was chosen stays while the rest of the text is written. */
+  const kept = (sentence) => {
+    const wanted = chosen.get(sentence.source), first = sentence.first ?? sentence.text;
+    return wanted ? { ...said(sentence, wanted), first } : sentence;
+  };
   const choose = async (number, text) => {
-    const before = sentences[number], first = before.first || before.text;
-    chosen.set(before.source, text);
-    sentences[number] = { ...said(before, text), first, alternatives: before.alternatives };
-    draw();
+    const { source: asking } = sentences[number];
+    const put = (details) => {
+      chosen.set(asking, { text, ...details });
+      sentences = sentences.map((one) => (one.source === asking ? kept(one) : one));
+      draw();
+    };
+    put({});
     announce(text);
     try {
-      const found = await asked("/v1/translate", { ...request(), text: before.source, prefix: text, nbest: 1, alignments: true, probabilities: true });
-      const told = found.translations[0].sentences;
+      const body = { ...request(), text: asking, prefix: text, nbest: 1, alignments: true, probabilities: true };
+      const [told, ...more] = (await asked("/v1/translate", body)).translations[0].sentences;
       // the model may go on behind the beginning it was given: then nothing is known of this text
-      if (told.length !== 1 || told[0].text !== text || sentences[number]?.text !== text) return;
-      const { alignment, words, confidence, flags } = told[0];
-      sentences[number] = { ...sentences[number], ...read({ ...sentences[number], alignment, words }), confidence, flags };
-      draw();
+      if (more.length || told.text !== text || chosen.get(asking)?.text !== text) return;
+      put({ alignment: told.alignment, words: told.words, confidence: told.confidence, flags: told.flags });
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
     }
-  };
-  const kept = (sentence) => {
-    const text = chosen.get(sentence.source);
-    return text && text !== sentence.text ? { ...said(sentence, text), first: sentence.text } : sentence;
   };
 
   const classify = async (text, signal) => {
