@@ -76,6 +76,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--marks", nargs="+", type=float, default=[30, 35, 38, 40, 42], metavar="BLEU")
     parser.add_argument("--validations", type=int, default=20, help="in each run, evenly spread (default: 20)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that share each update")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. data.folder=…")
     time = parser.add_mutually_exclusive_group()
     time.add_argument("--budget", default="30m", metavar="TIME", help="default: 30m")
@@ -102,7 +103,7 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
     recipe = gathered(options.recipe, pairs=(), dev=(), settings=settings)
     if not recipe.data.dev:
         raise InputError(f"{options.recipe}: no data.dev to score on; name one with --set data.dev=FILE")
-    steps = max(1, round(plan.seconds(budget) / update_seconds(options.recipe, settings)))
+    steps = max(1, round(plan.seconds(budget) / update_seconds(options, settings)))
     training = plan.rhythm(steps, recipe.training)
     settings += [
         f"training.steps={steps}",
@@ -111,7 +112,7 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
         f"training.rate.warmup={training.rate.warmup}",
     ]
     print(f"{budget}: {steps:,} steps", file=sys.stderr)
-    tongsa("train", str(options.recipe), "--run", str(folder), *spelt(settings))
+    learn(options, folder, settings)
     data = recipe.data
     scored = json.loads(tongsa("evaluate", str(folder), "--pairs", *map(str, data.paths(data.dev)), "--json"))
     found = of_journal(folder / "journal.jsonl", options.marks)
@@ -128,17 +129,18 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
     }
 
 
-def update_seconds(recipe: Path, settings: list[str]) -> float:
+def update_seconds(options: argparse.Namespace, settings: list[str]) -> float:
     """Of the later updates of a short run that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
-        short = [*settings, f"training.steps={PROBES}", "training.validate_sentences=1"]
-        tongsa("train", str(recipe), "--run", f"{folder}/probe", *spelt(short))
+        learn(options, Path(folder, "probe"), [*settings, f"training.steps={PROBES}", "training.validate_sentences=1"])
         steps = [record for record in journal.read(Path(folder, "probe/journal.jsonl")) if "tokens" in record]
         return mean(step["seconds"] for step in steps[PROBES // 3 :])
 
 
-def spelt(settings: Sequence[str]) -> list[str]:
-    return [word for setting in settings for word in ("--set", setting)]
+def learn(options: argparse.Namespace, folder: Path, settings: list[str]) -> None:
+    spelt = [word for setting in settings for word in ("--set", setting)]
+    shared = ["--workers", str(options.workers)] if options.workers > 1 else []
+    tongsa("train", str(options.recipe), "--run", str(folder), *shared, *spelt)
 
 
 def tongsa(verb: str, *arguments: str) -> str:

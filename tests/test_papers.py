@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 from torch.testing import assert_close
 
 from tiny import padded
@@ -17,6 +19,7 @@ from tongsa.layers.attention import AdditiveHeads, KeysValues, attend, watching
 from tongsa.layers.convolution import GatedConvolution
 from tongsa.layers.linear import vectors
 from tongsa.layers.maxout import maxout
+from tongsa.layers.multi_head import CrossAttention, Heads, split_heads
 from tongsa.layers.penalty import penalties
 from tongsa.layers.positions import rotated, sinusoids
 from tongsa.layers.recurrence import Cell, Gated, Recurrence
@@ -547,6 +550,24 @@ def test_additive_heads_by_hand() -> None:
         energy = [heads.score[head] @ torch.tanh(query[0, head, place] + key) for key in read.keys[0, head]]
         expected = torch.stack(energy).softmax(0) @ read.values[0, head]
         assert_close(context[0, head, place], expected)
+
+
+def test_normed_queries_of_henry_et_al() -> None:
+    """Section 3: the cosine of query and key times a learned g, which is √d_k times our scale."""
+    torch.manual_seed(0)
+    heads = Heads(count=2, key_width=4, value_width=4, normed=True)
+    layer = CrossAttention(8, heads, gain=1.0)
+    nn.init.constant_(layer.query_norm.weight, 1.7)  # type: ignore[arg-type]
+    inputs, slots = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
+    with watching() as seen:
+        layer(inputs, layer.read(slots), torch.ones(1, 1, 1, 5, dtype=torch.bool))
+    query, keys = split_heads(layer.query(inputs), 2), split_heads(layer.memory(slots).chunk(2, dim=-1)[0], 2)
+    cosine = F.cosine_similarity(query.unsqueeze(3), keys.unsqueeze(2), dim=-1)
+    assert_close(seen["cross"][0], (1.7 * 4**0.5 * cosine).softmax(dim=-1), atol=1e-4, rtol=1e-4)
+    layer.query.weight.data.mul_(9.0), layer.query.bias.data.mul_(9.0)  # longer queries look no sharper
+    with watching() as again:
+        layer(inputs, layer.read(slots), torch.ones(1, 1, 1, 5, dtype=torch.bool))
+    assert_close(again["cross"][0], seen["cross"][0], atol=1e-4, rtol=1e-4)
 
 
 def test_rotary_positions_of_su_et_al() -> None:

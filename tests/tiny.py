@@ -79,6 +79,18 @@ CONFIGS: dict[str, Config] = {
         norm_kind="rms",
         activation="swiglu",
     ),
+    "transformer, normed queries of free widths, three matrices": TransformerConfig(
+        width=16,
+        inner=24,
+        heads=2,
+        key_width=6,
+        value_width=10,
+        encoder_layers=1,
+        decoder_layers=2,
+        query_norm=True,
+        norm="pre",
+        share="none",
+    ),
     "transformer, batch norm and gelu": TransformerConfig(
         width=16,
         inner=32,

@@ -56,6 +56,14 @@ def test_a_term_that_does_not_fit_is_reported_as_missing_and_the_sentence_is_tra
     assert [outcome.there for outcome in found.terms] == [False]
 
 
+def test_a_term_that_no_repeat_forbids_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
+    glossary = Glossary.of([("cat", "뉴욕 뉴욕")])
+    with pytest.raises(InputError, match="no_repeat 1"):
+        translator.translate(["the cat sleeps"], glossary=glossary, no_repeat=1)
+    (found,) = translator.translate(["the cat sleeps"], glossary=glossary, no_repeat=0)
+    assert "뉴욕 뉴욕" in found.text
+
+
 def test_a_glossary_is_read_with_its_comments_and_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text("# 용어집\ncat\t고양이\n\nGitHub\n", "utf-8")

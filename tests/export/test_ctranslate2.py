@@ -137,6 +137,7 @@ def test_int8_is_smaller_and_nearly_the_same(trained: Path, tmp_path: Path) -> N
     ("setting", "value"),
     [
         ("attention", "additive"),
+        ("query_norm", True),
         ("neighbourhood", 3),
         ("norm_kind", "batch"),
         ("norm_kind", "group"),

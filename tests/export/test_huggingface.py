@@ -118,6 +118,7 @@ def test_where_the_tokenizer_would_split_otherwise_there_is_none(tmp_path: Path)
         ("positions", "rotary"),
         ("activation", "swiglu"),
         ("attention", "additive"),
+        ("query_norm", True),
         ("neighbourhood", 3),
         ("key_width", 6),
     ],

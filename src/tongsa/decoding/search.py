@@ -12,11 +12,13 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from tongsa.decoding.likeliest import MANY, Chosen, likeliest
 from tongsa.decoding.scorers import Scorer
 from tongsa.errors import InputError
 from tongsa.interface import S
 from tongsa.layers.attention import watching
-from tongsa.text import BOS, EOS, PAD
+from tongsa.layers.shared import Rectangle
+from tongsa.text import BOS, EOS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +84,10 @@ class Beams(NamedTuple):
     covered: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
 
     def select(self, keep: list[int]) -> "Beams":
+        if len(keep) == len(self.sentences):
+            return self
         kept = torch.tensor(keep, dtype=torch.long, device=self.totals.device)
-        return Beams([self.sentences[row] for row in keep], *(part[kept] for part in self[1:]))
+        return Beams([self.sentences[row] for row in keep], *(part.index_select(0, kept) for part in self[1:]))
 
     @property
     def places(self) -> tuple[int, int]:
@@ -160,21 +164,21 @@ def search(
     the batch as soon as its answer is certain.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
-    beams = _first(len(answers), limits.device)
+    beams, living = _first(len(answers), limits.device), Rectangle(1)
     while beams.sentences:
-        logs, state, covered = _step(scorer, beams, state, watch=config.coverage > 0)
-        before = beams.totals.shape[1]
-        grown, origin = _grown(beams, logs, covered, answers, config, guide)
+        logs, state, covered = _step(scorer, beams, living, state, watch=config.coverage > 0)
+        grown, origin = _grown(beams, Judged(logs, living, covered), answers, config, guide)
         keep = [
             row
             for row, (sentence, most) in enumerate(zip(grown.sentences, grown.merits[:, 0].tolist(), strict=True))
             if not answers[sentence].certain(most, config, nbest)
         ]
+        rows = living.filled(torch.arange(len(logs), device=limits.device), len(grown.sentences)).gather(1, origin)
         beams = grown.select(keep)
         if keep:
-            kept = torch.tensor(keep, device=limits.device)
-            rows = (kept.unsqueeze(1) * before + origin[kept]).flatten()
-            if not torch.equal(rows, torch.arange(len(grown.sentences) * before, device=rows.device)):
+            living = _living(beams, watch=config.coverage > 0)
+            rows = living.rows(rows if beams is grown else rows[keep])
+            if not torch.equal(rows, torch.arange(len(logs), device=rows.device)):
                 state = state.select(rows)
     ranked = (sorted(answer.finished, key=lambda hypothesis: -hypothesis.score) for answer in answers)
     return [hypotheses[:nbest] for hypotheses in ranked]
@@ -186,64 +190,98 @@ def _first(count: int, device: torch.device) -> Beams:
     return Beams(list(range(count)), zeros, zeros, begun, zeros.unsqueeze(2), torch.zeros(count, 1, 0, device=device))
 
 
-def _step(scorer: Scorer[S], beams: Beams, state: S, *, watch: bool) -> tuple[Tensor, S, Tensor]:
+def _living(beams: Beams, *, watch: bool) -> Rectangle:
+    """Where in the beams there is a hypothesis to follow. Whoever watches sees all places, empty ones included."""
+    there = (beams.merits != -torch.inf).flatten()
+    width = beams.places[1]
+    return Rectangle(width) if watch or bool(there.all()) else Rectangle(width, there.nonzero().squeeze(1))
+
+
+def _step(scorer: Scorer[S], beams: Beams, living: Rectangle, state: S, *, watch: bool) -> tuple[Tensor, S, Tensor]:
     """Log-scores of all next pieces, the state after the step, and what has been looked at: the mean of attentions."""
-    pieces, places = beams.prefixes[:, :, -1].flatten(), beams.places
+    pieces = living.rows(beams.prefixes[:, :, -1])
     if not watch:
-        logs, state = scorer(pieces, state)
-        return logs.view(*places, -1), state, beams.covered
+        return *scorer(pieces, state), beams.covered
     with watching() as seen:
         logs, state = scorer(pieces, state)
-    layers = [weights.mean(dim=1).reshape(*places, -1) for weights in seen.get("cross", ())]
+    layers = [weights.mean(dim=1).reshape(*beams.places, -1) for weights in seen.get("cross", ())]
     if not layers:
         raise InputError("coverage: this kind of model has no attention over the source; leave it at 0")
     looked = torch.stack(layers).mean(dim=0)
-    return logs.view(*places, -1), state, looked + beams.covered if beams.covered.shape[2] else looked
+    return logs, state, looked + beams.covered if beams.covered.shape[2] else looked
+
+
+class Judged(NamedTuple):
+    """What a step says of the hypotheses that it goes on from."""
+
+    logs: Tensor  # (row, piece): log p of each next piece, a row for each that is alive
+    living: Rectangle
+    covered: Tensor  # (sentence, hypothesis, slot)
 
 
 def _grown(
-    beams: Beams, logs: Tensor, covered: Tensor, answers: list[_Answer], config: SearchConfig, guide: Guide
+    beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide
 ) -> tuple[Beams, Tensor]:
     """Every hypothesis one piece longer, and which one each came from; the finished ones go to the answers."""
-    merits = _merits(beams, logs, answers, guide.rules)
+    chosen = _within_room(_chosen(beams, judged, answers, config, guide), beams, answers, config)
+    ends = chosen.piece == EOS
+    finished = (ends & chosen.merit.isfinite()).nonzero().tolist()
+    grown = _longer(beams, judged.covered, chosen)
+    for row, at in finished:
+        answers[beams.sentences[row]].finished.append(_hypothesis(grown, row, at, config))
+    if not bool(ends.any()):
+        return grown, chosen.origin
+    living = ends.to(torch.uint8).argsort(dim=1, stable=True)  # those that go on come first, in their order
+    grown = grown._replace(merits=chosen.merit.masked_fill(ends, -torch.inf))
+    parts = (part.gather(1, living) if part.ndim == 2 else _taken(part, living) for part in grown[1:])
+    return Beams(beams.sentences, *parts), chosen.origin.gather(1, living)
+
+
+def _chosen(beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide) -> Chosen:
+    logs, size = judged.logs, judged.logs.shape[1]
+    length = beams.prefixes.shape[2]  # of the outputs now, </s> included
+    full = [answers[at].limit < length for at in beams.sentences]
+    if guide == FREE and logs.numel() >= MANY and not any(full):
+        return likeliest(logs, beams.merits, judged.living, config.beam)
+    every = judged.living.filled(logs, len(beams.sentences))  # (sentence, hypothesis, piece)
+    merits = _merits(beams, every, full, guide.rules)
     place = (guide.choice or best(config.beam))(merits, beams)
     if guide.witness:
         guide.witness(beams, merits, place)
-    origin, pieces = place // logs.shape[2], place % logs.shape[2]  # (sentence, rank)
-    own = logs.flatten(1).gather(1, place)
-    chosen = merits.flatten(1).gather(1, place)
-    rank = torch.arange(place.shape[1], device=place.device)
-    room = torch.tensor([config.beam - len(answers[at].finished) for at in beams.sentences], device=place.device)
-    chosen = chosen.masked_fill(rank >= room.unsqueeze(1), -torch.inf)
-    grown = Beams(
-        beams.sentences,
-        beams.totals.gather(1, origin) + own,
-        chosen,
-        torch.cat([_taken(beams.prefixes, origin), pieces.unsqueeze(2)], dim=2),
-        torch.cat([_taken(beams.logs, origin), own.unsqueeze(2)], dim=2),
-        _taken(covered, origin),
-    )
-    ends = pieces == EOS
-    for row, at in (ends & chosen.isfinite()).nonzero().tolist():
-        answers[beams.sentences[row]].finished.append(_hypothesis(grown, row, at, config))
-    living = (rank + ends * len(rank)).argsort(dim=1)  # those that go on come first, in their order
-    grown = grown._replace(merits=chosen.masked_fill(ends, -torch.inf))
-    parts = (part.gather(1, living) if part.ndim == 2 else _taken(part, living) for part in grown[1:])
-    return Beams(beams.sentences, *parts), origin.gather(1, living)
+    own, merit = every.flatten(1).gather(1, place), merits.flatten(1).gather(1, place)
+    return Chosen(place // size, place % size, own, merit)
 
 
-def _merits(beams: Beams, logs: Tensor, answers: list[_Answer], rules: Sequence[Rule]) -> Tensor:
+def _merits(beams: Beams, logs: Tensor, full: list[bool], rules: Sequence[Rule]) -> Tensor:
     """What every candidate (sentence, hypothesis, piece) is worth."""
     for rule in rules:
         logs = rule(logs, beams)
     merits = beams.merits.unsqueeze(2) + logs
-    merits[:, :, [PAD, BOS]] = -torch.inf  # never chosen; the others keep the probabilities that the model gave them
-    length = beams.prefixes.shape[2]  # of the outputs now, </s> included
-    full = torch.tensor([answers[at].limit < length for at in beams.sentences], device=merits.device)
-    if bool(full.any()):  # no room for another piece: only </s> is left
-        others = torch.arange(merits.shape[2], device=merits.device) != EOS
-        merits = merits.masked_fill(full[:, None, None] & others, -torch.inf)
+    merits[:, :, :EOS] = -torch.inf  # <pad>, <s>: never chosen; the others keep what the model gave them
+    if any(full):  # no room for another piece: only </s> is left
+        merits[torch.tensor(full, device=merits.device), :, EOS + 1 :] = -torch.inf
     return merits
+
+
+def _within_room(chosen: Chosen, beams: Beams, answers: list[_Answer], config: SearchConfig) -> Chosen:
+    """An output that has finished keeps its place in the beam: so many fewer go on."""
+    gone = [len(answers[at].finished) for at in beams.sentences]
+    if not any(gone):
+        return chosen
+    rank = torch.arange(chosen.piece.shape[1], device=chosen.piece.device)
+    room = config.beam - torch.tensor(gone, device=rank.device).unsqueeze(1)
+    return chosen._replace(merit=chosen.merit.masked_fill(rank >= room, -torch.inf))
+
+
+def _longer(beams: Beams, covered: Tensor, chosen: Chosen) -> Beams:
+    return Beams(
+        beams.sentences,
+        beams.totals.gather(1, chosen.origin) + chosen.log,
+        chosen.merit,
+        torch.cat([_taken(beams.prefixes, chosen.origin), chosen.piece.unsqueeze(2)], dim=2),
+        torch.cat([_taken(beams.logs, chosen.origin), chosen.log.unsqueeze(2)], dim=2),
+        _taken(covered, chosen.origin),
+    )
 
 
 def _taken(values: Tensor, origin: Tensor) -> Tensor:

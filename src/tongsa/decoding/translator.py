@@ -155,7 +155,7 @@ class Translator(TextModel):
         alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
         for batch, found in zip(batches, side_by_side(searched, batches, 1 if alone else 0), strict=True):
             if not all(found):
-                raise InputError("the model's scores are no numbers: train again with a lower training.rate.peak")
+                raise InputError(_nothing_found(config, asked))
             for at, hypotheses in zip(batch, found, strict=True):
                 row = rows[at][: lengths[at] - 1]
                 made = partial(
@@ -222,6 +222,13 @@ class Translator(TextModel):
             every = self._log_probabilities(batch)
             chosen: list[float] = every.gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
         return chosen
+
+
+def _nothing_found(config: SearchConfig, asked: "_Asked") -> str:
+    """Why a search may end without any output: its rules leave none, or nothing was a number."""
+    if config.no_repeat and (any(asked.terms) or any(map(len, asked.prefixes))):
+        return f"no output has what is asked for and keeps to no_repeat {config.no_repeat}: raise it, or leave it at 0"
+    return "the model's scores are no numbers: train again with a lower training.rate.peak"
 
 
 @dataclass(frozen=True, kw_only=True)

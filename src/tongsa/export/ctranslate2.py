@@ -17,6 +17,7 @@ from tongsa.text import BOS, EOS, UNK
 
 HELD: dict[str, tuple[Any, ...]] = {
     "attention": ("scaled-dot", "dot"),
+    "query_norm": (False,),  # it has a place for these norms, but 4.8 finds other totals at each try
     "neighbourhood": (0,),
     "norm_kind": ("layer", "rms"),
 }

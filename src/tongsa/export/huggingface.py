@@ -27,6 +27,7 @@ HELD: dict[str, tuple[Any, ...]] = {
     "positions": ("sinusoidal",),
     "activation": ("relu", "gelu"),
     "attention": ("scaled-dot", "dot"),
+    "query_norm": (False,),
     "neighbourhood": (0,),
 }
 """The settings that Marian does not have with every value, and the values that it has."""

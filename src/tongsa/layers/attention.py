@@ -47,17 +47,29 @@ class KeysValues(NamedTuple):
     keys: Tensor  # (batch, head, slot, key width)
     values: Tensor  # (batch, head, slot, value width)
 
-    def select(self, rows: Tensor) -> "KeysValues":
-        return KeysValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
-
-    def append(self, new: "KeysValues") -> "KeysValues":
-        return KeysValues(torch.cat([self.keys, new.keys], 2), torch.cat([self.values, new.values], 2))
+    def append(self, new: "KeysValues", rows: Tensor | None = None) -> "KeysValues":
+        """One slot more, behind those of these rows; of all of them, if none are named."""
+        return KeysValues(_behind(self.keys, new.keys, rows), _behind(self.values, new.values, rows))
 
     def last(self, count: int) -> "KeysValues":
         if torch.compiler.is_exporting():  # a slice would be written out as it is for the length of the example
             places = torch.arange(torch.sym_max(0, self.keys.shape[2] - count), self.keys.shape[2])  # type: ignore[no-untyped-call]
             return KeysValues(self.keys.index_select(2, places), self.values.index_select(2, places))
         return KeysValues(self.keys[:, :, -count:], self.values[:, :, -count:])
+
+
+def _behind(past: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # (row, head, slot, width)
+    """One copy reorders and makes room, for in memory slots stand before rows: each slot's are moved as a block."""
+    if torch.is_grad_enabled() or torch.compiler.is_exporting():  # neither can follow what is written into a part
+        return torch.cat([past if rows is None else past.index_select(0, rows), new], dim=2)
+    slots = past.permute(2, 0, 1, 3)
+    longer = new.new_empty(len(slots) + 1, *new.squeeze(2).shape)
+    if rows is None:
+        longer[:-1] = slots
+    else:
+        torch.index_select(slots, 1, rows, out=longer[:-1])
+    longer[-1] = new.squeeze(2)
+    return longer.permute(1, 2, 0, 3)
 
 
 def weighed(energy: Tensor, values: Tensor, mask: Tensor | None, role: Role, *, causal: bool) -> Tensor:

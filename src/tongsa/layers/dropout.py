@@ -88,7 +88,7 @@ class Dropout(nn.Module):
         return self.training and self.rate > 0 and values.device.type == "cpu" and values.dtype == torch.float32
 
     def _plain(self, values: Tensor) -> Tensor:
-        return F.dropout(values, self.rate, self.training)
+        return F.dropout(values, self.rate) if self.training else values
 
     def _apply_to(self, function: type[torch.autograd.Function], *values: Tensor) -> Tensor:
         result: Tensor = function.apply(*values, self.rate)  # type: ignore[no-untyped-call]

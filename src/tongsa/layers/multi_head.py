@@ -20,6 +20,8 @@ class Heads:
     value_width: int
     """Of each head's values (d_v)."""
     comparison: Comparison = "scaled-dot"
+    normed: bool = False
+    """Whether queries and keys are normalised before they are compared."""
 
     @property
     def alike(self) -> bool:
@@ -29,6 +31,11 @@ class Heads:
 
 def split_heads(joined: Tensor, heads: int) -> Tensor:  # (batch, head, length, width of a head)
     return joined.view(*joined.shape[:2], heads, -1).transpose(1, 2)
+
+
+def head_norm(heads: Heads) -> nn.Module:
+    """Of each query, or key, of each head; one learned scale serves all heads."""
+    return nn.RMSNorm(heads.key_width, eps=1e-5) if heads.normed else nn.Identity()
 
 
 def join_heads(split: Tensor) -> Tensor:  # (batch, length, width)
@@ -50,6 +57,7 @@ class SelfAttention(nn.Module):
         blocks = 3 if heads.alike else 2
         self.project = Linear(width, blocks * keys, blocks=blocks)
         self.values = None if heads.alike else Linear(width, values)
+        self.query_norm, self.key_norm = head_norm(heads), head_norm(heads)
         self.weigh = comparing(heads.comparison, heads.count, heads.key_width)
         self.join = Linear(values, width, gain=gain)
 
@@ -59,6 +67,7 @@ class SelfAttention(nn.Module):
         else:
             parts = (*self.project(inputs).chunk(2, dim=-1), self.values(inputs))
         query, keys, values = (split_heads(part, self.heads.count) for part in parts)
+        query, keys = self.query_norm(query), self.key_norm(keys)
         if self.rotary:
             query, keys = rotated(query, start), rotated(keys, start)
         return query, KeysValues(keys, values)
@@ -82,10 +91,15 @@ class SelfAttention(nn.Module):
             like.new_empty(rows, self.heads.count, 0, self.heads.value_width),
         )
 
-    def step(self, inputs: Tensor, past: KeysValues, start: int) -> tuple[Tensor, KeysValues]:
-        """One position further, with `start` before it; no mask is needed, for there is no future yet."""
+    def step(
+        self, inputs: Tensor, past: KeysValues, start: int, rows: Tensor | None = None
+    ) -> tuple[Tensor, KeysValues]:
+        """One position further, with `start` before it; no mask is needed, for there is no future yet.
+
+        Inputs follow these `rows` of the past; all of them, in order, if none are named.
+        """
         query, new = self._projected(inputs, start)
-        past = past.append(new)
+        past = past.append(new, rows)
         if self.span is not None:
             past = past.last(self.span.size)
         return self.join(join_heads(self.weigh(query, past, None, self.role))), past
@@ -102,6 +116,7 @@ class CrossAttention(nn.Module):
         self.query = Linear(width, keys)
         self.memory = Linear(width, blocks * keys, blocks=blocks)
         self.values = None if heads.alike else Linear(width, values)
+        self.query_norm, self.key_norm = head_norm(heads), head_norm(heads)
         self.weigh = comparing(heads.comparison, heads.count, heads.key_width)
         self.join = Linear(values, width, gain=gain)
 
@@ -110,9 +125,9 @@ class CrossAttention(nn.Module):
             keys, values = self.memory(slots).chunk(2, dim=-1)
         else:
             keys, values = self.memory(slots), self.values(slots)
-        return KeysValues(split_heads(keys, self.heads.count), split_heads(values, self.heads.count))
+        return KeysValues(self.key_norm(split_heads(keys, self.heads.count)), split_heads(values, self.heads.count))
 
     def forward(self, inputs: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
-        query = split_heads(self.query(inputs), self.heads.count)
+        query = self.query_norm(split_heads(self.query(inputs), self.heads.count))
         joined: Tensor = self.join(join_heads(self.weigh(query, read, mask, "cross")))
         return joined

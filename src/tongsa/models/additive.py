@@ -16,7 +16,7 @@ from tongsa.layers.linear import Linear, vectors
 from tongsa.layers.maxout import Maxout
 from tongsa.layers.positions import UNBOUNDED
 from tongsa.layers.recurrence import Recurrence
-from tongsa.layers.shared import regrouped
+from tongsa.layers.shared import Rectangle, regrouped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,11 @@ class Read(NamedTuple):
 class DecoderState:
     state: Tensor  # (row, parts · width)
     memory: Read  # a row for each sentence
-    width: int
-    """Hypotheses a sentence; they stand side by side."""
+    beams: Rectangle
 
     def select(self, rows: Tensor) -> "DecoderState":
-        memory, width = regrouped(self.memory, self.width, rows)
-        return DecoderState(self.state.index_select(0, rows), Read(*memory), width)
+        memory, beams = regrouped(self.memory, self.beams, rows)
+        return DecoderState(self.state.index_select(0, rows), Read(*memory), beams)
 
 
 class Decoder(nn.Module):
@@ -140,14 +139,14 @@ class Decoder(nn.Module):
         return self._logits(torch.cat(hidden, dim=1), embedded, together @ read.slots)
 
     def start(self, memory: Memory) -> DecoderState:
-        return DecoderState(self._first(memory), self._read(memory), width=1)
+        return DecoderState(self._first(memory), self._read(memory), Rectangle(1))
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         read, embedded = state.memory, self.dropout(self.vectors(piece))
         hidden = self.recurrence.hidden(state.state)
         # a sentence's hypotheses ask together
-        weights = self.attention(hidden.view(-1, state.width, hidden.shape[1]), read.keys, read.mask)
+        weights = self.attention(state.beams.filled(hidden, read.mask.shape[0]), read.keys, read.mask)
         sighted("cross", weights.unsqueeze(1))
-        logits = self._logits(hidden, embedded, (weights @ read.slots).flatten(0, 1))
-        projected = self.recurrence.project(embedded) + (weights @ read.entering).flatten(0, 1)
-        return logits, DecoderState(self.recurrence.step(projected, state.state), read, state.width)
+        logits = self._logits(hidden, embedded, state.beams.rows(weights @ read.slots))
+        projected = self.recurrence.project(embedded) + state.beams.rows(weights @ read.entering)
+        return logits, DecoderState(self.recurrence.step(projected, state.state), read, state.beams)

@@ -19,7 +19,7 @@ from tongsa.layers.convolution import GatedConvolution, born
 from tongsa.layers.dropout import Dropout
 from tongsa.layers.linear import Linear, vectors
 from tongsa.layers.positions import Positions
-from tongsa.layers.shared import regrouped
+from tongsa.layers.shared import Rectangle, regrouped
 
 HALF = math.sqrt(0.5)
 """A sum of two with the same variance has twice that variance; times √0.5 it has the same again (section 3.4)."""
@@ -146,13 +146,12 @@ class MultiStepAttention(nn.Module):
 class DecoderState:
     past: tuple[Tensor, ...]  # for each layer the last inputs of its convolution (row, kernel - 1, hidden)
     memory: Read  # a row for each sentence
-    width: int
-    """Hypotheses a sentence; they stand side by side."""
+    beams: Rectangle
     place: int
 
     def select(self, rows: Tensor) -> "DecoderState":
-        memory, width = regrouped(self.memory, self.width, rows)
-        return DecoderState(tuple(past.index_select(0, rows) for past in self.past), Read(*memory), width, self.place)
+        memory, beams = regrouped(self.memory, self.beams, rows)
+        return DecoderState(tuple(past.index_select(0, rows) for past in self.past), Read(*memory), beams, self.place)
 
 
 class DecoderLayer(nn.Module):
@@ -169,11 +168,12 @@ class DecoderLayer(nn.Module):
         outputs: Tensor = (values + self.attention(values, embedded, memory)) * HALF
         return outputs
 
-    def step(self, inputs: Tensor, embedded: Tensor, past: Tensor, memory: Read) -> tuple[Tensor, Tensor]:
-        """One place further for inputs (sentence, hypothesis, hidden): hypotheses ask their memory in one product."""
-        convolved, past = self.convolution.step(self.dropout(inputs).flatten(0, 1), past)
-        values = (inputs + convolved.view_as(inputs)) * HALF
-        return (values + self.attention(values, embedded, memory)) * HALF, past
+    def step(self, inputs: Tensor, embedded: Tensor, past: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
+        """One place further for inputs (row, hidden); a sentence's hypotheses ask their memory in one product."""
+        convolved, past = self.convolution.step(self.dropout(inputs), past)
+        values = (inputs + convolved) * HALF  # (row, hidden)
+        asking = (state.beams.filled(part, state.memory.mask.shape[0]) for part in (values, embedded))
+        return (values + state.beams.rows(self.attention(*asking, state.memory))) * HALF, past
 
 
 class Decoder(nn.Module):
@@ -202,15 +202,13 @@ class Decoder(nn.Module):
     def start(self, memory: Memory) -> DecoderState:
         before, hidden = self.layers[0].convolution.before, self.widen.out_features
         nothing = memory.slots.new_zeros(memory.slots.shape[0], before, hidden)
-        return DecoderState((nothing,) * len(self.layers), read(memory), width=1, place=0)
+        return DecoderState((nothing,) * len(self.layers), read(memory), Rectangle(1), place=0)
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        embedded = self.embedding(piece.view(-1, 1), start=state.place)  # (row, 1, width)
-        embedded = embedded.view(-1, state.width, embedded.shape[-1])  # (sentence, hypothesis, width)
+        embedded = self.embedding(piece.view(-1, 1), start=state.place).squeeze(1)  # (row, width)
         values = self.widen(embedded)
         past: list[Tensor] = []
         for layer, before in zip(self.layers, state.past, strict=True):
-            values, after = layer.step(values, embedded, before, state.memory)
+            values, after = layer.step(values, embedded, before, state)
             past.append(after)
-        logits = self._logits(values.flatten(0, 1))  # (row, piece)
-        return logits, DecoderState(tuple(past), state.memory, state.width, state.place + 1)
+        return self._logits(values), DecoderState(tuple(past), state.memory, state.beams, state.place + 1)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from random import Random
 from typing import Literal, Self
@@ -129,7 +129,12 @@ class Pieces:
 
     def names(self, indices: Iterable[int]) -> list[str]:
         """How each piece is shown: ▁ marks the start of a word, jamo are put together where they can be."""
-        return [from_jamo(self._processor.id_to_piece(int(index))) for index in indices]
+        return [self._shown(int(index)) for index in indices]
+
+    @cached_property
+    def _shown(self) -> Callable[[int], str]:
+        """Each piece is asked for again and again, in every sentence."""
+        return cache(lambda index: from_jamo(self._processor.id_to_piece(index)))
 
     def _prepared(self, text: str) -> str:
         return to_jamo(normalise(text)) if self.jamo else normalise(text)

@@ -1,6 +1,6 @@
 """The decoder of the Transformer (Vaswani et al. 2017, section 3.1), with a memory to read or without one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,7 +13,7 @@ from tongsa.layers.attention import KeysValues
 from tongsa.layers.masks import over_keys
 from tongsa.layers.multi_head import CrossAttention, SelfAttention
 from tongsa.layers.restricted import behind
-from tongsa.layers.shared import regrouped
+from tongsa.layers.shared import Rectangle, regrouped
 from tongsa.models.parts.stack import Embedding, Residual, StackConfig, feed_forward, last_norm, small_gain
 
 
@@ -23,17 +23,19 @@ class DecoderState:
 
     length: int
     """Pieces so far; a neighbourhood may keep fewer of them."""
-    past: tuple[KeysValues, ...]  # a row for each hypothesis
+    past: tuple[KeysValues, ...]  # a row for each hypothesis, as they stood after the last step
     memory: tuple[KeysValues, ...]  # a row for each sentence; none where there is nothing to read
     mask: Tensor  # (sentence, head, query, slot)
-    width: int
-    """Hypotheses a sentence; they stand side by side."""
+    beams: Rectangle
+    order: Tensor | None = None
+    """The rows (row,) of the past that go on. They are moved when the next step copies them anyway."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         parts = (self.mask, *(part for read in self.memory for part in read))
-        (mask, *parts_after), width = regrouped(parts, self.width, rows)
+        (mask, *parts_after), beams = regrouped(parts, self.beams, rows)
         memory = tuple(map(KeysValues, parts_after[::2], parts_after[1::2]))
-        return DecoderState(self.length, tuple(past.select(rows) for past in self.past), memory, mask, width)
+        order = rows if self.order is None else self.order[rows]
+        return DecoderState(self.length, self.past, memory, mask, beams, order)
 
 
 class DecoderLayer(nn.Module):
@@ -57,29 +59,34 @@ class DecoderLayer(nn.Module):
         self.around_feed_forward = Residual(config)
 
     def forward(self, inputs: Tensor, places: Tensor, slots: Tensor, mask: Tensor) -> Tensor:
-        read = None if self.cross_attention is None else self.cross_attention.read(slots)
-        own = self.around_attention(inputs, places, lambda values: self.attention(values, places, causal=True))
-        return self._rest(own, places, read, mask)
-
-    def step(
-        self, inputs: Tensor, past: KeysValues, start: int, read: KeysValues | None, mask: Tensor
-    ) -> tuple[Tensor, KeysValues]:
-        def own(values: Tensor) -> Tensor:
-            nonlocal past
-            outputs, past = self.attention.step(values, past, start)
+        def cross(values: Tensor) -> Tensor:
+            reader = self.cross_attention
+            outputs: Tensor = reader(values, reader.read(slots), mask)  # type: ignore[misc,union-attr]
             return outputs
 
-        places = inputs.new_ones(inputs.shape[:2], dtype=torch.bool)
-        return self._rest(self.around_attention(inputs, places, own), places, read, mask), past
+        own = self.around_attention(inputs, places, lambda values: self.attention(values, places, causal=True))
+        return self._rest(own, places, cross)
 
-    def _rest(self, own: Tensor, places: Tensor, read: KeysValues | None, mask: Tensor) -> Tensor:
-        """What follows self-attention."""
+    def step(
+        self, inputs: Tensor, places: Tensor, past: KeysValues, read: KeysValues | None, state: DecoderState
+    ) -> tuple[Tensor, KeysValues]:
+        """One place further for inputs (row, 1, width)."""
+
+        def own(values: Tensor) -> Tensor:
+            nonlocal past
+            outputs, past = self.attention.step(values, past, state.length, state.order)
+            return outputs
 
         def cross(values: Tensor) -> Tensor:
-            together = values.view(mask.shape[0], -1, values.shape[-1])  # a sentence's hypotheses ask in one product
-            outputs: Tensor = self.cross_attention(together, read, mask)  # type: ignore[misc]
-            return outputs.view_as(values)
+            # a sentence's hypotheses ask in one product
+            together = state.beams.filled(values.squeeze(1), state.mask.shape[0])
+            outputs: Tensor = self.cross_attention(together, read, state.mask)  # type: ignore[misc]
+            return state.beams.rows(outputs).unsqueeze(1)
 
+        return self._rest(self.around_attention(inputs, places, own), places, cross), past
+
+    def _rest(self, own: Tensor, places: Tensor, cross: Callable[[Tensor], Tensor]) -> Tensor:
+        """What follows self-attention."""
         if self.around_cross_attention is not None:
             own = self.around_cross_attention(own, places, cross)
         outputs: Tensor = self.around_feed_forward(own, places, self.feed_forward)
@@ -113,15 +120,17 @@ class Decoder(nn.Module):
                 layer.cross_attention.read(memory.slots) for layer in self.layers if layer.cross_attention is not None
             ),
             mask=over_keys(memory.mask),
-            width=1,
+            beams=Rectangle(1),
         )
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         values = self.embedding(piece.unsqueeze(1), start=state.length)  # (row, 1, width)
+        places = piece.new_ones(piece.shape[0], 1, dtype=torch.bool)
         past: list[KeysValues] = []
         memory = state.memory or (None,) * len(self.layers)
         for layer, before, read in zip(self.layers, state.past, memory, strict=True):
-            values, after = layer.step(values, before, state.length, read, state.mask)
+            values, after = layer.step(values, places, before, read, state)
             past.append(after)
-        last = self.norm(values, piece.new_ones(piece.shape[0], 1, dtype=torch.bool)).squeeze(1)  # (row, width)
-        return F.linear(last, self.output.weight), replace(state, length=state.length + 1, past=tuple(past))
+        last = self.norm(values, places).squeeze(1)  # (row, width)
+        after = replace(state, length=state.length + 1, past=tuple(past), order=None)
+        return F.linear(last, self.output.weight), after

@@ -31,6 +31,9 @@ class StackConfig:
     """Width of each head's values (d_v); 0 is width / heads."""
     attention: Comparison = "scaled-dot"
     """q·k/√d_k as in the paper; q·k; or v·tanh(q + k), which is slower."""
+    query_norm: bool = False
+    """Whether each head's queries and keys are normalised before they are compared (Henry et al. 2020, section 3, here
+    by their root mean square with a learned scale): attention is learnt sooner, and cannot grow without bound."""
     neighbourhood: int = 0
     """How many places self-attention sees (section 4): in an encoder those around each place, of an even number one
     more to the left; in a decoder the last ones, its own included. 0 sees all, and so does cross-attention."""
@@ -74,6 +77,7 @@ class StackConfig:
             key_width=self.key_width or share,
             value_width=self.value_width or share,
             comparison=self.attention,
+            normed=self.query_norm,
         )
 
 

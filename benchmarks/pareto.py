@@ -1,0 +1,228 @@
+"""BLEU against sentences a second: which model, engine and beam is worth its time, as a table and a picture.
+
+    python benchmarks/pareto.py runs/multi30k runs/fast --picture benchmarks/pareto.svg
+
+Each run is translated by torch, CTranslate2 and CTranslate2 in int8, with each beam, in batches, text in, text out. The
+contestants take turns, round by round; speeds are medians. The first run with torch and the widest beam is what the
+others are compared with: by speed, and by a paired bootstrap of BLEU (Koehn 2004, section 3.3), whose p says how often
+a difference as large as this comes from resampling sentences alone. On the curve is whoever nobody beats in both.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log10
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from machine import machine
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
+
+from tongsa import bundle
+from tongsa.decoding.ctranslate2_engine import CTranslate2Engine
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
+from tongsa.evaluation.metrics import tokenisation
+from tongsa.export import export
+from tongsa.text import read_lines
+
+DATA = Path(__file__).parent.parent.parent / "shared/data/multi30k"
+SAMPLES = 1000
+"""Resamplings of the paired bootstrap."""
+Table = dict[str, Any]
+
+
+@dataclass
+class Contestant:
+    run: str
+    engine: str
+    beam: int
+    translator: Translator
+    outputs: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.run}, {self.engine}, beam {self.beam}"
+
+    def measure(self, texts: list[str]) -> None:
+        began = perf_counter()
+        self.outputs = [one.text for one in self.translator.translate(texts, beam=self.beam)]
+        self.seconds.append(perf_counter() - began)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs; the first is the plain one")
+    parser.add_argument("--pairs", nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help="default: Multi30k's test")
+    parser.add_argument("--beams", nargs="+", type=int, default=[1, 2, 5])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="an SVG")
+    parser.add_argument("--json", action="store_true", help="one object instead of a table")
+    options = parser.parse_args()
+    try:
+        report = measured(options)
+    except InputError as error:
+        print(f"pareto: {error}", file=sys.stderr)
+        return 2
+    if options.picture:
+        options.picture.write_text(picture(report["contestants"]), "utf-8")
+    print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    return 0
+
+
+def measured(options: argparse.Namespace) -> Table:
+    pairs = options.pairs or [DATA / f"test_2016_flickr.{side}" for side in ("de", "en")]
+    texts, references = (list(read_lines(path)) for path in pairs)
+    if len(texts) != len(references):
+        raise InputError(f"{pairs[0]} has {len(texts)} lines and {pairs[1]} {len(references)}: they are no pairs")
+    metric = BLEU(tokenize=tokenisation(bundle.load(options.runs[0]).target_language))
+    with tempfile.TemporaryDirectory() as folder:
+        found = contestants(options, Path(folder))
+        for one in found:
+            one.translator.translate(texts[:32], beam=one.beam)  # everything is loaded and warm
+        for number in range(options.rounds):
+            for one in found:
+                one.measure(texts)
+                print(f"round {number + 1}  {one.name:40} {one.seconds[-1]:8.2f} s", file=sys.stderr, flush=True)
+    baseline = next(one for one in found if one.engine == "torch" and one.beam == max(options.beams))
+    rows = [row(one, baseline, references, metric) for one in found]
+    for each in rows:
+        each["best"] = not any(beaten(each, other) for other in rows)
+    return {
+        "contestants": rows,
+        "baseline": baseline.name,
+        "signature": str(metric.get_signature()),
+        "sentences": len(texts),
+        "rounds": options.rounds,
+        "machine": machine() | {"threads": torch.get_num_threads()},
+    }
+
+
+def contestants(options: argparse.Namespace, folder: Path) -> list[Contestant]:
+    found = []
+    for run in options.runs:
+        loaded = bundle.load(run)
+        engines = {"torch": None, "CTranslate2": False, "CTranslate2 int8": True}
+        for name, int8 in engines.items():
+            engine = None
+            if int8 is not None:
+                place = export(run, "ctranslate2", folder / f"{run.name}-{name}", int8=int8)
+                engine = CTranslate2Engine(place, torch.get_num_threads())
+            translator = Translator(loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine)
+            found += [Contestant(run.name, name, beam, translator) for beam in options.beams]
+    return found
+
+
+def row(one: Contestant, baseline: Contestant, references: list[str], metric: BLEU) -> Table:
+    ratios = [theirs / mine for mine, theirs in zip(one.seconds, baseline.seconds, strict=True)]
+    found: Table = {
+        "name": one.name,
+        "run": one.run,
+        "bleu": round(metric.corpus_score(one.outputs, [references]).score, 2),
+        "sentences_per_second": round(len(references) / median(one.seconds), 1),
+        "times_baseline": round(median(ratios), 2),
+    }
+    if one is not baseline:
+        found["p"] = significance(baseline.outputs, one.outputs, references)
+    return found
+
+
+def significance(baseline: Sequence[str], other: Sequence[str], references: Sequence[str]) -> float | None:
+    """How often a difference in BLEU as large as this comes from resampling alone."""
+    if list(baseline) == list(other):
+        return 1.0  # sacreBLEU counts only larger differences, and there is none
+    systems = [("baseline", list(baseline)), ("other", list(other))]
+    test = PairedTest(
+        systems, {"BLEU": BLEU(references=[list(references)])}, references=None, test_type="bs", n_samples=SAMPLES
+    )
+    _, scores = test()
+    p = scores["BLEU"][1].p_value
+    return None if p is None else round(float(p), 4)
+
+
+def beaten(one: Table, other: Table) -> bool:
+    faster = other["sentences_per_second"] - one["sentences_per_second"]
+    better = other["bleu"] - one["bleu"]
+    return bool(faster >= 0 and better >= 0 and (faster > 0 or better > 0))
+
+
+def as_text(report: Table) -> str:
+    host = report["machine"]
+    lines = [
+        f"{report['sentences']:,} sentences, {report['rounds']} rounds; {host['cpu']}, {host['threads']} threads, "
+        f"torch {host['torch']}, {host['date']}; {report['signature']}",
+        "",
+        "| run, engine, beam | BLEU | p | sentences/s | × | on the curve |",
+        "|---|--:|--:|--:|--:|:-:|",
+    ]
+    for each in sorted(report["contestants"], key=lambda each: each["sentences_per_second"]):
+        p = "–" if each.get("p") is None else f"{each['p']:.3f}"
+        lines.append(
+            f"| {each['name']} | {each['bleu']:.2f} | {p} | {each['sentences_per_second']:,.0f} | "
+            f"{each['times_baseline']:.2f} | {'●' if each['best'] else ''} |"
+        )
+    return "\n".join([*lines, "", f"p and × are against: {report['baseline']}"])
+
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 56, 24, 24, 52
+COLOURS = ("#1f5fb4", "#c2571a", "#2a8a57", "#8a4fb4")
+STYLE = """text { font: 12px system-ui, sans-serif; fill: #5b636e } .paper { fill: #fff } line { stroke: #e4e6ea }
+polyline { fill: none; stroke: #9aa5b5; stroke-width: 1.5; stroke-dasharray: 4 3 }
+@media (prefers-color-scheme: dark) { .paper { fill: #0f1217 } text { fill: #9aa4b2 } line { stroke: #2a313b } }"""
+
+
+def picture(rows: list[Table]) -> str:
+    """Sentences a second (logarithms) to the right, BLEU upwards; the dashed line joins those that nobody beats."""
+    speeds, scores = [each["sentences_per_second"] for each in rows], [each["bleu"] for each in rows]
+    low, high = min(scores) - 0.5, max(scores) + 0.5
+    slow, fast = log10(min(speeds)) - 0.05, log10(max(speeds)) + 0.25
+
+    def across(speed: float) -> float:
+        return LEFT + (log10(speed) - slow) / (fast - slow) * (WIDTH - LEFT - RIGHT)
+
+    def up(score: float) -> float:
+        return HEIGHT - BOTTOM - (score - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>']
+    for speed in (speed for power in (1, 10, 100, 1000) for speed in (power, 2 * power, 5 * power)):
+        if slow <= log10(speed) <= fast:
+            x = f"{across(speed):.1f}"
+            parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+            parts.append(f'<text x="{x}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{speed:,}</text>')
+    for score in range(int(low) + 1, int(high) + 1):
+        y = f"{up(score):.1f}"
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y}" dy="4" text-anchor="end">{score}</text>')
+    curve = sorted((each["sentences_per_second"], each["bleu"]) for each in rows if each["best"])
+    parts.append(f'<polyline points="{" ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in curve)}"/>')
+    runs = list(dict.fromkeys(each["run"] for each in rows))
+    for each in rows:
+        x, y = across(each["sentences_per_second"]), up(each["bleu"])
+        colour, label = COLOURS[runs.index(each["run"]) % len(COLOURS)], each["name"].split(", ", 1)[1]
+        parts.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"><title>{each["name"]}</title></circle>'
+        )
+        parts.append(f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{label}</text>')
+    for at, run in enumerate(runs):
+        parts.append(
+            f'<circle cx="{LEFT + 16}" cy="{HEIGHT - BOTTOM - 16 - 20 * at}" r="4.5" fill="{COLOURS[at % 4]}"/>'
+        )
+        parts.append(f'<text x="{LEFT + 28}" y="{HEIGHT - BOTTOM - 12 - 20 * at}">{run}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 12}" text-anchor="middle">sentences a second</text>')
+    parts.append(f'<text x="{LEFT}" y="{TOP - 8}">BLEU</text>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="BLEU against sentences a second"><style>{STYLE}</style>{"".join(parts)}</svg>\n'
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The curve of BLEU against speed: who is on it follows from the figures; a worse system is told from an equal one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+from jobs import write_model
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+from pareto import significance  # noqa: E402
+
+
+def test_nobody_on_the_curve_is_beaten_in_both_and_everybody_else_is(tmp_path: Path) -> None:
+    run, source, target = write_model(tmp_path / "plain"), tmp_path / "texts.txt", tmp_path / "references.txt"
+    source.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
+    target.write_text("x y z\nc b a\n" * 4, "utf-8")
+    picture = tmp_path / "curve.svg"
+    command = [sys.executable, str(BENCHMARKS / "pareto.py"), str(run), "--pairs", str(source), str(target), "--json"]
+    options = ["--beams", "1", "2", "--rounds", "1", "--picture", str(picture)]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, timeout=300)
+    rows = json.loads(done.stdout)["contestants"]
+    assert len(rows) == 6
+    for one in rows:
+        rivals = [other for other in rows if other is not one]
+        better = [
+            other
+            for other in rivals
+            if other["bleu"] >= one["bleu"] and other["sentences_per_second"] > one["sentences_per_second"]
+        ]
+        assert one["best"] or better
+        assert not (one["best"] and better)
+    drawn = ElementTree.parse(picture).getroot()  # noqa: S314 - our own
+    assert len(drawn.findall("{http://www.w3.org/2000/svg}circle")) == len(rows) + 1  # and the legend
+
+
+def test_a_system_that_loses_words_is_significantly_worse_and_an_equal_one_is_not() -> None:
+    references = [f"the {number} brown dogs run over a green field near house {number % 7}" for number in range(60)]
+    nearly = [line.replace("brown", "black") for line in references]
+    shuffled = [" ".join(sorted(line.split())) for line in references]
+    others = [line.replace("brown", "dark" if at % 2 else "brown") for at, line in enumerate(references)]
+    swapped = [line.replace("brown", "brown" if at % 2 else "dark") for at, line in enumerate(references)]
+    worse, equal = significance(nearly, shuffled, references), significance(others, swapped, references)
+    assert worse is not None and worse < 0.01
+    assert equal is not None and equal > 0.1
+    assert significance(nearly, list(nearly), references) == 1.0
