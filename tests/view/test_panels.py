@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,7 +92,9 @@ def test_numbers_come_back_from_a_page() -> None:
 
 
 def test_curves_of_a_journal_hold_rate_and_scores() -> None:
-    journal = [{"step": n, "loss": 1 / n, "rate": n * 1e-5, "norm": float("nan")} for n in range(1, 11)]
+    journal: list[dict[str, Any]] = [
+        {"step": n, "loss": 1 / n, "rate": n * 1e-5, "norm": float("nan")} for n in range(1, 11)
+    ]
     journal += [{"step": 10, "validation": {"bleu": 12.5, "dev_loss": 0.3}}]
     told = {panel["name"]: panel["lines"] for panel in told_curves(journal)["panels"]}
     assert told.keys() == {"loss", "score", "rate"}  # what was never a number has no curve
