@@ -1,6 +1,6 @@
 """Does the attention page stay smooth with 512 pieces? Times of scripts and frames, in Chromium.
 
-    .venv/bin/python benchmarks/view_speed.py --pieces 512 --layers 6 --heads 8
+.venv/bin/python benchmarks/view_speed.py --pieces 512 --layers 6 --heads 8
 """
 
 import argparse
@@ -47,13 +47,16 @@ def reading(pieces: int, layers: int, heads: int) -> Reading:
         scores = np.exp(scores - scores.max(axis=2, keepdims=True))
         return scores / scores.sum(axis=2, keepdims=True)
 
-    weights = {role: [drawn(causal=role == "decoder") for _ in range(layers)] for role in ("cross", "encoder", "decoder")}
+    weights = {
+        role: [drawn(causal=role == "decoder") for _ in range(layers)] for role in ("cross", "encoder", "decoder")
+    }
     return Reading(source=words, target=words, weights=weights, text="단어 " * 170, translation="단어 " * 170)
 
 
 def told(name: str, times: list[float]) -> None:
     ordered = sorted(times)
-    print(f"{name}: median {ordered[len(ordered) // 2]:.1f} ms, 95 % below {ordered[int(len(ordered) * 0.95)]:.1f} ms a frame")
+    middle, late = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)]
+    print(f"{name}: median {middle:.1f} ms, 95 % below {late:.1f} ms a frame")
 
 
 def measure(page: Page, path: Path) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tongsa.decoding.engine import EngineName
+    from tongsa.view.panels import view as view  # the package can be called, which a type checker cannot see
 
 __version__ = "0.1.0"
 

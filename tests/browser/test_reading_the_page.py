@@ -121,15 +121,34 @@ def test_the_tab_key_reaches_every_button_and_shows_where_it_is(page: Page) -> N
     assert wanted <= seen
 
 
-STATES: dict[str, Callable[[Page], object]] = {
-    "empty": lambda page: page.wait_for_selector("#result .hint"),
-    "translated": lambda page: write(page, TWO),
-    "menu": lambda page: (write(page, TWO), page.click("#result .word"), page.wait_for_selector("[role=menuitem]")),
-    "terms": lambda page: (write(page, TWO), page.click("#glossary summary")),
-    "document": lambda page: page.click("#mode-document"),
-    "keys": lambda page: page.click("#shortcuts-open"),
-    "attention": lambda page: (write(page, TWO), page.click("#open-attention"), page.wait_for_selector("[data-head]")),
-    "tree": lambda page: (write(page, TWO), page.click("#open-tree"), page.wait_for_selector(".node")),
+def nothing(page: Page) -> None:
+    page.wait_for_selector("#result .hint")
+
+
+def translated(page: Page) -> None:
+    write(page, TWO)
+
+
+def pressed(button: str, awaited: str) -> Callable[[Page], None]:
+    """A translation is there, a button pressed, and what it opens is open."""
+
+    def reached(page: Page) -> None:
+        write(page, TWO)
+        page.click(button)
+        page.wait_for_selector(awaited)
+
+    return reached
+
+
+STATES: dict[str, Callable[[Page], None]] = {
+    "empty": nothing,
+    "translated": translated,
+    "menu": pressed("#result .word", "[role=menuitem]"),
+    "terms": pressed("#glossary summary", "#terms input"),
+    "document": pressed("#mode-document", "#drop"),
+    "keys": pressed("#shortcuts-open", "#shortcut-list"),
+    "attention": pressed("#open-attention", "[data-head]"),
+    "tree": pressed("#open-tree", ".node"),
 }
 
 

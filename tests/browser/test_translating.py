@@ -184,7 +184,8 @@ def test_too_long_a_text_is_refused_in_the_servers_own_words(visitor: Visitor) -
 
 
 def test_when_the_server_is_busy_the_page_says_so_and_comes_again(visitor: Visitor) -> None:
-    page, refused = visitor.visit(), []
+    page = visitor.visit()
+    refused: list[str] = []
 
     def busy_once(route: Route) -> None:
         if refused:
@@ -203,7 +204,8 @@ def test_when_the_server_is_busy_the_page_says_so_and_comes_again(visitor: Visit
 
 
 def test_while_the_model_is_loaded_one_can_write_already(visitor: Visitor) -> None:
-    page, asked = visitor.page(), []
+    page = visitor.page()
+    asked: list[str] = []
 
     def not_yet(route: Route) -> None:
         asked.append(route.request.url)
