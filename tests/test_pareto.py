@@ -1,17 +1,17 @@
 """The curve of BLEU against speed: who is on it follows from the figures; a worse system is told from an equal one."""
 
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from jobs import write_model
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-from pareto import significance  # noqa: E402
 
 
 def test_nobody_on_the_curve_is_beaten_in_both_and_everybody_else_is(tmp_path: Path) -> None:
@@ -37,7 +37,11 @@ def test_nobody_on_the_curve_is_beaten_in_both_and_everybody_else_is(tmp_path: P
     assert len(drawn.findall("{http://www.w3.org/2000/svg}circle")) == len(rows) + 1  # and the legend
 
 
-def test_a_system_that_loses_words_is_significantly_worse_and_an_equal_one_is_not() -> None:
+def test_a_system_that_loses_words_is_significantly_worse_and_an_equal_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    significance = importlib.import_module("pareto").significance
     references = [f"the {number} brown dogs run over a green field near house {number % 7}" for number in range(60)]
     nearly = [line.replace("brown", "black") for line in references]
     shuffled = [" ".join(sorted(line.split())) for line in references]
