@@ -17,9 +17,10 @@ SIZE = 6  # <pad> <s> </s> <unk> and two letters
 
 class Prefixes(NamedTuple):
     rows: list[tuple[int, ...]]
+    among: Tensor | None = None
 
     def select(self, rows: Tensor) -> "Prefixes":
-        return Prefixes([self.rows[row] for row in rows.tolist()])
+        return Prefixes([self.rows[row] for row in rows.tolist()], self.among)
 
 
 class Table:
@@ -31,8 +32,8 @@ class Table:
     def __call__(self, target: object, memory: Memory) -> Tensor:
         raise NotImplementedError
 
-    def start(self, memory: Memory) -> Prefixes:
-        return Prefixes([(int(slot),) for slot in memory.slots[:, 0, 0]])
+    def start(self, memory: Memory, among: Tensor | None = None) -> Prefixes:
+        return Prefixes([(int(slot),) for slot in memory.slots[:, 0, 0]], among)
 
     def logits(self, prefix: tuple[int, ...]) -> list[float]:
         generator = random.Random(f"{self.seed} {prefix}")
@@ -40,7 +41,8 @@ class Table:
 
     def step(self, piece: Tensor, state: Prefixes) -> tuple[Tensor, Prefixes]:
         rows = [(*row, at) for row, at in zip(state.rows, piece.tolist(), strict=True)]
-        return torch.tensor([self.logits(row) for row in rows]), Prefixes(rows)
+        logits = torch.tensor([self.logits(row) for row in rows])
+        return logits if state.among is None else logits[:, state.among], Prefixes(rows, state.among)
 
     def logs(self, sentence: int, pieces: list[int]) -> list[float]:
         prefix: tuple[int, ...] = (sentence, BOS)

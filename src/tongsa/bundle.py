@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from safetensors.torch import save as save_tensors
 
 from tongsa import config as settings
 from tongsa import files
+from tongsa.decoding import shortlist
 from tongsa.decoding.classifier import Classifier
 from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note, usable
 from tongsa.decoding.engine import Engine, EngineName
 from tongsa.decoding.search import SearchConfig
-from tongsa.decoding.translator import Fusion, Translator
+from tongsa.decoding.shortlist import Shortlist
+from tongsa.decoding.translator import Fusion, Translator, nowhere
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.interface import Config, EncoderDecoder, Task, put, weights
@@ -64,12 +67,23 @@ class Bundle:
             if (other.source.model, other.target.model) != (self.source.model, self.target.model):
                 raise InputError("models with other pieces cannot vote together: train them on the same data")
         models = [other.model for other in others]
-        beside = self._engine(engine) if not (others or fusion) else None
-        if engine == "ctranslate2" and not beside:
+        engine_beside = self._engine(engine) if not (others or fusion) else None
+        if engine == "ctranslate2" and not engine_beside:
             raise InputError("--engine ctranslate2 runs one model alone: leave out the ensemble and the language model")
+        listed = partial(self._shortlist, self.folder) if self.folder else nowhere
         return Translator(
-            self.model, self.source, self.target, self.decoding, others=models, fusion=fusion, engine=beside
+            self.model,
+            self.source,
+            self.target,
+            self.decoding,
+            others=models,
+            fusion=fusion,
+            engine=engine_beside,
+            shortlist=listed,
         )
+
+    def _shortlist(self, folder: Path) -> Shortlist:
+        return shortlist.read(beside(folder) / shortlist.NAME, self.source, self.target)
 
     def _engine(self, name: EngineName) -> Engine | None:
         place = exported(self.folder, name) if self.folder else None
@@ -94,11 +108,16 @@ class Bundle:
             raise InputError(f"{self.kind}: {CAN[self.config.task]}")
 
 
+def beside(folder: Path) -> Path:
+    """Where what was made for the bundle in this folder is looked for: in its run, or in itself."""
+    return folder.parent if folder.name == "model" else folder
+
+
 def exported(folder: Path, name: EngineName) -> Path | None:
     """Where the model for CTranslate2 is, if it is asked for, or is there and made of this bundle's very weights."""
     if name == "torch":
         return None
-    place = (folder.parent if folder.name == "model" else folder) / "ctranslate2"
+    place = beside(folder) / "ctranslate2"
     own = files.digest(folder / "weights.safetensors")
     if name == "auto" and not usable(place, own):
         return None

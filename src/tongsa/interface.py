@@ -42,10 +42,12 @@ class Decoder(Protocol[S]):
         """Teacher forcing: logits (batch, length, piece) for a target that begins with <s>."""
         ...
 
-    def start(self, memory: Memory) -> S: ...
+    def start(self, memory: Memory, among: Tensor | None = None) -> S:
+        """The state before the first piece. From there on only the pieces `among` (piece,) are scored, if given."""
+        ...
 
     def step(self, piece: Tensor, state: S) -> tuple[Tensor, S]:
-        """One piece (batch,) further: logits (batch, piece) and the state after it."""
+        """One piece (batch,) further: logits (batch, piece), or of those among the state's; and the state after it."""
         ...
 
 

@@ -168,6 +168,18 @@ def test_saved_and_loaded_gives_the_same_logits(kind: str, tmp_path: Path) -> No
 
 
 @kinds
+def test_asked_for_some_pieces_a_decoder_scores_them_as_it_does_among_all(kind: str) -> None:
+    model, source, target = tiny(kind), padded(sentence(5), sentence(7)), begun(sentence(6, 1), sentence(6, 2))
+    among = torch.tensor([2, 3, 5, 11, 16])
+    with torch.no_grad():
+        whole = model(source, target)
+        state = model.decoder.start(model.encoder(source), among).select(torch.tensor([1, 0, 1]))
+        for at in range(3):
+            step, state = model.decoder.step(target.pieces[[1, 0, 1], at], state)
+            assert_close(step, whole[[1, 0, 1], at][:, among])
+
+
+@kinds
 def test_nothing_is_kept_between_calls(kind: str) -> None:
     model, source, target = tiny(kind), padded(sentence(5)), begun(sentence(6, 1))
     first = logits(model, source, target)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import __version__
-from tongsa.cli import distil, doctor, export, search_tree, serve, translate, verbs
+from tongsa.cli import distil, doctor, export, search_tree, serve, shortlist, translate, verbs
 
 ABOUT = """\
 tongsa 통사: sequence-to-sequence models of your own.
@@ -25,6 +25,7 @@ tongsa 통사: sequence-to-sequence models of your own.
 
   tongsa distil runs/mine --into small.toml …    a small model that learns what a large one says
   tongsa export runs/mine --to ctranslate2       for a faster engine, or --to onnx, --to huggingface
+  tongsa shortlist runs/mine --pairs my.tsv      for a faster search: only likely pieces are scored
   tongsa serve runs/mine                         a web page and an API for many users, on http://127.0.0.1:8000
 """
 EXPORT = """\
@@ -104,7 +105,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tongsa {__version__}")
     every = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     looking = (_evaluate, _score, _view, _search_tree)
-    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, _distil, _export, _serve):
+    making = (_distil, _export, _shortlist, _serve)
+    for add in (_demo, _doctor, _train, _translate, *looking, _classify, _sample, *making):
         add(every)
     return top
 
@@ -257,6 +259,14 @@ def _export(every: Any) -> None:
     verb.add_argument("--to", required=True, choices=["ctranslate2", "onnx", "huggingface"], help="which format")
     verb.add_argument("--int8", action="store_true", help="weights in eight bits (ctranslate2)")
     verb.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: RUN/FORMAT")
+
+
+def _shortlist(every: Any) -> None:
+    verb = _verb(every, "shortlist", "a faster search: score only what a source makes likely", shortlist.shortlist)
+    _run(verb)
+    verb.add_argument("--pairs", nargs="+", required=True, metavar="FILE", help="the pairs that the model learnt from")
+    verb.add_argument("--each", type=int, default=20, metavar="N", help="translations of each piece (default: 20)")
+    verb.add_argument("--frequent", type=int, default=500, metavar="N", help="pieces always there (default: 500)")
 
 
 def _distil(every: Any) -> None:

@@ -1,7 +1,8 @@
 """What a caller asks of the search beyond its settings, and how the one search is made to answer it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import torch
@@ -39,6 +40,21 @@ class Request:
             self,
             prefixes=[one for one in self.prefixes for _ in range(times)],
             phrases=[one for one in self.phrases for _ in range(times)],
+        )
+
+    @property
+    def pieces(self) -> Iterator[int]:
+        """All that an output is asked to hold."""
+        yield from chain.from_iterable(self.prefixes)
+        yield from chain.from_iterable(chain.from_iterable(self.phrases))
+
+    def among(self, pieces: Indices) -> "Request":
+        """The same for a search that knows pieces by their places among these."""
+        place = {piece: at for at, piece in enumerate(pieces)}
+        return replace(
+            self,
+            prefixes=[[place[piece] for piece in prefix] for prefix in self.prefixes],
+            phrases=[[[place[piece] for piece in phrase] for phrase in each] for each in self.phrases],
         )
 
 

@@ -34,6 +34,15 @@ def alone(decoder: Decoder[S]) -> Scorer[S]:
     return step
 
 
+def among(scorer: Scorer[S], pieces: Tensor) -> Scorer[S]:
+    """For a search that knows pieces by their places among these, which are all that the scorer's state scores."""
+
+    def step(place: Tensor, state: S) -> tuple[Tensor, S]:
+        return scorer(pieces[place], state)
+
+    return step
+
+
 def ensemble(decoders: Sequence[Decoder[Any]]) -> Scorer[Together]:
     """The mean of the probabilities that several decoders give (Sutskever et al. 2014, section 3.6)."""
     scorers = [alone(decoder) for decoder in decoders]

@@ -43,6 +43,8 @@ class SearchConfig:
     """Parts of the beam that keep away from each other's pieces (Vijayakumar et al. 2018); their number divides it."""
     diversity: float = 0.5
     """How far they keep away: what a piece loses for each earlier group that takes it at the same place."""
+    shortlist: bool = False
+    """Only pieces that the list beside the model allows for a source are scored: faster, and not always the same."""
 
     def __post_init__(self) -> None:
         for name, least in (("beam", 1), ("beyond", 0), ("at_least", 0), ("no_repeat", 0), ("groups", 1)):
@@ -192,8 +194,7 @@ def _first(count: int, device: torch.device) -> Beams:
 
 def _living(beams: Beams, *, watch: bool) -> Rectangle:
     """Where in the beams there is a hypothesis to follow. Whoever watches sees all places, empty ones included."""
-    there = (beams.merits != -torch.inf).flatten()
-    width = beams.places[1]
+    there, width = (beams.merits != -torch.inf).flatten(), beams.places[1]
     return Rectangle(width) if watch or bool(there.all()) else Rectangle(width, there.nonzero().squeeze(1))
 
 
@@ -238,8 +239,7 @@ def _grown(
 
 
 def _chosen(beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide) -> Chosen:
-    logs, size = judged.logs, judged.logs.shape[1]
-    length = beams.prefixes.shape[2]  # of the outputs now, </s> included
+    logs, size, length = judged.logs, judged.logs.shape[1], beams.prefixes.shape[2]  # the length with </s>
     full = [answers[at].limit < length for at in beams.sentences]
     if guide == FREE and logs.numel() >= MANY and not any(full):
         return likeliest(logs, beams.merits, judged.living, config.beam)

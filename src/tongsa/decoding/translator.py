@@ -1,13 +1,14 @@
 """Text in, text out: every score and every translation of a model goes through here."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
 from tongsa.config import build, table
@@ -15,8 +16,9 @@ from tongsa.decoding.constraints import MOST
 from tongsa.decoding.engine import Engine
 from tongsa.decoding.request import NOTHING, Request, answered
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.scorers import Scorer, Together, alone, ensemble, fused
+from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig, Witness
+from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Outcome, Term
 from tongsa.decoding.text_model import TextModel
 from tongsa.decoding.threads import side_by_side
@@ -42,6 +44,11 @@ class Fusion:
             raise InputError(f"the language model's weight {self.weight} is not a number from 0 up; try 0.2")
 
 
+def nowhere() -> Shortlist:
+    """A model that is not on disk yet has no list beside it."""
+    raise InputError("shortlist: this model has none; save it, make one with tongsa shortlist, and load it again")
+
+
 class Translator(TextModel):
     """`Translator.translate` is what the command line, validation and evaluation call."""
 
@@ -57,13 +64,15 @@ class Translator(TextModel):
         others: Sequence[EncoderDecoder] = (),
         fusion: Fusion | None = None,
         engine: Engine | None = None,
+        shortlist: Callable[[], Shortlist] = nowhere,
         batch_tokens: int = 2048,
     ) -> None:
-        """`engine` does what it can of the searching; torch does the rest."""
+        """`engine` does what it can of the searching; torch does the rest. `shortlist` is read when it is asked for."""
         super().__init__(model, source, target, others=others, batch_tokens=batch_tokens)
         self.config = config
         self.fusion = fusion
         self.engine = engine if engine and not (others or fusion) else None
+        self.shortlist = cache(shortlist)
         if fusion:
             self.longest = min(self.longest, fusion.writer.longest)
         if fusion and fusion.writer.target.model != target.model:
@@ -180,12 +189,17 @@ class Translator(TextModel):
             return self.engine.search(source, config, nbest)
         source = source.to(self.device)
         limits = (source.lengths + config.beyond).clamp(max=self.longest - 1)
-        scorer, state = self._scorer(source)
-        return answered(scorer, state, limits, config, nbest, request)
+        if not config.shortlist or request.witness:  # a witness is told of pieces by their own numbers
+            return answered(*self._scorer(source), limits, config, nbest, request)
+        pieces = self.shortlist().pieces(source, request.pieces)
+        scorer, state = self._scorer(source, pieces)
+        own = pieces.tolist()
+        found = answered(among(scorer, pieces), state, limits, config, nbest, request.among(own))
+        return [[one._replace(pieces=[own[at] for at in one.pieces]) for one in each] for each in found]
 
-    def _scorer(self, source: Padded) -> tuple[Scorer[Any], State]:
-        """How the next piece is judged, and the state before the first."""
-        states = tuple(model.decoder.start(model.encoder(source)) for model in self.models)
+    def _scorer(self, source: Padded, pieces: Tensor | None = None) -> tuple[Scorer[Any], State]:
+        """How the next piece is judged, all of them or these alone, and the state before the first."""
+        states = tuple(model.decoder.start(model.encoder(source), pieces) for model in self.models)
         scorer: Scorer[Any] = alone(self.model.decoder)
         state: State = states[0]
         if len(self.models) > 1:
@@ -193,7 +207,7 @@ class Translator(TextModel):
         if self.fusion:
             beside = self.fusion.writer.model
             scorer = fused(scorer, alone(beside.decoder), self.fusion.weight)
-            state = Together((state, beside.decoder.start(beside.encoder(source))))
+            state = Together((state, beside.decoder.start(beside.encoder(source), pieces)))
         return scorer, state
 
     def _translation(

@@ -92,6 +92,8 @@ def parse(values: Table, where: str = "") -> Recipe:
         kind = model.pop("kind", "transformer")
         if not isinstance(kind, str) or kind not in KINDS:
             raise ConfigError(f"model.kind: {kind!r} is no kind of model; {config.nearest(str(kind), KINDS)}")
+        if tables.decoding.get("shortlist"):
+            raise ConfigError("decoding.shortlist: made of a trained model; leave it out, and see tongsa shortlist")
         return Recipe(
             data=config.build(DataConfig, tables.data, "data"),
             pieces=config.build(PiecesConfig, tables.pieces, "pieces"),

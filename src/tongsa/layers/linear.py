@@ -1,6 +1,9 @@
 """Weights at birth: matrices after Glorot and Bengio (2010), vectors of pieces of unit length on average."""
 
-from torch import nn
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 
 class Linear(nn.Linear):
@@ -16,6 +19,23 @@ class Linear(nn.Linear):
             nn.init.xavier_uniform_(block, self.gain)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+
+
+class Outputs(NamedTuple):
+    """The last layer: what scores each piece."""
+
+    weight: Tensor  # (piece, width)
+    bias: Tensor | None = None  # (piece,)
+
+    def among(self, pieces: Tensor | None) -> "Outputs | None":
+        """For these pieces alone; nothing of its own where all are asked for."""
+        if pieces is None:
+            return None
+        bias = None if self.bias is None else self.bias.index_select(0, pieces)
+        return Outputs(self.weight.index_select(0, pieces), bias)
+
+    def logits(self, values: Tensor) -> Tensor:  # (…, piece)
+        return F.linear(values, self.weight, self.bias)
 
 
 def vectors(size: int, width: int) -> nn.Embedding:

@@ -1,10 +1,9 @@
 """Neural Machine Translation by Jointly Learning to Align and Translate (Bahdanau, Cho, Bengio 2015)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
@@ -12,7 +11,7 @@ from tongsa.interface import EncoderDecoder, Memory, Task
 from tongsa.layers.additive import AdditiveAttention
 from tongsa.layers.attention import sighted
 from tongsa.layers.dropout import Dropout
-from tongsa.layers.linear import Linear, vectors
+from tongsa.layers.linear import Linear, Outputs, vectors
 from tongsa.layers.maxout import Maxout
 from tongsa.layers.positions import UNBOUNDED
 from tongsa.layers.recurrence import Recurrence
@@ -86,10 +85,12 @@ class DecoderState:
     state: Tensor  # (row, parts · width)
     memory: Read  # a row for each sentence
     beams: Rectangle
+    outputs: Outputs | None = None
+    """Of the pieces that are scored, where they are not all."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         memory, beams = regrouped(self.memory, self.beams, rows)
-        return DecoderState(self.state.index_select(0, rows), Read(*memory), beams)
+        return DecoderState(self.state.index_select(0, rows), Read(*memory), beams, self.outputs)
 
 
 class Decoder(nn.Module):
@@ -120,10 +121,14 @@ class Decoder(nn.Module):
         """s₀ = tanh(W ←h₁), from the backward state that has seen all of the source."""
         return torch.tanh(self.first(memory.slots[:, 0].chunk(2, dim=-1)[1]))
 
-    def _logits(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, piece)
-        """Maxout over U s + V Ey + C c, with the s from before this step, and a product with every piece."""
-        readout = self.dropout(self.maxout(torch.cat([hidden, embedded, context], dim=-1)))
-        return F.linear(readout, self.output.weight, self.bias)
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs(self.output.weight, self.bias)
+
+    def _readout(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, readout)
+        """Maxout over U s + V Ey + C c, with the s from before this step; its product with each piece is its logit."""
+        readout: Tensor = self.dropout(self.maxout(torch.cat([hidden, embedded, context], dim=-1)))
+        return readout
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
         read, state = self._read(memory), self._first(memory)
@@ -136,10 +141,10 @@ class Decoder(nn.Module):
             state = self.recurrence.step(projected + (weights[-1] @ read.entering).squeeze(1), state)
         together = torch.cat(weights, dim=1)  # (batch, length, slot)
         sighted("cross", together.unsqueeze(1))
-        return self._logits(torch.cat(hidden, dim=1), embedded, together @ read.slots)
+        return self._outputs.logits(self._readout(torch.cat(hidden, dim=1), embedded, together @ read.slots))
 
-    def start(self, memory: Memory) -> DecoderState:
-        return DecoderState(self._first(memory), self._read(memory), Rectangle(1))
+    def start(self, memory: Memory, among: Tensor | None = None) -> DecoderState:
+        return DecoderState(self._first(memory), self._read(memory), Rectangle(1), self._outputs.among(among))
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         read, embedded = state.memory, self.dropout(self.vectors(piece))
@@ -147,6 +152,7 @@ class Decoder(nn.Module):
         # a sentence's hypotheses ask together
         weights = self.attention(state.beams.filled(hidden, read.mask.shape[0]), read.keys, read.mask)
         sighted("cross", weights.unsqueeze(1))
-        logits = self._logits(hidden, embedded, state.beams.rows(weights @ read.slots))
+        readout = self._readout(hidden, embedded, state.beams.rows(weights @ read.slots))
         projected = self.recurrence.project(embedded) + state.beams.rows(weights @ read.entering)
-        return logits, DecoderState(self.recurrence.step(projected, state.state), read, state.beams)
+        after = replace(state, state=self.recurrence.step(projected, state.state))
+        return (state.outputs or self._outputs).logits(readout), after

@@ -50,8 +50,9 @@ class Classifier(nn.Module):
         """The same at every place: the target has one, its label, and is not read."""
         return self.logits(memory).unsqueeze(1).expand(-1, target.pieces.shape[1], -1)
 
-    def start(self, memory: Memory) -> ClassifierState:
-        return ClassifierState(self.logits(memory))
+    def start(self, memory: Memory, among: Tensor | None = None) -> ClassifierState:
+        logits = self.logits(memory)
+        return ClassifierState(logits if among is None else logits.index_select(1, among))
 
     def step(self, piece: Tensor, state: ClassifierState) -> tuple[Tensor, ClassifierState]:  # noqa: ARG002 - as forward
         return state.logits, state

@@ -5,11 +5,10 @@ Left out: weight normalisation, which the paper uses to speed up learning (secti
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
@@ -17,7 +16,7 @@ from tongsa.interface import EncoderDecoder, Memory, Task
 from tongsa.layers.attention import sighted
 from tongsa.layers.convolution import GatedConvolution, born
 from tongsa.layers.dropout import Dropout
-from tongsa.layers.linear import Linear, vectors
+from tongsa.layers.linear import Linear, Outputs, vectors
 from tongsa.layers.positions import Positions
 from tongsa.layers.shared import Rectangle, regrouped
 
@@ -148,10 +147,13 @@ class DecoderState:
     memory: Read  # a row for each sentence
     beams: Rectangle
     place: int
+    outputs: Outputs | None = None
+    """Of the pieces that are scored, where they are not all."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         memory, beams = regrouped(self.memory, self.beams, rows)
-        return DecoderState(tuple(past.index_select(0, rows) for past in self.past), Read(*memory), beams, self.place)
+        past = tuple(part.index_select(0, rows) for part in self.past)
+        return replace(self, past=past, memory=Read(*memory), beams=beams)
 
 
 class DecoderLayer(nn.Module):
@@ -188,8 +190,13 @@ class Decoder(nn.Module):
         self.output = output
         self.bias = nn.Parameter(torch.zeros(output.num_embeddings))
 
-    def _logits(self, values: Tensor) -> Tensor:  # (…, piece)
-        return F.linear(self.dropout(self.narrow(values)), self.output.weight, self.bias)
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs(self.output.weight, self.bias)
+
+    def _readout(self, values: Tensor) -> Tensor:  # (…, width)
+        readout: Tensor = self.dropout(self.narrow(values))
+        return readout
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
         once = read(memory)
@@ -197,12 +204,13 @@ class Decoder(nn.Module):
         values = self.widen(embedded)
         for layer in self.layers:
             values = layer(values, embedded, once)
-        return self._logits(values)
+        return self._outputs.logits(self._readout(values))
 
-    def start(self, memory: Memory) -> DecoderState:
+    def start(self, memory: Memory, among: Tensor | None = None) -> DecoderState:
         before, hidden = self.layers[0].convolution.before, self.widen.out_features
         nothing = memory.slots.new_zeros(memory.slots.shape[0], before, hidden)
-        return DecoderState((nothing,) * len(self.layers), read(memory), Rectangle(1), place=0)
+        past = (nothing,) * len(self.layers)
+        return DecoderState(past, read(memory), Rectangle(1), place=0, outputs=self._outputs.among(among))
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         embedded = self.embedding(piece.view(-1, 1), start=state.place).squeeze(1)  # (row, width)
@@ -211,4 +219,5 @@ class Decoder(nn.Module):
         for layer, before in zip(self.layers, state.past, strict=True):
             values, after = layer.step(values, embedded, before, state)
             past.append(after)
-        return self._logits(values), DecoderState(tuple(past), state.memory, state.beams, state.place + 1)
+        logits = (state.outputs or self._outputs).logits(self._readout(values))
+        return logits, replace(state, past=tuple(past), place=state.place + 1)

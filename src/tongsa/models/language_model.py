@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import EncoderDecoder, Memory, Task
 from tongsa.layers.dropout import Dropout
-from tongsa.layers.linear import vectors
+from tongsa.layers.linear import Outputs, vectors
 from tongsa.layers.positions import UNBOUNDED
 from tongsa.layers.recurrence import Cell, Recurrence
 
@@ -59,9 +58,11 @@ class Encoder(nn.Module):
 @dataclass(frozen=True)
 class DecoderState:
     layers: tuple[Tensor, ...]  # each (row, parts · width)
+    outputs: Outputs | None = None
+    """Of the pieces that are scored, where they are not all."""
 
     def select(self, rows: Tensor) -> "DecoderState":
-        return DecoderState(tuple(layer.index_select(0, rows) for layer in self.layers))
+        return DecoderState(tuple(layer.index_select(0, rows) for layer in self.layers), self.outputs)
 
 
 class Decoder(nn.Module):
@@ -78,17 +79,19 @@ class Decoder(nn.Module):
         scaled: Tensor = self.vectors(pieces) * math.sqrt(self.vectors.embedding_dim)
         return scaled
 
-    def logits(self, values: Tensor) -> Tensor:  # (..., piece)
-        return F.linear(self.dropout(values), self.output.weight)
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs(self.output.weight)
 
     def forward(self, target: Padded, _memory: Memory) -> Tensor:  # (batch, length, piece)
         values = self.embedded(target.pieces)
         for layer in self.layers:
             values, _ = layer(self.dropout(values), None)  # no mask: padding stands behind all that counts
-        return self.logits(values)
+        return self._outputs.logits(self.dropout(values))
 
-    def start(self, memory: Memory) -> DecoderState:
-        return DecoderState(tuple(layer.nothing(len(memory.slots), memory.slots) for layer in self.layers))
+    def start(self, memory: Memory, among: Tensor | None = None) -> DecoderState:
+        layers = tuple(layer.nothing(len(memory.slots), memory.slots) for layer in self.layers)
+        return DecoderState(layers, self._outputs.among(among))
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         values = self.embedded(piece)  # (row, width)
@@ -96,4 +99,5 @@ class Decoder(nn.Module):
         for layer, before in zip(self.layers, state.layers, strict=True):
             states.append(layer.step(layer.project(self.dropout(values)), before))
             values = layer.hidden(states[-1])
-        return self.logits(values), DecoderState(tuple(states))
+        logits = (state.outputs or self._outputs).logits(self.dropout(values))
+        return logits, DecoderState(tuple(states), state.outputs)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import EncoderDecoder, Memory, Task
 from tongsa.layers.dropout import Dropout
-from tongsa.layers.linear import Linear, vectors
+from tongsa.layers.linear import Linear, Outputs, vectors
 from tongsa.layers.maxout import maxout
 from tongsa.layers.positions import UNBOUNDED
 from tongsa.layers.recurrence import Cell, Gated, Recurrence, over_time
@@ -155,8 +154,10 @@ class LinearOutput(nn.Module):
     def context(self, summary: Tensor) -> Tensor:  # (batch, 0)
         return summary[:, :0]
 
-    def forward(self, hidden: Tensor, _embedded: Tensor, _context: Tensor) -> Tensor:  # (..., piece)
-        return F.linear(self.dropout(hidden), self.table.weight)
+    def forward(self, hidden: Tensor, _embedded: Tensor, _context: Tensor) -> Tensor:  # (..., width)
+        """What is multiplied with the row of each piece."""
+        dropped: Tensor = self.dropout(hidden)
+        return dropped
 
 
 class MaxoutOutput(nn.Module):
@@ -176,9 +177,10 @@ class MaxoutOutput(nn.Module):
     def context(self, summary: Tensor) -> Tensor:  # (batch, 2 · units), or one zero for all of them
         return summary.new_zeros(summary.shape[0], 1) if self.from_summary is None else self.from_summary(summary)
 
-    def forward(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (..., piece)
+    def forward(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (..., embedding)
         units = maxout(self.from_state(hidden) + self.from_piece(embedded) + context)
-        return F.linear(self.to_vector(self.dropout(units)), self.table.weight)
+        vector: Tensor = self.to_vector(self.dropout(units))
+        return vector
 
 
 @dataclass(frozen=True)
@@ -187,12 +189,15 @@ class DecoderState:
 
     layers: tuple[Tensor, ...]  # each (row, parts · width)
     contexts: tuple[Tensor, Tensor]
+    outputs: Outputs | None = None
+    """Of the pieces that are scored, where they are not all."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         first, output = self.contexts
         return DecoderState(
             tuple(layer.index_select(0, rows) for layer in self.layers),
             (first.index_select(0, rows), output.index_select(0, rows)),
+            self.outputs,
         )
 
 
@@ -218,11 +223,15 @@ class Decoder(nn.Module):
             table = vectors(size, config.embedding if deep else config.width)
         self.output = MaxoutOutput(table, config) if deep else LinearOutput(table, config)
 
-    def start(self, memory: Memory) -> DecoderState:
+    @property
+    def _outputs(self) -> Outputs:
+        return Outputs(self.output.table.weight)
+
+    def start(self, memory: Memory, among: Tensor | None = None) -> DecoderState:
         summary = memory.slots.squeeze(1)
         joined = summary if self.birth is None else torch.tanh(self.birth(summary))
         contexts = self.first.context(summary), self.output.context(summary)
-        return DecoderState(joined.chunk(1 + len(self.upper), dim=1), contexts)
+        return DecoderState(joined.chunk(1 + len(self.upper), dim=1), contexts, self._outputs.among(among))
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
         state = self.start(memory)
@@ -233,8 +242,7 @@ class Decoder(nn.Module):
         values = self.first.hidden(states)
         for layer, before in zip(self.upper, state.layers[1:], strict=True):
             values, _ = layer(self.dropout(values), None, before)
-        logits: Tensor = self.output(values, embedded, for_output)
-        return logits
+        return self._outputs.logits(self.output(values, embedded, for_output))
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         embedded = self.embedding(piece)  # (row, embedding)
@@ -244,4 +252,5 @@ class Decoder(nn.Module):
         for layer, before in zip(self.upper, state.layers[1:], strict=True):
             layers.append(layer.step(layer.project(self.dropout(values)), before))
             values = layer.hidden(layers[-1])
-        return self.output(values, embedded, for_output), DecoderState(tuple(layers), state.contexts)
+        logits = (state.outputs or self._outputs).logits(self.output(values, embedded, for_output))
+        return logits, DecoderState(tuple(layers), state.contexts, state.outputs)

@@ -93,13 +93,13 @@ def _middleware(service: Service) -> list[Middleware]:
     return found
 
 
-def application(service: Service, fail: Callable[[InputError], None]) -> Starlette:
+def application(service: Service, fail: Callable[[Exception], None]) -> Starlette:
     """Models are loaded when it starts, beside the open port; `fail` is told when one cannot be."""
 
     async def load() -> None:
         try:
             await asyncio.to_thread(service.models.load)
-        except InputError as error:
+        except Exception as error:  # noqa: BLE001 - whoever started the server is told
             fail(error)
 
     @asynccontextmanager

@@ -43,7 +43,8 @@ class Job:
     details: frozenset[str] = frozenset()
     """What is told about the answer beside the answer itself."""
     answer: "Future[Any]" = field(default_factory=Future)
-    arrived: float = field(default_factory=time.monotonic)
+    arrived: float = 0.0
+    """When it was queued."""
 
     async def answered(self) -> Any:
         """Its answer; whoever stops waiting takes it out of the queue."""
@@ -114,6 +115,8 @@ class Worker:
         with self._condition:
             if self._closing:
                 return False
+            for job in jobs:
+                job.arrived = time.monotonic()
             self._waiting.extend(jobs)
             self._count()
             if self._thread is None or not self._thread.is_alive():  # the first, or one that has died
@@ -193,14 +196,14 @@ class Worker:
         start = time.monotonic()
         try:
             answers = batch[0].order.answers(self.model, batch)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next request is answered
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the next request is answered
             self._apart(batch, error)
             return
         self.meter.batch(self.name, len(batch), sum(job.size for job in batch), time.monotonic() - start)
         for job, answer in zip(batch, answers, strict=True):
             job.answer.set_result(answer)
 
-    def _apart(self, batch: Sequence[Job], error: Exception) -> None:
+    def _apart(self, batch: Sequence[Job], error: BaseException) -> None:
         """A batch that failed: each by itself, so that only the one at fault is refused."""
         if len(batch) > 1:
             for job in batch:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -47,6 +47,19 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
+def late(seconds: float) -> Refusal:
+    return Refusal(503, "timeout", f"not done within {seconds:g} seconds; send less at a time", again=5.0)
+
+
+async def within(work: Awaitable[T], seconds: float) -> T:
+    """What the work gives, if it does so in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise late(seconds) from None
+
+
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T], seconds: float) -> T:
     """What the work gives; it is given up when the client goes away, or when it takes too long."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request.receive))
@@ -56,7 +69,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T], seconds: f
             return task.result()
         if gone in done:
             raise ClientGone
-        raise Refusal(503, "timeout", f"not done within {seconds:g} seconds; send less at a time", again=5.0)
+        raise late(seconds)
     finally:
         gone.cancel()
         task.cancel()

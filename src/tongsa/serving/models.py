@@ -126,7 +126,7 @@ class Models:
                 try:
                     fresh[place.name] = self._worker(loaded(place, self.config))
                     LOG.info("model loaded", extra={"model": place.name})
-                except InputError as error:
+                except Exception as error:
                     if place.name not in self.workers:
                         raise
                     LOG.error("model kept as it was", extra={"model": place.name, "reason": str(error)})

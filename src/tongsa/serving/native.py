@@ -13,7 +13,7 @@ from tongsa.serving import looks
 from tongsa.serving.batching import Job, Worker
 from tongsa.serving.config import Limits
 from tongsa.serving.documents import Document, assembled, documents, in_order, placed
-from tongsa.serving.exchange import Answer, Lines, received, unless_gone
+from tongsa.serving.exchange import Answer, Lines, received, unless_gone, within
 from tongsa.serving.looks import Look
 from tongsa.serving.orders import Alone, Classify
 from tongsa.serving.requests import (
@@ -78,10 +78,11 @@ async def translated(service: Service, worker: Worker, found: list[Document]) ->
     return [assembled(*one) for one in zip(found, made, strict=True)]
 
 
-async def _lines(service: Service, worker: Worker, found: list[Document]) -> AsyncIterator[dict[str, Any]]:
-    with worker.admitted(_count(found)):
-        async with aclosing(placed(service.models, worker.name, found, service.config.window)) as stream:  # type: ignore[type-var]
-            async for index, sentence in stream:
+async def _lines(service: Service, worker: Worker, texts: list[Document]) -> AsyncIterator[dict[str, Any]]:
+    with worker.admitted(_count(texts)):
+        async with aclosing(placed(service.models, worker.name, texts, service.config.window)) as stream:  # type: ignore[type-var]
+            while found := await within(anext(stream, None), service.config.timeout):
+                index, sentence = found
                 yield {"index": index, "sentence": service.metrics.seen(worker.name, sentence)}
     yield {"done": True}
 

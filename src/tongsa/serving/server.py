@@ -34,10 +34,10 @@ def service(places: Sequence[Place], config: ServingConfig) -> Service:
 def serve(places: Sequence[Place], config: ServingConfig) -> None:
     """Answer until SIGINT or SIGTERM; what was accepted before is answered. SIGHUP loads models and keys again."""
     to_stderr()
-    failures: list[InputError] = []
+    failures: list[Exception] = []
     made = service(places, config)
 
-    def fail(error: InputError) -> None:
+    def fail(error: Exception) -> None:
         failures.append(error)
         server.should_exit = True
 

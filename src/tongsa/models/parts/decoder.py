@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import Memory
 from tongsa.layers.attention import KeysValues
+from tongsa.layers.linear import Outputs
 from tongsa.layers.masks import over_keys
 from tongsa.layers.multi_head import CrossAttention, SelfAttention
 from tongsa.layers.restricted import behind
@@ -29,13 +29,15 @@ class DecoderState:
     beams: Rectangle
     order: Tensor | None = None
     """The rows (row,) of the past that go on. They are moved when the next step copies them anyway."""
+    outputs: Outputs | None = None
+    """Of the pieces that are scored, where they are not all."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         parts = (self.mask, *(part for read in self.memory for part in read))
         (mask, *parts_after), beams = regrouped(parts, self.beams, rows)
         memory = tuple(map(KeysValues, parts_after[::2], parts_after[1::2]))
         order = rows if self.order is None else self.order[rows]
-        return DecoderState(self.length, self.past, memory, mask, beams, order)
+        return DecoderState(self.length, self.past, memory, mask, beams, order, self.outputs)
 
 
 class DecoderLayer(nn.Module):
@@ -109,9 +111,9 @@ class Decoder(nn.Module):
         values = self.embedding(target.pieces)
         for layer in self.layers:
             values = layer(values, places, memory.slots, mask)
-        return F.linear(self.norm(values, places), self.output.weight)
+        return Outputs(self.output.weight).logits(self.norm(values, places))
 
-    def start(self, memory: Memory) -> DecoderState:
+    def start(self, memory: Memory, among: Tensor | None = None) -> DecoderState:
         rows = memory.slots.shape[0]
         return DecoderState(
             length=0,
@@ -121,6 +123,7 @@ class Decoder(nn.Module):
             ),
             mask=over_keys(memory.mask),
             beams=Rectangle(1),
+            outputs=Outputs(self.output.weight).among(among),
         )
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
@@ -132,5 +135,5 @@ class Decoder(nn.Module):
             values, after = layer.step(values, places, before, read, state)
             past.append(after)
         last = self.norm(values, places).squeeze(1)  # (row, width)
-        after = replace(state, length=state.length + 1, past=tuple(past), order=None)
-        return F.linear(last, self.output.weight), after
+        logits = (state.outputs or Outputs(self.output.weight)).logits(last)
+        return logits, replace(state, length=state.length + 1, past=tuple(past), order=None)

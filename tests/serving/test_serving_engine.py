@@ -1,0 +1,38 @@
+"""With CTranslate2 beside torch, who searches depends on a sentence alone and never on its company."""
+
+from pathlib import Path
+
+import pytest
+
+import tongsa
+from export.bundles import saved, transformer
+from served import serving, texts
+from tongsa.export import export
+
+pytest.importorskip("ctranslate2")
+
+
+def test_a_sentence_for_torch_does_not_move_its_batch_there(tmp_path: Path) -> None:
+    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+    export(run, "ctranslate2")
+    own = tongsa.load(run)
+    assert own.engine, "the export is not used: nothing is tested"
+    long = " ".join("abcdefg"[at % 7] for at in range(25))  # its output may be longer than was exported
+    with serving(run, wait_ms=30) as server:
+        model = server.worker.model
+        assert model.engine == "ctranslate2"
+        asked: list[list[str]] = []
+        search = own.engine.search
+
+        def counted(source, config, nbest=1):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+            asked.append(source.lengths.tolist())
+            return search(source, config, nbest)
+
+        model.reader.engine.search = counted
+        short = texts(20)
+        together = server.translate([*short, long])
+        alone = [server.translate(text)[0] for text in short]
+        assert [one["text"] for one in together[:-1]] == [one["text"] for one in alone]
+        assert [one["text"] for one in alone] == [one.text for one in map(own, short)]
+        takes = [model.quick(model.size(text)) for text in (*short, long)]
+        assert len(asked[0]) == sum(takes) > 0
