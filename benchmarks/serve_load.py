@@ -87,7 +87,7 @@ def server(run: Path, *options: str) -> Iterator[tuple[int, int]]:
 
 def ready(port: int) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):  # noqa: S310 - our own address
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):
             return True
     except OSError:
         return False
