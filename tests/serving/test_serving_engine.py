@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 import tongsa
 from export.bundles import saved, transformer
 from served import serving, texts
 from tongsa.export import export
+from tongsa.serving.batching import Job
+from tongsa.serving.config import ServingConfig
+from tongsa.serving.models import Place, loaded
+from tongsa.serving.orders import Translate
 
 pytest.importorskip("ctranslate2")
 
@@ -35,4 +40,20 @@ def test_a_sentence_for_torch_does_not_move_its_batch_there(tmp_path: Path) -> N
         assert [one["text"] for one in together[:-1]] == [one["text"] for one in alone]
         assert [one["text"] for one in alone] == [one.text for one in map(own, short)]
         takes = [model.quick(model.size(text)) for text in (*short, long)]
-        assert len(asked[0]) == sum(takes) > 0
+        assert sum(map(len, asked[:-20])) == sum(takes) > 0
+
+
+def test_parts_of_a_batch_side_by_side_give_the_same_answers_in_the_same_order(tmp_path: Path) -> None:
+    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+    export(run, "ctranslate2")
+    model = loaded(Place("run", run), ServingConfig())
+    jobs = [Job(Translate(quick=True), text, model.size(text)) for text in texts(7)]
+    whole = Translate(quick=True).searched(model, jobs, {})
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        parts = Translate(quick=True).searched(model, jobs, {})
+    finally:
+        torch.set_num_threads(before)
+    assert [one.text for one in parts] == [one.text for one in whole]
+    assert len({one.text for one in whole}) > 3
