@@ -265,7 +265,7 @@ def _shortlist(every: Any) -> None:
     verb = _verb(every, "shortlist", "a faster search: score only what a source makes likely", shortlist.shortlist)
     _run(verb)
     verb.add_argument("--pairs", nargs="+", required=True, metavar="FILE", help="the pairs that the model learnt from")
-    verb.add_argument("--each", type=int, default=20, metavar="N", help="translations of each piece (default: 20)")
+    verb.add_argument("--each", type=int, default=40, metavar="N", help="translations of each piece (default: 40)")
     verb.add_argument("--frequent", type=int, default=500, metavar="N", help="pieces always there (default: 500)")
 
 

@@ -60,15 +60,17 @@ class KeysValues(NamedTuple):
 
 def _behind(past: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # (row, head, slot, width)
     """One copy reorders and makes room, for in memory slots stand before rows: each slot's are moved as a block."""
-    if torch.is_grad_enabled() or torch.compiler.is_exporting():  # neither can follow what is written into a part
-        return torch.cat([past if rows is None else past.index_select(0, rows), new], dim=2)
-    slots = past.permute(2, 0, 1, 3)
-    longer = new.new_empty(len(slots) + 1, *new.squeeze(2).shape)
+    if torch.compiler.is_exporting():
+        return torch.cat([past, new], dim=2)
+    slots, slot = past.permute(2, 0, 1, 3), new.permute(2, 0, 1, 3)
     if rows is None:
-        longer[:-1] = slots
+        longer = torch.cat([slots, slot])
+    elif torch.is_grad_enabled():  # gradients cannot follow what is written into a part
+        longer = torch.cat([slots.index_select(1, rows), slot])
     else:
+        longer = slot.new_empty(len(slots) + 1, *slot.shape[1:])
         torch.index_select(slots, 1, rows, out=longer[:-1])
-    longer[-1] = new.squeeze(2)
+        longer[-1:] = slot
     return longer.permute(1, 2, 0, 3)
 
 
