@@ -5,8 +5,9 @@ Beam search (Sutskever et al. 2014, section 3.2) with the length and coverage pe
 `rules` and `choice`: sampling, diverse beams, forced prefixes and terminology are such answers, not other searches.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Literal, NamedTuple
 
 import torch
@@ -225,13 +226,12 @@ def _grown(
 ) -> tuple[Beams, Tensor]:
     """Every hypothesis one piece longer, and which one each came from; the finished ones go to the answers."""
     chosen = _within_room(_chosen(beams, judged, answers, config, guide), beams, answers, config)
-    ends = chosen.piece == EOS
-    finished = (ends & chosen.merit.isfinite()).nonzero().tolist()
-    grown = _longer(beams, judged.covered, chosen)
-    for row, at in finished:
-        answers[beams.sentences[row]].finished.append(_hypothesis(grown, row, at, config))
+    grown, ends = _longer(beams, judged.covered, chosen), chosen.piece == EOS
     if not bool(ends.any()):
         return grown, chosen.origin
+    finished = (ends & chosen.merit.isfinite()).nonzero()
+    for row, hypothesis in zip(finished[:, 0].tolist(), _hypotheses(grown, finished, config), strict=True):
+        answers[beams.sentences[row]].finished.append(hypothesis)
     living = ends.to(torch.uint8).argsort(dim=1, stable=True)  # those that go on come first, in their order
     grown = grown._replace(merits=chosen.merit.masked_fill(ends, -torch.inf))
     parts = (part.gather(1, living) if part.ndim == 2 else _taken(part, living) for part in grown[1:])
@@ -289,11 +289,11 @@ def _taken(values: Tensor, origin: Tensor) -> Tensor:
     return values.gather(1, origin.unsqueeze(2).expand(-1, -1, values.shape[2]))
 
 
-def _hypothesis(beams: Beams, row: int, at: int, config: SearchConfig) -> Hypothesis:
-    """One that has taken </s>."""
-    pieces, logs = beams.prefixes[row, at, 1:-1].tolist(), beams.logs[row, at, 1:].tolist()
-    score = beams.merits[row, at].item() / config.penalty(len(logs))
-    if beams.covered.shape[2]:
-        read = beams.covered[row, at].clamp(max=1.0)
-        score += config.coverage * float(read[read > 0].log().sum())  # padding is never looked at
-    return Hypothesis(pieces, beams.totals[row, at].item(), score, logs)
+def _hypotheses(beams: Beams, which: Tensor, config: SearchConfig) -> Iterator[Hypothesis]:
+    """Those at these places (sentence, hypothesis), which have taken </s>."""
+    totals, merits, prefixes, logs, covered = (part[*which.unbind(1)] for part in beams[1:])
+    read = covered.clamp(max=1.0)
+    missed = config.coverage * read.where(read > 0, 1.0).log().sum(dim=1)  # padding is never looked at
+    penalty = config.penalty(logs.shape[1] - 1)
+    parts = (prefixes[:, 1:-1], totals, merits.double() / penalty + missed, logs[:, 1:])
+    return starmap(Hypothesis, zip(*(part.tolist() for part in parts), strict=True))
