@@ -72,9 +72,9 @@ def main() -> int:
 
 
 def measured(options: argparse.Namespace) -> Table:
-    texts = list(read_lines(options.texts))
+    loaded, texts = bundle.load(options.run), list(read_lines(options.texts))
     with tempfile.TemporaryDirectory() as folder:
-        contestants = [*ours(bundle.load(options.run), Path(folder)), *generate(options.run, texts)]
+        contestants = [*ours(loaded, Path(folder)), *generate(options.run, texts)]
         if options.recipe:
             contestants.append(exported("recipe", bundle.load(options.recipe), Path(folder), int8=True))
         for one in contestants:
