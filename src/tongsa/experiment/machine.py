@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tongsa.training import precision
 from tongsa.training.loop import TrainingConfig
 from tongsa.training.parallel import ALONE, Workers
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -2, -3, -4
 
 
 def device(name: str) -> torch.device:
@@ -31,12 +31,19 @@ def device(name: str) -> torch.device:
 
 def keep_freed_memory() -> None:
     """Large tensors come and go in every step; glibc would hand each back to the system, which clears its pages."""
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "mallopt"):
-            libc.mallopt(M_MMAP_MAX, 0)
-            libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-            libc.mallopt(M_TOP_PAD, 64 << 20)
+    _allocate({M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2**31 - 1, M_TOP_PAD: 64 << 20})
+
+
+def return_freed_memory() -> None:
+    """Where memory is short: what is kept lies in pieces that the next tensor may not fit into, and counts as used."""
+    _allocate({M_MMAP_THRESHOLD: 1 << 20, M_TRIM_THRESHOLD: 1 << 20})
+
+
+def _allocate(settings: Mapping[int, int]) -> None:
+    """Tell glibc, where there is one."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        for name, value in settings.items():
+            libc.mallopt(name, value)
 
 
 @contextmanager
@@ -54,7 +61,7 @@ def settled(config: TrainingConfig, workers: Workers = ALONE) -> TrainingConfig:
     """The same settings with every `auto` replaced by what it means here, and the process made ready."""
     chosen = device(config.device)
     if chosen.type == "cpu":
-        keep_freed_memory()
+        (return_freed_memory if config.memory else keep_freed_memory)()
     threads = config.threads or torch.get_num_threads()
     torch.set_num_threads(max(1, threads // workers.local_count))
     return replace(config, device=str(chosen), threads=threads, precision=precision.resolve(config.precision, chosen))
