@@ -4,6 +4,7 @@ import io
 import json
 import random
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tongsa.errors import InputError
 from tongsa.experiment import plan
 from tongsa.text import Pair
 
+ROOT = Path(__file__).parents[2]
 FEW = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", "training.steps=2"]
 SHORT = ["training.validate_sentences=2", "decoding.beyond=2"]
 STACK = ["model.width=16", "model.inner=16", "model.heads=2"]
@@ -106,6 +108,17 @@ def test_a_width_that_fits_the_suggested_heads_is_taken(tmp_path: Path) -> None:
 def test_the_suggested_steps_read_the_texts_of_a_classifier_many_times() -> None:
     table = plan.sizes([Pair("단어 " * 30, "좋다", "", 0)] * 5000, "self_attentive", "labels")["training"]
     assert table["steps"] * table["batch_tokens"] > 10 * 5000 * 30  # twelve rounds are meant
+
+
+def test_data_between_few_and_many_get_what_won_on_the_captions() -> None:
+    """The settings of recipes/multi30k-de-en.toml, which are measured, are those of --pairs."""
+    suggested = plan.sizes([Pair("ein Hund läuft über das Gras", "a dog runs across the grass", "", 0)] * 29_000)
+    recipe = tomllib.loads((ROOT / "recipes/multi30k-de-en.toml").read_text("utf-8"))
+    assert suggested["pieces"] == recipe["pieces"]
+    assert suggested["model"] == recipe["model"]
+    for name in ("batch_tokens", "optimiser", "adam_share", "clip", "ema"):
+        assert suggested["training"][name] == recipe["training"][name], name
+    assert suggested["training"]["rate"] == recipe["training"]["rate"] | {"hold": 0.0}
 
 
 def test_the_ledger_that_an_error_points_to_is_there(tmp_path: Path) -> None:

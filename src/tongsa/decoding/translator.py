@@ -154,15 +154,18 @@ class Translator(TextModel):
         yield from ((int(at), empty) for at in np.flatnonzero(rows.lengths == 0))
         order = np.argsort(-lengths, kind="stable")
         order = order[rows.lengths[order] > 0]
+        # draws come one after another, so that the same seed draws the same
+        alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
+        count = 1 if alone else torch.get_num_threads()
         batches = list(by_tokens(lengths[:, None], order, self.batch_tokens))
+        if len(batches) < count:  # few texts: some for each thread
+            batches = [part for at in range(count) if len(part := order[at::count])]
 
         def searched(batch: Rows) -> list[list[Hypothesis]]:
             source = pad([ended(rows[at][: lengths[at] - 1]) for at in batch])
             return self.search(source, config, asked.nbest, self._request(asked, batch))
 
-        # draws come one after another, so that the same seed draws the same
-        alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
-        for batch, found in zip(batches, side_by_side(searched, batches, 1 if alone else 0), strict=True):
+        for batch, found in zip(batches, side_by_side(searched, batches, count), strict=True):
             if not all(found):
                 raise InputError(_nothing_found(config, asked))
             for at, hypotheses in zip(batch, found, strict=True):

@@ -14,7 +14,7 @@ from tongsa.config import Table
 from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment.data import examples
-from tongsa.experiment.recipe import Recipe, parse
+from tongsa.experiment.recipe import Recipe, merged, parse
 from tongsa.experiment.run import Run
 from tongsa.experiment.validation import validated
 from tongsa.interface import Task
@@ -33,6 +33,14 @@ PROBING = 0.05
 VALIDATIONS = 6
 RESERVE = 0.03
 """Share of the time kept back for what was not measured."""
+FEW, MANY = 30_000, 5_000_000
+"""Words on the target side below which data are few, and from which on they are many."""
+BETWEEN: Table = {
+    "pieces": {"kind": "unigram", "size": 5000, "shared": False},
+    "model": {"encoder_layers": 4, "decoder_layers": 2, "share": "none"},
+    "training": {"batch_tokens": 1280, "adam_share": 1.5, "rate": {"warmup": 20, "hold": 0.0}},
+}
+"""What a Transformer does best with between them: benchmarks/lab-log.md."""
 
 
 def seconds(text: str) -> float:
@@ -51,20 +59,17 @@ def sizes(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "pairs"
     words = sum(map(_words, (pair.source if task == "labels" else pair.target for pair in pairs)))
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
     alphabet = len({character for pair in pairs for character in pair.source + pair.target})
-    if words < 30_000:
+    if words < FEW:
         width, inner, layers, dropout, batch, rounds = 192, 512, 2, 0.1, 1024, 40
-    elif words < 5_000_000:
+    elif words < MANY:
         width, inner, layers, dropout, batch, rounds = 256, 1024, 3, 0.15, 2560, 12
     else:
         width, inner, layers, dropout, batch, rounds = 512, 2048, 6, 0.1, 25_000, 10
-    vocabulary = 1500 if characters < 500_000 else 8000 if words < 5_000_000 else 32_000
-    pieces = max(1, round(1.25 * words))
-    return {
-        "pieces": {"kind": "bpe", "size": max(vocabulary, 300 + 2 * alphabet)},
+    found: Table = {
+        "pieces": {"kind": "bpe", "size": 1500 if characters < 500_000 else 8000 if words < MANY else 32_000},
         "model": {"kind": kind} | shape(kind, width, inner, layers, dropout),
         "training": {
             "batch_tokens": batch,
-            "steps": max(300, min(100_000, rounds * pieces // batch)),
             "optimiser": "muon",
             "adam_share": 0.5,
             "clip": 1.0,
@@ -73,6 +78,12 @@ def sizes(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "pairs"
         },
         "decoding": {"beam": 5, "alpha": 1.2},
     }
+    if kind == "transformer" and FEW <= words < MANY:
+        found = merged(found, BETWEEN)
+    pieces, training = max(1, round(1.25 * words)), found["training"]
+    training["steps"] = max(300, min(100_000, rounds * pieces // training["batch_tokens"]))
+    found["pieces"]["size"] = max(found["pieces"]["size"], 300 + 2 * alphabet)
+    return found
 
 
 def _words(text: str) -> int:

@@ -41,19 +41,6 @@ class Translate:
         return told
 
     def searched(self, model: Served, jobs: Sequence[Job], settings: Mapping[str, Any]) -> "list[Translation]":
-        """Their translations. An engine that takes a small batch as one gets a part of it for each of its threads."""
-        import torch
-
-        from tongsa.decoding.threads import side_by_side
-
-        count = min(torch.get_num_threads(), len(jobs)) if self.quick else 1
-        parts = [jobs[at::count] for at in range(count)]
-        found: dict[int, Translation] = {}
-        for at, made in enumerate(side_by_side(lambda part: self._translated(model, part, settings), parts)):
-            found |= zip(range(at, len(jobs), count), made, strict=True)
-        return [found[at] for at in range(len(jobs))]
-
-    def _translated(self, model: Served, jobs: Sequence[Job], settings: Mapping[str, Any]) -> "list[Translation]":
         from tongsa.decoding.terminology import Glossary
 
         own = model.reader.config.beam
