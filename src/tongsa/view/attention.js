@@ -2,20 +2,13 @@
 import { frame } from "./attention_frame.js";
 import { wordsOf } from "./attention_words.js";
 import { bitmap, stops } from "./colours.js";
-import { clamp, css, make, onceAFrame, onTheme, percent, short } from "./elements.js";
-import { heatLayout, heatUnder, paintHeat } from "./heat_map.js";
-import { look } from "./lettering.js";
-import { lineLayout, lineUnder, paintLines } from "./line_map.js";
+import { ARROWS, clamp, css, free, make, onTheme, percent, short } from "./elements.js";
+import { stageIn } from "./stage.js";
 import { largest, pooled, weightsOf } from "./weights.js";
 
 const CHOICES = { unit: ["pieces", "words"], view: ["heat", "lines"], scale: ["one", "largest"] };
-const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const THUMB = 96;
 /** Rows and columns of a thumbnail, at most. */
-const VIEWS = {
-  heat: { arranged: heatLayout, paint: paintHeat, under: heatUnder },
-  lines: { arranged: lineLayout, paint: paintLines, under: lineUnder },
-};
 
 /**
  * Draw into `root` (an element or a shadow root) what `page_data` of tongsa.view.attention has told.
@@ -26,14 +19,11 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
   const element = (id) => root.querySelector(`#${id}`);
   const words = wordsOf(data.rules);
   const state = { reading: 0, role: "", layer: 0, head: 0, unit: "pieces", view: "heat", scale: "one", language };
-  let zoom = 1;
-  let pointed = null; // {query, key}; one of them is null where a single word is meant
-  let layout = null;
-  let chosen = null; // {weights, most, image, queries, keys}
   let turn = 0; // of drawing: what comes late from an earlier one is thrown away
 
   // ── what is shown ──
   const say = () => words[state.language];
+  const stage = stageIn(element, () => say().hint);
   const named = (word) => (typeof say()[word] === "string" ? say()[word] : word);
   const reading = () => data.readings[state.reading];
   const role = () => reading().roles.find((one) => one.role === state.role);
@@ -155,7 +145,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
   const choose = (layer, head) => {
     state.layer = layer;
     state.head = head;
-    pointed = null;
+    stage.forget();
     remember();
     return showChosen();
   };
@@ -171,10 +161,9 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
     const weights = await matrix(layer, state.head);
     if (own !== turn || here !== `head-${state.layer}-${state.head}`) return;
     const most = full(weights);
-    chosen = { weights, most, queries, keys, image: bitmap(weights, queries.length, keys.length, most) };
     tellChosen(layer, most);
-    arrange();
-    root.querySelector("#stage").dataset.head = here; // what is drawn now: tests wait for it
+    stage.show({ weights, most, queries, keys, image: bitmap(weights, queries.length, keys.length, most) }, state.view);
+    element("stage").dataset.head = here; // what is drawn now: tests wait for it
   };
   const tellChosen = (layer, most) => {
     const { kind, number, entropy, spread, places } = grid().summaries[state.layer][state.head];
@@ -208,108 +197,7 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
     }));
   };
 
-  const arrange = () => {
-    const width = element("detail").clientWidth - 16, height = innerHeight * 0.8; // a scroll bar may need the rest
-    layout = VIEWS[state.view].arranged(chosen, width, height, zoom);
-    const stage = element("stage"), sheet = element("sheet");
-    sheet.style.width = `${layout.width}px`;
-    sheet.style.height = `${layout.height}px`;
-    layout.seen = { width: Math.min(stage.clientWidth, layout.width), height: Math.min(stage.clientHeight, layout.height) };
-    const canvas = element("picture"), density = devicePixelRatio || 1;
-    canvas.width = Math.round(layout.seen.width * density);
-    canvas.height = Math.round(layout.seen.height * density);
-    canvas.style.width = `${layout.seen.width}px`;
-    canvas.style.height = `${layout.seen.height}px`;
-    redraw();
-    showPointed();
-  };
-  const redraw = () => {
-    if (!chosen || !layout) return;
-    const stage = element("stage"), context = element("picture").getContext("2d"), density = devicePixelRatio || 1;
-    context.setTransform(density, 0, 0, density, 0, 0);
-    paint(context, { x: stage.scrollLeft, y: stage.scrollTop, ...layout.seen });
-  };
-  const redrawSoon = onceAFrame(redraw);
-  const paint = (context, seen) => {
-    const now = look();
-    context.fillStyle = now.paper;
-    context.fillRect(0, 0, seen.width, seen.height);
-    context.textBaseline = "middle";
-    VIEWS[state.view].paint(context, seen, { chosen, layout, pointed, look: now });
-  };
-
-  // ── pointing, by mouse, finger or keys ──
-  const underPointer = (event) => {
-    if (!chosen) return null;
-    const stage = element("stage"), box = stage.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-    if (x > layout.seen.width || y > layout.seen.height) return null;
-    return VIEWS[state.view].under(x, y, stage, chosen, layout);
-  };
-  const told = () => {
-    const { queries, keys, weights } = chosen, { query, key } = pointed;
-    const at = (q, k) => weights[q * keys.length + k];
-    if (query !== null && key !== null) return [`${queries[query]} → ${keys[key]}`, at(query, key).toFixed(4)];
-    const others = query !== null ? keys.map((text, k) => [text, at(query, k)]) : queries.map((text, q) => [text, at(q, key)]);
-    const best = others.sort((a, b) => b[1] - a[1]).slice(0, 4).filter(([, weight]) => weight >= 0.0005);
-    const list = best.map(([text, weight]) => `${text} ${weight.toFixed(3)}`).join(", ");
-    return query !== null ? [`${queries[query]} → ${list}`, ""] : [`${keys[key]} ← ${list}`, ""];
-  };
-  const point = (next) => {
-    if (JSON.stringify(next) === JSON.stringify(pointed)) return;
-    pointed = next;
-    redrawSoon();
-    showPointed();
-  };
-  const showPointed = () => {
-    const readout = element("readout");
-    readout.classList.toggle("quiet", !pointed);
-    readout.textContent = pointed ? told().join("  ") : say().hint;
-    if (!pointed) element("tip").hidden = true;
-  };
-  const showTip = (x, y) => {
-    const tip = element("tip");
-    tip.hidden = !pointed || state.view === "lines" || pointed.query === null || pointed.key === null;
-    if (tip.hidden) return;
-    const [text, weight] = told();
-    tip.replaceChildren(make("span", { text }), make("b", { text: weight }));
-    const left = x + 16 + tip.offsetWidth > innerWidth ? x - 16 - tip.offsetWidth : x + 16;
-    tip.style.left = `${Math.max(4, left)}px`;
-    tip.style.top = `${clamp(y + 18, 4, innerHeight - tip.offsetHeight - 4)}px`;
-  };
-
-  const free = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
-  const stepOnStage = (event) => {
-    if (event.key === "Escape" && pointed) { event.preventDefault(); point(null); return; }
-    if (!ARROWS[event.key] || !free(event) || !chosen) return;
-    event.preventDefault();
-    const [down, right] = ARROWS[event.key], { queries, keys } = chosen;
-    if (state.view === "heat") {
-      const both = pointed && pointed.query !== null && pointed.key !== null;
-      const next = both ? { query: pointed.query + down, key: pointed.key + right } : { query: 0, key: 0 };
-      point({ query: clamp(next.query, 0, queries.length - 1), key: clamp(next.key, 0, keys.length - 1) });
-    } else {
-      const onKey = right ? right > 0 : Boolean(pointed) && pointed.key !== null;
-      const now = pointed ? pointed.key ?? pointed.query : -1;
-      const i = clamp(now + down, 0, (onKey ? keys : queries).length - 1);
-      point(onKey ? { query: null, key: i } : { query: i, key: null });
-    }
-    bringIntoSight();
-  };
-  const bringIntoSight = () => {
-    const stage = element("stage");
-    if (state.view === "lines") {
-      const { step, begin } = layout.rows[pointed.key === null ? "query" : "key"], y = begin + step * (pointed.key ?? pointed.query);
-      stage.scrollTop = clamp(stage.scrollTop, y + step - layout.seen.height, y);
-      return;
-    }
-    const { left, top, cell } = layout;
-    const y = pointed.query * cell, visible = layout.seen.height - top;
-    stage.scrollTop = clamp(stage.scrollTop, y + cell - visible, y);
-    const x = pointed.key * cell, across = layout.seen.width - left;
-    stage.scrollLeft = clamp(stage.scrollLeft, x + cell - across, x);
-    const box = stage.getBoundingClientRect();
-    showTip(box.left + left + x - stage.scrollLeft + cell, box.top + top + y - stage.scrollTop + cell);
-  };
+  // ── by keys ──
   const stepOverHeads = (event) => {
     if (!ARROWS[event.key] || !free(event) || event.shiftKey) return;
     event.preventDefault();
@@ -324,22 +212,6 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
     const roles = reading().roles.map((one) => one.role);
     change({ role: roles[(roles.indexOf(state.role) + step + roles.length) % roles.length] });
     element(`tab-${state.role}`).focus();
-  };
-
-  const saveImage = () => {
-    const canvas = document.createElement("canvas");
-    const density = Math.min(2, 8192 / Math.max(layout.width, layout.height)); // browsers refuse larger canvases
-    canvas.width = Math.round(layout.width * density);
-    canvas.height = Math.round(layout.height * density);
-    const context = canvas.getContext("2d");
-    context.scale(density, density);
-    pointed = state.view === "lines" ? pointed : null;
-    paint(context, { x: 0, y: 0, width: layout.width, height: layout.height });
-    canvas.toBlob((blob) => {
-      const address = URL.createObjectURL(blob);
-      make("a", { href: address, download: `${state.role}-layer-${state.layer + 1}-head-${state.head + 1}.png` }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 1000);
-    });
   };
 
   // ── putting it together ──
@@ -357,40 +229,19 @@ export const draw = (root, data, { language = "en", chosen: recalled = {}, chang
   const change = (what) => {
     const id = focused();
     Object.assign(state, what);
-    pointed = null;
+    stage.forget();
     show();
     remember();
     if (id && element(id)) element(id).focus();
-  };
-  const enlarge = (factor) => {
-    zoom = clamp(zoom * factor, 0.2, 4);
-    pointed = null;
-    arrange();
   };
 
   element("reading").addEventListener("change", (event) => change({ reading: Number(event.target.value) }));
   element("before").addEventListener("click", () => change({ reading: state.reading - 1 }));
   element("after").addEventListener("click", () => change({ reading: state.reading + 1 }));
-  element("smaller").addEventListener("click", () => enlarge(1 / 1.25));
-  element("larger").addEventListener("click", () => enlarge(1.25));
-  element("save").addEventListener("click", saveImage);
+  element("save").addEventListener("click", () => stage.save(`${state.role}-layer-${state.layer + 1}-head-${state.head + 1}.png`));
   element("tabs").addEventListener("keydown", stepOverTabs);
   element("thumbs").addEventListener("keydown", stepOverHeads);
-  const stage = element("stage");
-  stage.addEventListener("keydown", stepOnStage);
-  for (const kind of ["pointermove", "pointerdown"]) {
-    stage.addEventListener(kind, (event) => { point(underPointer(event)); showTip(event.clientX, event.clientY); });
-  }
-  stage.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") point(null); });
-  stage.addEventListener("blur", () => point(null));
-  stage.addEventListener("scroll", redrawSoon, { passive: true });
   onTheme(show);
-  let width = 0;
-  new ResizeObserver(([entry]) => {
-    if (entry.contentRect.width === width) return; // height follows from what is drawn
-    width = entry.contentRect.width;
-    if (chosen) arrange();
-  }).observe(element("detail"));
   recall(recalled);
   show();
   return { speak: (next) => change({ language: next }) };

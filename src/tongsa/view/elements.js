@@ -44,3 +44,8 @@ export const onceAFrame = (work) => {
     requestAnimationFrame(() => { asked = false; work(); });
   };
 };
+
+/** Down and right by one, for each arrow key. */
+export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+/** Whether a key was pressed by itself. */
+export const free = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
