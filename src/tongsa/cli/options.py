@@ -78,7 +78,7 @@ command again to go on; what was not translated yet may be mended in between.
 DISTIL = """\
 Sequence-level knowledge distillation (Kim and Rush 2016): a teacher translates the sources of the student's recipe, and
 the student learns from that. The paper finds that a smaller model, searched greedily, then loses less. dev and test
-stay what people wrote. Killed, the same command goes on.
+stay what people wrote. Killed while the teacher translates, the same command goes on; later tongsa train --resume does.
 
   tongsa distil runs/large --into recipes/multi30k-fast.toml --run runs/fast --mix
 """
