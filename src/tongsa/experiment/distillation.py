@@ -33,7 +33,10 @@ def distil(
     beam: int | None = None,
     mix: bool = False,
 ) -> Progress:
-    """Train the recipe on the teacher's outputs; with `mix` on what people wrote too. Killed, it goes on."""
+    """Train the recipe on the teacher's outputs; with `mix` on what people wrote too.
+
+    Killed while the teacher translates, the same call goes on; later, `resume` does.
+    """
     data = gathered(recipe, pairs=(), dev=(), settings=settings).data
     if (run / "run.toml").exists():
         raise InputError(f"{run}: holds a run already; go on with: tongsa train --resume {run}")

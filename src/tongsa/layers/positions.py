@@ -19,7 +19,7 @@ def _computed(length: int, width: int) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _table(length: int, width: int) -> Tensor:
-    with torch.inference_mode(False):  # it is kept, and whoever learns next may need it
+    with torch.inference_mode(False), torch.device("cpu"):  # it is kept, and others learn from it, elsewhere
         return _computed(length, width)
 
 
