@@ -37,10 +37,10 @@ FEW, MANY = 30_000, 5_000_000
 """Words on the target side below which data are few, and from which on they are many."""
 BETWEEN: Table = {
     "pieces": {"kind": "unigram", "size": 5000, "shared": False},
-    "model": {"encoder_layers": 4, "decoder_layers": 2, "share": "none"},
-    "training": {"batch_tokens": 1280, "adam_share": 1.5, "rate": {"warmup": 20, "hold": 0.0}},
+    "model": {"encoder_layers": 4, "decoder_layers": 2, "share": "target"},
+    "training": {"rate": {"hold": 0.0}},
 }
-"""What a Transformer does best with between them: benchmarks/lab-log.md."""
+"""What a Transformer does best with between them, given half an hour or more: benchmarks/quality.md, lab-log.md."""
 
 
 def seconds(text: str) -> float:
