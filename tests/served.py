@@ -27,6 +27,7 @@ class Running:
     url: str
     service: Service
     client: httpx2.Client
+    server: uvicorn.Server
 
     def post(self, path: str, body: Any, **others: Any) -> httpx2.Response:
         return self.client.post(self.url + path, json=body, **others)
@@ -41,6 +42,10 @@ class Running:
         answer = self.post("/v1/translate", {"text": text, **others})
         assert answer.status_code == 200, answer.text
         return answer.json()["translations"]
+
+    @property
+    def connections(self) -> int:
+        return len(self.server.server_state.connections)
 
     @property
     def worker(self) -> Worker:
@@ -64,7 +69,7 @@ def serving(*runs: Path | str, **options: Any) -> Iterator[Running]:
             assert not failures, failures
             limits = httpx2.Limits(max_connections=None, max_keepalive_connections=50)
             with httpx2.Client(timeout=60, limits=limits, trust_env=False) as client:
-                yield Running(address(listener), made, client)
+                yield Running(address(listener), made, client, server)
         finally:
             server.should_exit = True
             thread.join()

@@ -1,12 +1,14 @@
 """What a translator can be asked for, on a model whose weights are drawn and which thus says anything."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from tongsa.decoding import terminology
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search import SearchConfig
 from tongsa.decoding.terminology import Glossary, Term
@@ -88,6 +90,21 @@ def test_a_glossary_is_read_with_its_comments_and_refused_with_its_line(tmp_path
 )
 def test_a_term_is_found_as_a_word_of_its_script(term: str, text: str, there: bool) -> None:
     assert bool(Glossary.of([(term, "x")]).wanted(text)) == there
+
+
+def test_a_glossary_makes_its_patterns_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, pattern = list[str](), terminology._pattern
+
+    def counted(term: str) -> re.Pattern[str]:
+        made.append(term)
+        return pattern(term)
+
+    monkeypatch.setattr(terminology, "_pattern", counted)
+    glossary = Glossary.of([("York", "요크"), ("New York", "뉴욕")])
+    for _ in range(3):
+        found = glossary.wanted("York, New York and YORK, new york")
+        assert [term.source for term in found] == ["York", "New York"]
+    assert made == ["New York", "York"]
 
 
 def test_outputs_begin_as_asked(translator: Translator) -> None:

@@ -145,7 +145,7 @@ def test_long_outputs_hold_their_phrases_and_neighbours_are_left_alone(
 @settings(max_examples=60)
 def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: list[list[int]], begun: list[int]) -> None:
     automaton = Phrases(wanted)
-    needed = automaton.needed[automaton.progress(begun)]
+    needed = automaton.needed(automaton.progress(begun))
     if needed > 5:
         return  # too many to try
     alphabet = range(UNK, SIZE)
@@ -159,9 +159,17 @@ def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: lis
 
 def test_overlapping_phrases_are_met_by_their_overlap() -> None:
     automaton = Phrases([[4, 5, 4], [5, 4, 3]])
-    assert automaton.needed[automaton.start] == 4
+    assert automaton.needed(automaton.start) == 4
     assert automaton.progress([4, 5, 4, 3]).met == automaton.all
     assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()] if (3,) not in automaton.node else 1, 0)
+
+
+def test_many_long_phrases_are_no_more_work_than_short_ones() -> None:
+    wanted = [list(range(first, first + 300)) for first in range(100, 2100, 250)]
+    automaton = Phrases(wanted)  # each begins with the last 50 of the one before
+    assert automaton.needed(automaton.start) == 300 + 7 * 250
+    assert automaton.needed(automaton.progress(wanted[0])) == 7 * 250
+    assert automaton.needed(automaton.progress([*wanted[1], *wanted[0][:10]])) == 290 + 6 * 250 + 50
 
 
 @given(seeds, st.integers(1, 8), st.integers(1, 3))

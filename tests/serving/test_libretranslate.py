@@ -58,6 +58,19 @@ def test_forms_of_both_kinds_are_read(server: Running) -> None:
     assert server.send("/translate", b"q", headers={"Content-Type": "multipart/form-data"}).status_code == 400
 
 
+@pytest.mark.parametrize("charset", ["unicode_escape", "punycode", "utf-7", '"utf-16"'])
+def test_a_form_is_in_utf_8_and_in_nothing_that_it_names_itself(server: Running, charset: str) -> None:
+    fields = {"q": "a \\ud800 b", "source": "en", "target": "ko"}
+    body = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields.items()
+    )
+    kind = f"multipart/form-data; boundary=x; charset={charset}"
+    answer = server.send("/translate", f"{body}--x--\r\n".encode(), headers={"Content-Type": kind})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
+    plain = server.send("/translate", f"{body}--x--\r\n".encode(), headers={"Content-Type": kind.partition("; c")[0]})
+    assert plain.status_code == 200
+
+
 def test_marks_of_html_stay_and_what_is_between_them_is_translated(server: Running) -> None:
     fragment = "<p class='x'>a b</p> <script>if (a < b) {}</script><!-- c --><b>c &amp; d</b>"
     asked = {"q": fragment, "source": "en", "target": "ko", "format": "html"}
@@ -71,6 +84,11 @@ def test_marks_of_html_stay_and_what_is_between_them_is_translated(server: Runni
 def test_markup_that_is_not_changed_gives_the_fragment_back(text: str) -> None:
     found = markup(text)
     assert found._replace(escaped=False).filled(found.texts) == text
+
+
+def test_a_letter_that_grows_when_it_is_small_moves_no_mark() -> None:
+    found = markup("İ" * 30 + "<PRE>a</Pre>b c<i>d</i>")
+    assert found.texts == ["İ" * 30, "b c", "d"]
 
 
 def test_a_model_for_the_way_back_is_found_by_its_languages(run: Path, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     (TRANSLATE, {}, 422, "text is missing"),
     (TRANSLATE, {"text": "a", "terms": [{"source": "a", "target": "b"}] * 101}, 413, "at most 100"),
     (TRANSLATE, {"text": "a", "terms": [{"source": "a", "target": "b" * 201}]}, 413, "at most 200"),
+    (TRANSLATE, {"text": "a", "terms": [{}] * 9000}, 413, "9,000 entries"),
     (TRANSLATE, {"text": "a", "terms": [{"source": " ", "target": "b"}]}, 422, "empty side"),
     (TRANSLATE, {"text": "a", "terms": [{"source": "a"}]}, 422, "target"),
     (TRANSLATE, {"text": "a! B", "prefix": "가"}, 422, "one sentence"),
@@ -170,6 +171,11 @@ def test_neighbours_in_ipv6_are_one_client() -> None:
     assert network("2001:db8::1") == network("2001:db8::2") != network("2001:db8:0:1::1")
     assert network("10.0.0.1") != network("10.0.0.2")
     assert network("somewhere") == "somewhere"
+    assert len(network("somewhere" * 1000)) < 100, "whatever a proxy passes on is kept"
+
+
+def test_ipv4_written_as_ipv6_is_still_a_client_each() -> None:
+    assert network("::ffff:192.0.2.1") == network("192.0.2.1") != network("::ffff:192.0.2.2")
 
 
 def test_browsers_are_told_to_be_careful(server: Running) -> None:
@@ -192,6 +198,9 @@ def test_pages_of_other_sites_may_ask_only_where_they_are_named(run: Path, serve
         answer = other.post(TRANSLATE, {"text": "a"}, headers=strange)
         assert answer.headers["access-control-allow-origin"] == "https://example.org"
         assert other.post(TRANSLATE, {"text": "a"}, headers={"Origin": "https://example.com"}).status_code == 403
+        own = strange | {"Host": "example.org"}  # as a proxy on this machine passes it on
+        assert other.post(TRANSLATE, {"text": "a"}, headers=own).status_code == 200
+        assert other.get("/healthz", headers={"Host": "example.com"}).status_code == 421
 
 
 @pytest.mark.parametrize(

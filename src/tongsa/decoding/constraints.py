@@ -7,9 +7,8 @@ least, overlaps included. Whoever could no longer hold everything within the lim
 with all the phrases is found whenever there is one of that length.
 """
 
-from collections import deque
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import torch
@@ -19,7 +18,7 @@ from tongsa.decoding.search import Beams, Choice
 from tongsa.text import EOS
 
 MOST = 8
-"""Phrases in one output: the automaton has 2 to this power of states for each place in a phrase."""
+"""Phrases in one output: 2 to this power of them may be met."""
 
 
 class Progress(NamedTuple):
@@ -45,47 +44,95 @@ class Phrases:
         self.all = (1 << len(self.phrases)) - 1
 
     @cached_property
-    def steps(self) -> list[dict[int, Progress]]:
-        """For each node: where a piece of the alphabet leads, and which phrases it completes."""
-        found = []
-        for beginning in self.begun:
-            row = {}
-            for piece in self.alphabet:
-                text = (*beginning, piece)
-                met = sum(1 << at for at, phrase in enumerate(self.phrases) if text[-len(phrase) :] == phrase)
-                node = next(self.node[text[at:]] for at in range(len(text) + 1) if text[at:] in self.node)
-                row[piece] = Progress(node, met)
-            found.append(row)
+    def children(self) -> list[dict[int, int]]:
+        """For each node: the pieces that make its beginning longer, and the nodes that they lead to."""
+        found: list[dict[int, int]] = [{} for _ in self.begun]
+        for at, beginning in enumerate(self.begun[1:], start=1):
+            found[self.node[beginning[:-1]]][beginning[-1]] = at
         return found
 
-    def after(self, progress: Progress, piece: int) -> Progress:
-        step = self.steps[progress.node].get(piece)
-        return Progress(step.node, progress.met | step.met) if step else Progress(0, progress.met)
+    @cached_property
+    def shorter(self) -> list[int]:
+        """For each node: that of the longest other beginning which its own ends with."""
+        found = [0] * len(self.begun)
+        for beginning in self.begun:  # the shorter first
+            if len(beginning) > 1:
+                parent = self.node[beginning[:-1]]
+                found[self.node[beginning]] = self._onward(found[parent], beginning[-1], found)
+        return found
 
     @cached_property
-    def needed(self) -> dict[Progress, int]:
-        """The fewest pieces from each progress to all phrases: from the end backwards, breadth first."""
-        before: dict[Progress, list[Progress]] = {}
-        for met in range(self.all + 1):
-            for node in range(len(self.begun)):
-                for piece in self.alphabet:
-                    progress = Progress(node, met)
-                    before.setdefault(self.after(progress, piece), []).append(progress)
-        needed = {Progress(node, self.all): 0 for node in range(len(self.begun))}
-        waiting = deque(needed)
-        while waiting:
-            progress = waiting.popleft()
-            for earlier in before.get(progress, ()):
-                if earlier not in needed:
-                    needed[earlier] = needed[progress] + 1
-                    waiting.append(earlier)
-        return needed
+    def completed(self) -> list[int]:
+        """For each node: a bit for each phrase that its beginning ends with."""
+        found = [0] * len(self.begun)
+        for at, phrase in enumerate(self.phrases):
+            found[self.node[phrase]] |= 1 << at
+        for at in range(1, len(found)):
+            found[at] |= found[self.shorter[at]]
+        return found
+
+    def _onward(self, node: int, piece: int, shorter: Sequence[int]) -> int:
+        while piece not in self.children[node] and node:
+            node = shorter[node]
+        return self.children[node].get(piece, 0)
+
+    def after(self, progress: Progress, piece: int) -> Progress:
+        node = self._onward(progress.node, piece, self.shorter)
+        return Progress(node, progress.met | self.completed[node])
+
+    @cached_property
+    def outer(self) -> list[int]:
+        """The phrases that lie in no other: whoever holds these holds all."""
+        return [
+            at
+            for at, phrase in enumerate(self.phrases)
+            if not any(_within(phrase, other) for other in self.phrases if len(other) > len(phrase))
+        ]
+
+    @cached_property
+    def needed(self) -> Callable[[Progress], int]:
+        """The fewest pieces from a progress to all phrases.
+
+        Of phrases that lie in no other, whichever is complete first has begun first, and the next one can overlap with
+        that one alone: so the shortest way is one of the orders (Held and Karp 1962), whatever the phrases' lengths.
+        """
+        return cache(self._needed)
+
+    def _needed(self, progress: Progress) -> int:
+        left = [at for at in self.outer if not progress.met >> at & 1]
+        overlaps = self.overlaps(progress.node) if left else ()
+        ways = (
+            len(self.phrases[at])
+            - overlaps[at]
+            + self.needed(Progress(self.node[self.phrases[at]], progress.met | 1 << at))
+            for at in left
+        )
+        return min(ways, default=0)
+
+    @cached_property
+    def overlaps(self) -> Callable[[int], list[int]]:
+        """From a node to how many pieces of each phrase its beginning ends with."""
+        return cache(self._overlaps)
+
+    def _overlaps(self, node: int) -> list[int]:
+        found = [0] * len(self.phrases)
+        while node:
+            ending = self.begun[node]
+            for at, phrase in enumerate(self.phrases):
+                if not found[at] and phrase[: len(ending)] == ending:
+                    found[at] = len(ending)
+            node = self.shorter[node]
+        return found
 
     def progress(self, pieces: Sequence[int]) -> Progress:
         found = self.start
         for piece in pieces:
             found = self.after(found, piece)
         return found
+
+
+def _within(phrase: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return any(other[at : at + len(phrase)] == phrase for at in range(len(other) - len(phrase) + 1))
 
 
 class _Candidate(NamedTuple):
@@ -107,7 +154,7 @@ def allocated(beam: int, phrases: Sequence[Phrases | None], limits: Sequence[int
                 room = limits[sentence] - beams.prefixes.shape[2] + 1  # pieces, this one included
                 found = _candidates(merits[row], beams.prefixes[row].tolist(), wanted, room, beam)
                 places[row] = _padded(
-                    _shared_out(found, beam, wanted.needed[wanted.start]), every[row], places.shape[1]
+                    _shared_out(found, beam, wanted.needed(wanted.start)), every[row], places.shape[1]
                 )
         return places
 
@@ -122,9 +169,9 @@ def _candidates(
     likeliest = merits.topk(min(beam, size), dim=1).indices.tolist()
     for at, prefix in enumerate(prefixes):
         progress = phrases.progress(prefix[1:])
-        for piece in dict.fromkeys([*likeliest[at], *phrases.alphabet, EOS]):
-            merit = float(merits[at, piece])
-            needed = phrases.needed[phrases.after(progress, piece)] if piece != EOS else phrases.needed[progress]
+        pieces = list(dict.fromkeys([*likeliest[at], *phrases.alphabet, EOS]))
+        for piece, merit in zip(pieces, merits[at, pieces].tolist(), strict=True):
+            needed = phrases.needed(phrases.after(progress, piece) if piece != EOS else progress)
             possible = needed == 0 if piece == EOS else needed < room
             if possible and merit > -torch.inf:
                 found.append(_Candidate(merit, at * size + piece, needed))
@@ -140,7 +187,8 @@ def _shared_out(candidates: list[_Candidate], beam: int, most: int) -> list[int]
         if room.get(candidate.needed, 0):
             room[candidate.needed] -= 1
             chosen.append(candidate)
-    left = [candidate for candidate in candidates if candidate not in set(chosen)]
+    taken = set(chosen)
+    left = [candidate for candidate in candidates if candidate not in taken]
     return [candidate.place for candidate in sorted([*chosen, *left[: beam - len(chosen)]], reverse=True)]
 
 

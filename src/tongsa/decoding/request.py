@@ -98,7 +98,7 @@ def _feasible(phrases: Sequence[Indices], limit: int) -> Phrases | None:
     if not phrases:
         return None
     found = Phrases(phrases)
-    return found if found.needed[found.start] <= limit else None
+    return found if found.needed(found.start) <= limit else None
 
 
 def _merged(lists: list[list[Hypothesis]], nbest: int, *, apart: bool) -> list[Hypothesis]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -53,12 +54,16 @@ class Glossary:
     def wanted(self, text: str) -> tuple[Term, ...]:
         """The terms that a text holds, in its order; of two that overlap the longer one counts."""
         free, found = text, {}
-        for term in sorted(self.terms, key=lambda term: -len(term.source)):
-            if places := [match.span() for match in _pattern(term.source).finditer(free)]:
-                found[places[0][0]] = term
-            for begin, end in places:
-                free = free[:begin] + "\0" * (end - begin) + free[end:]
+        for term, pattern in self._patterns:
+            if first := pattern.search(free):
+                found[first.start()] = term
+                free = pattern.sub(lambda match: "\0" * len(match[0]), free)
         return tuple(dict.fromkeys(found[at] for at in sorted(found)))
+
+    @cached_property
+    def _patterns(self) -> list[tuple[Term, re.Pattern[str]]]:
+        """The longest first; made once, for a glossary is asked about every sentence."""
+        return [(term, _pattern(term.source)) for term in sorted(self.terms, key=lambda term: -len(term.source))]
 
 
 def _pattern(term: str) -> re.Pattern[str]:

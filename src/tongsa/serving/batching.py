@@ -39,6 +39,8 @@ class Job:
     text: str
     size: int
     """In source pieces."""
+    width: int = 1
+    """How many times wider than the model's own its search is: it takes so many times the room of a batch."""
     prefix: str = ""
     details: frozenset[str] = frozenset()
     """What is told about the answer beside the answer itself."""
@@ -91,32 +93,27 @@ class Worker:
         self._waiting: deque[Job] = deque()
         self._condition = threading.Condition()
         self._closing = False
-        self._admitted = 0
+        self._unanswered = 0
         self._thread: threading.Thread | None = None
 
-    @contextmanager
-    def admitted(self, count: int) -> Iterator[None]:
-        """Room for so many sentences until all are answered, or a refusal; what is begun is always finished."""
-        with self._condition:
-            self.check_room(count)
-            self._admitted += count
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._admitted -= count
-
     def check_room(self, count: int) -> None:
-        if self._admitted and self._admitted + count > self.bound:
+        """Refuse who would have so many waiting at a time; who has begun goes on, whatever comes behind."""
+        if self._unanswered and self._unanswered + count > self.bound:
             raise busy("too many sentences are waiting; ask again in a moment", again=2.0)
+
+    def _answered(self, _: "Future[Any]") -> None:
+        with self._condition:
+            self._unanswered -= 1
 
     def submit(self, jobs: Sequence[Job]) -> bool:
         """Whether they were taken: all of them or, by a worker that is closed, none."""
         with self._condition:
             if self._closing:
                 return False
+            self._unanswered += len(jobs)
             for job in jobs:
                 job.arrived = time.monotonic()
+                job.answer.add_done_callback(self._answered)
             self._waiting.extend(jobs)
             self._count()
             if self._thread is None or not self._thread.is_alive():  # the first, or one that has died
@@ -180,10 +177,10 @@ class Worker:
         for job in self._waiting:
             if job.order != order:
                 continue
-            if chosen and total + job.size > self.tokens:
+            total += job.size * job.width
+            if chosen and total > self.tokens:
                 return chosen, True
             chosen.append(job)
-            total += job.size
         return chosen, total >= self.tokens
 
     def _taken(self, chosen: list[Job]) -> list[Job]:

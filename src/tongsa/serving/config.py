@@ -22,11 +22,11 @@ class Limits:
     terms: int = 100
     """Entries of a glossary sent along."""
     term_characters: int = 200
-    """Of either side of an entry, and of a prefix."""
+    """Of either side of an entry."""
     body_bytes: int = 400_000
     """Of a request as it is sent: a character may take many bytes as it is written in JSON."""
     look_characters: int = 500
-    """Of a sentence whose attention or search is shown: the answer grows with its square."""
+    """Of a sentence whose attention or search is shown, and of a prefix: the answer grows with its square."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -51,7 +51,7 @@ class ServingConfig:
     proxies: tuple[str, ...] = ()
     """Addresses whose word about the client's address is taken (X-Forwarded-For)."""
     batch_tokens: int = 4096
-    """Source pieces that are translated together."""
+    """Source pieces that are translated together; fewer where the search is wider than the model's own."""
     sentence_pieces: int = 256
     """A sentence with more is translated in parts: time grows with the square, and others wait."""
     wait_ms: float = 5.0

@@ -1,5 +1,6 @@
 """A text of any number of sentences: taken apart, answered in order, put together with its own white space."""
 
+import math
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def fitting(served: Served, text: str, span: Span, most: int) -> list[Span]:
 def _job(
     served: Served, asked: TranslateRequest, glossary: Glossary, text: str, details: frozenset[str], guarded: bool
 ) -> Job:
-    size = served.size(text)
+    size, own = served.size(text), served.reader.config.beam
     terms = tuple((term.source, term.target) for term in glossary.wanted(normalise(text)))
     order = Translate(
         nbest=asked.nbest,
@@ -64,7 +65,8 @@ def _job(
         quick=served.quick(size),
         guarded=guarded,
     )
-    return Job(order, text, size, prefix=asked.prefix, details=details)
+    width = math.ceil(max(asked.beam or own, asked.nbest) / own)
+    return Job(order, text, size, width, prefix=asked.prefix, details=details)
 
 
 async def in_order(models: Models, name: str, jobs: Sequence[Job], window: int) -> AsyncIterator[Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from python_multipart.multipart import parse_options_header
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.responses import Response
@@ -82,6 +83,10 @@ async def _parts(request: Request, body: bytes) -> list[tuple[str, str]]:
         yield body
         yield b""
 
+    _, options = parse_options_header(request.headers["content-type"])
+    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+        # others may take minutes (punycode), or give what no answer could hold (unicode_escape)
+        raise Refusal(400, "bad_request", "the form is not in UTF-8; send it without a charset")
     form = await MultiPartParser(request.headers, stream(), max_files=0, max_fields=FIELDS).parse()
     return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
 
@@ -90,11 +95,11 @@ async def translate(request: Request) -> Response:
     service = service_of(request)
     fields = _only(LibreTranslateRequest, await _content(request))
     service.admit(request, _text(fields.get("api_key")))
-    asked = parsed(LibreTranslateRequest, fields)
+    asked = parsed(LibreTranslateRequest, fields, service.config.limits)
     asked.check(service.config.limits)
-    guessed = [_guessed(service, asked, text) for text in asked.texts]
     auto = asked.source == AUTO
-    sources = [guess["language"] if auto else asked.source for guess in guessed]
+    guessed = [_guessed(service, asked, text) for text in asked.texts] if auto else []
+    sources = [guess["language"] for guess in guessed] if auto else [asked.source] * len(asked.texts)
     made = await unless_gone(request, _translations(service, asked, sources), service.config.timeout)
     answer: dict[str, Any] = {"translatedText": [texts[0] for texts in made]}
     if auto:
@@ -189,7 +194,7 @@ async def detect(request: Request) -> Response:
     service = service_of(request)
     fields = _only(DetectRequest, await _content(request))
     service.admit(request, _text(fields.get("api_key")))
-    asked = parsed(DetectRequest, fields)
+    asked = parsed(DetectRequest, fields, service.config.limits)
     asked.check(service.config.limits)
     guesses = known.guesses(asked.q, [one["code"] for one in _languages(service)])
     return Answer([_as_guess(one) for one in guesses])

@@ -9,6 +9,8 @@ from tongsa.serving.refusal import Refusal
 
 MOST = 50_000
 """Clients that are remembered; of more, those seen longest ago are forgotten."""
+LONGEST = 64
+"""Characters of what is no address: a proxy may pass on whatever it was sent."""
 
 
 class Rates:
@@ -36,9 +38,10 @@ class Rates:
 
 
 def network(address: str) -> str:
-    """Who is behind an address: with IPv6 everybody has 2^64 of them."""
+    """Who is behind an address: with IPv6 everybody has 2^64 of them, but for the one that is IPv4's own."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return address
-    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else address
+        return address[:LONGEST]
+    own = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else found  # ::ffff:192.0.2.1 is 192.0.2.1
+    return str(own or ipaddress.ip_network((found, 64), strict=False))

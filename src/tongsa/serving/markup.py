@@ -50,10 +50,11 @@ def markup(fragment: str) -> Markup:
 def _end(fragment: str, tag: re.Match[str]) -> int:
     """Where a mark ends, with what it hides; one that is never closed hides all the rest."""
     kept = _KEPT.match(tag[0])
-    closing = "-->" if tag[0] == "<!--" else f"</{kept[1].lower()}" if kept else ""
+    closing = "-->" if tag[0] == "<!--" else f"</{kept[1]}" if kept else ""
     if not closing:
         return tag.end()
-    found = fragment.lower().find(closing, tag.end()) if kept else fragment.find(closing, tag.end())
-    if found < 0:
+    # not in fragment.lower(): İ becomes two characters there, and all places behind it are others
+    found = re.compile(closing, re.IGNORECASE | re.ASCII).search(fragment, tag.end())
+    if not found:
         return len(fragment)
-    return max(found + len(closing), fragment.find(">", found) + 1)
+    return max(found.end(), fragment.find(">", found.start()) + 1)

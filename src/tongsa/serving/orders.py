@@ -1,7 +1,6 @@
 """What a worker does with a batch: one frozen dataclass for each question, equal where a batch may be shared."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,9 +76,17 @@ class Translate:
                 groups.setdefault(tuple(sorted(remedy.items())), []).append(at)
         found: dict[int, Translation] = {}
         for settings, which in groups.items():
-            with suppress(InputError):  # with a penalty there may be no way on at all: the first answer stays
-                found |= zip(which, self.searched(model, [jobs[at] for at in which], dict(settings)), strict=True)
+            found |= self.once_more(model, jobs, which, dict(settings))
         return found
+
+    def once_more(
+        self, model: Served, jobs: Sequence[Job], which: Sequence[int], settings: Mapping[str, Any]
+    ) -> "dict[int, Translation]":
+        try:
+            return dict(zip(which, self.searched(model, [jobs[at] for at in which], settings), strict=True))
+        except InputError:  # with a penalty there may be no way on at all: the first answer stays, of that one alone
+            parts = [self.once_more(model, jobs, [at], settings) for at in which] if len(which) > 1 else []
+            return {at: one for part in parts for at, one in part.items()}
 
 
 @dataclass(frozen=True)

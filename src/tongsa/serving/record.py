@@ -112,9 +112,10 @@ def check_origin(headers: Headers, config: ServingConfig) -> None:
         named = urlsplit(f"//{host}").hostname or ""
         origin = headers.get("origin", "")
         strange = origin not in ("", *config.origins) and urlsplit(origin).netloc != host
+        ours = LOOPBACK.union(urlsplit(one).hostname for one in config.origins)
     except ValueError:
         raise Refusal(400, "bad_request", "Host or Origin cannot be read") from None
-    if config.host in LOOPBACK and named not in LOOPBACK:
+    if config.host in LOOPBACK and named not in ours:
         raise Refusal(421, "wrong_host", "this server is for this machine alone; ask for http://127.0.0.1")
     if strange and "*" not in config.origins:
         raise Refusal(403, "wrong_origin", "pages of other sites may not ask here; the owner can allow it with origins")

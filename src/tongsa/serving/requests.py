@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from tongsa.serving.refusal import Refusal, bad, too_long
 from tongsa.text.normalise import normalise
 
 T = TypeVar("T")
+MARKS = 200
+"""Combining marks in a row; people write two or three."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -147,6 +150,22 @@ def check_texts(texts: tuple[str, ...], limits: Limits) -> None:
         raise too_long(f"{len(texts)} texts: at most {limits.texts} in one request; send them in several")
     if (total := sum(map(len, texts))) > limits.characters:
         raise too_long(f"{total:,} characters: at most {limits.characters:,} in one request; send them in several")
+    if any(map(piled, texts)):
+        raise bad(f"more than {MARKS} marks on one letter; leave out those that nobody can read")
+
+
+def piled(text: str) -> bool:
+    """Whether so many marks follow each other that bringing them into order, which takes their square, takes long."""
+    run = 0
+    for character in () if text.isascii() else text:
+        kind = unicodedata.category(character)[0]
+        if kind == "M":
+            run += 1
+            if run > MARKS:
+                return True
+        elif kind != "C" or character.isspace():  # a control character is left out, and the marks are neighbours
+            run = 0
+    return False
 
 
 def check_look(text: str, limits: Limits) -> None:
@@ -172,9 +191,12 @@ def check_prefix(prefix: str, limits: Limits) -> None:
         raise too_long(f"prefix: {len(prefix):,} characters; at most {limits.look_characters:,}")
 
 
-def parsed(kind: type[T], content: Mapping[str, Any]) -> T:
+def parsed(kind: type[T], content: Mapping[str, Any], limits: Limits) -> T:
     """The question that a table stands for, or a sentence about the first key that does not fit; null is not given."""
     given = {key: value for key, value in content.items() if value is not None}
+    for key, value in given.items():
+        if isinstance(value, list) and len(value) > (most := max(limits.texts, limits.terms)):  # before each is read
+            raise too_long(f"{key}: {len(value):,} entries, and at most {most:,} in one request; send several")
     names = {field.name: _needed(field) for field in fields(kind)}  # type: ignore[arg-type]
     missing = [name for name, needed in names.items() if needed and name not in given]
     if missing and given.keys() <= names.keys():  # a key that is unknown is a better hint

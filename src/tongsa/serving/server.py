@@ -69,10 +69,13 @@ def opened(config: ServingConfig) -> socket.socket:
     """The port, or a sentence about why it cannot be had."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
-        return socket.create_server((config.host, config.port), family=family, backlog=CONNECTIONS)
+        listener = socket.create_server((config.host, config.port), family=family, backlog=CONNECTIONS)
     except OSError as error:
         why = error.strerror or error
         raise InputError(f"{config.host}:{config.port}: {why}; choose another with --host and --port") from None
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a client that takes nothing keeps a connection, and its answer
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * config.patience))
+    return listener
 
 
 def address(listener: socket.socket) -> str:
@@ -81,22 +84,32 @@ def address(listener: socket.socket) -> str:
 
 
 async def _run(server: uvicorn.Server, listener: socket.socket, again: Callable[[], None]) -> None:
-    loop, pending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-
-    def renew() -> None:
-        task = loop.create_task(asyncio.to_thread(again))
-        pending.add(task)
-        task.add_done_callback(pending.discard)
-
     if hasattr(signal, "SIGHUP"):
-        loop.add_signal_handler(signal.SIGHUP, renew)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, one_at_a_time(again))
     await server.serve(sockets=[listener])
 
 
+def one_at_a_time(work: Callable[[], None]) -> Callable[[], None]:
+    """What begins the work in a thread; however often it is asked meanwhile, the work is done once more."""
+    turn, pending = asyncio.Lock(), set[asyncio.Task[None]]()
+
+    async def done() -> None:
+        async with turn:  # and not in a thread: requests need those
+            await asyncio.to_thread(work)
+
+    def begin() -> None:
+        if len(pending) < 2:
+            task = asyncio.get_running_loop().create_task(done())
+            pending.add(task)
+            task.add_done_callback(pending.discard)
+
+    return begin
+
+
 def reload(made: Service) -> None:
-    """Models and keys as they are on disk now; what cannot be read stays as it was."""
-    made.models.load()
+    """Keys and models as they are on disk now; what cannot be read stays as it was."""
     try:
-        made.keys.again()
+        made.keys.again()  # first: a key that opens nothing any more does not wait for models
     except InputError as error:
         LOG.error("keys kept as they were", extra={"reason": str(error)})
+    made.models.load()
