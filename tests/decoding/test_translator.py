@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from tongsa.batch import Padded
 from tongsa.decoding import terminology
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.terminology import Glossary, Term
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
@@ -31,6 +32,38 @@ def translator() -> Translator:
     model = config.build(len(PIECES), len(PIECES)).eval()
     decoding = SearchConfig(beam=4, beyond=6)
     return Translator(model, PIECES, PIECES, decoding)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 23])
+def test_threads_get_about_as_many_pieces_and_change_no_answer(
+    translator: Translator, threads: int, count: int
+) -> None:
+    class Counting:
+        """Searches as torch does, and keeps how many pieces it was given each time."""
+
+        name = "counting"
+        given: list[int] = []  # noqa: RUF012 - one for each test
+
+        def supports(self, source: Padded, config: SearchConfig) -> bool:
+            return config.beam > 0 and len(source.lengths) > 0
+
+        def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
+            self.given.append(int(source.lengths.sum()))
+            return translator.search(source, config, nbest)
+
+    texts = [" ".join(TEXTS[0].split() * (1 + at % 4)) for at in range(count)]
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        counting = Counting()
+        made = Translator(translator.model, PIECES, PIECES, translator.config, engine=counting).translate(texts)
+    finally:
+        torch.set_num_threads(before)
+    assert [one.text for one in made] == [translator(text).text for text in texts]
+    longest = max((len(PIECES.split(text)) + 1 for text in texts), default=0)
+    assert len(counting.given) == min(threads, count)
+    assert max(counting.given, default=0) - min(counting.given, default=0) <= 2 * longest
 
 
 def test_terms_are_in_the_output_and_the_report_says_so(translator: Translator) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ import pytest
 import tongsa
 from served import drawn, wait_for
 from tongsa.cli import main
+from tongsa.serving.config import ServingConfig
+from tongsa.serving.server import opened
 
 SLOW = """
 import sys, time
@@ -141,3 +144,13 @@ def test_a_model_that_cannot_be_loaded_ends_the_server_with_a_sentence(tmp_path:
     assert found.returncode == 2
     assert "checksum is wrong" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_an_answer_does_not_wait_for_the_client_to_confirm_its_beginning() -> None:
+    """Nagle's algorithm and a delayed confirmation together held every answer back for 40 ms."""
+    with (
+        opened(ServingConfig(port=0)) as listener,
+        socket.create_connection(listener.getsockname()) as _,
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

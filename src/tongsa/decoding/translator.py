@@ -30,6 +30,8 @@ from tongsa.text import EOS, UNK, Pieces, Vocabulary, normalise
 
 MOST_DRAWN = 1000
 """Draws of one text in one call."""
+FEW = 4
+"""Batches for each thread, below which all get equally many."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,8 @@ class Translator(TextModel):
         alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
         count = 1 if alone else torch.get_num_threads()
         batches = list(by_tokens(lengths[:, None], order, self.batch_tokens))
-        if len(batches) < count:  # few texts: some for each thread
-            batches = [part for at in range(count) if len(part := order[at::count])]
+        if len(batches) < FEW * count:  # else a thread would wait for another at the end
+            batches = _shared_out(order, lengths, -(-len(batches) // count) * count)
 
         def searched(batch: Rows) -> list[list[Hypothesis]]:
             source = pad([ended(rows[at][: lengths[at] - 1]) for at in batch])
@@ -239,6 +241,15 @@ class Translator(TextModel):
             every = self._log_probabilities(batch)
             chosen: list[float] = every.gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
         return chosen
+
+
+def _shared_out(order: Rows, lengths: NDArray[np.int64], count: int) -> list[Rows]:
+    """So many batches of about as many pieces; texts of like length stay together."""
+    if not count:
+        return []
+    pieces = lengths[order].cumsum()
+    cuts = np.searchsorted(pieces, pieces[-1] * np.arange(1, count) / count) + 1
+    return [part for part in np.split(order, cuts) if len(part)]
 
 
 def _nothing_found(config: SearchConfig, asked: "_Asked") -> str:

@@ -73,6 +73,8 @@ def opened(config: ServingConfig) -> socket.socket:
     except OSError as error:
         why = error.strerror or error
         raise InputError(f"{config.host}:{config.port}: {why}; choose another with --host and --port") from None
+    # connections inherit it; asyncio sets it on sockets of its own alone, and without it an answer waits some 40 ms
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a client that takes nothing keeps a connection, and its answer
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * config.patience))
     return listener
