@@ -3,6 +3,7 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,26 @@ def test_threads_get_about_as_many_pieces_and_change_no_answer(
     longest = max((len(PIECES.split(text)) + 1 for text in texts), default=0)
     assert len(counting.given) == min(threads, count)
     assert max(counting.given, default=0) - min(counting.given, default=0) <= 2 * longest
+
+
+def test_one_long_text_does_not_make_many_short_ones_long(translator: Translator) -> None:
+    """Equal shares are counted in pieces; padded to the longest they could be many times a batch."""
+    places: list[int] = []
+
+    class Padding(Translator):
+        def search(self, source: Padded, *rest: Any, **others: Any) -> list[list[Hypothesis]]:
+            places.append(source.pieces.numel())
+            return super().search(source, *rest, **others)
+
+    texts = ["the cat sleeps " * 30, *["cat"] * 120]
+    small = Padding(translator.model, PIECES, PIECES, translator.config, batch_tokens=256)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        small.translate(texts, beam=1)
+    finally:
+        torch.set_num_threads(before)
+    assert max(places) <= 256
 
 
 def test_terms_are_in_the_output_and_the_report_says_so(translator: Translator) -> None:

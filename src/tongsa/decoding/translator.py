@@ -160,8 +160,10 @@ class Translator(TextModel):
         alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
         count = 1 if alone else torch.get_num_threads()
         batches = list(by_tokens(lengths[:, None], order, self.batch_tokens))
-        if len(batches) < FEW * count:  # else a thread would wait for another at the end
-            batches = _shared_out(order, lengths, -(-len(batches) // count) * count)
+        if len(batches) < FEW * count:  # a thread would wait for another at the end
+            equal = _shared_out(order, lengths, -(-len(batches) // count) * count)
+            fits = all(len(part) * lengths[part[0]] <= self.batch_tokens for part in equal)  # the longest comes first
+            batches = equal if fits else batches
 
         def searched(batch: Rows) -> list[list[Hypothesis]]:
             source = pad([ended(rows[at][: lengths[at] - 1]) for at in batch])
