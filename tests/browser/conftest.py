@@ -122,8 +122,9 @@ def ask(server: str) -> Ask:
     return asked
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """A real Chromium, gone before other tests begin: its event loop runs on this thread for as long as it is open."""
     program = chromium()
     if program is None:
         pytest.skip("no Chromium found: install Debian's chromium, or set CHROMIUM to its path")
