@@ -56,6 +56,14 @@ def test_a_stream_that_nobody_reads_takes_no_room(run: Path) -> None:
         assert asyncio.run(paused()) == (200, 5)
 
 
+def test_who_is_refused_takes_no_thread(run: Path) -> None:
+    with serving(run) as server:
+        before = set(threading.enumerate())
+        statuses = [server.get("/nothing").status_code, server.post(TRANSLATE, {"text": 1}).status_code]
+        statuses.append(server.post(TRANSLATE, {"text": "a", "model": "other"}).status_code)
+        assert (statuses, set(threading.enumerate()) - before) == ([404, 422, 404], set())
+
+
 def test_a_client_that_takes_nothing_keeps_no_connection(run: Path) -> None:
     with serving(run, patience=0.5) as server, socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)

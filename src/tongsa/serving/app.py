@@ -62,11 +62,12 @@ ROUTES = [
 ]
 
 
-def refused(_: Request, error: Refusal) -> Response:
+async def refused(_: Request, error: Refusal) -> Response:
+    """Not a plain function: that would go through one of forty threads, each with its own memory."""
     return Answer(error.body, error.status, headers=error.headers)
 
 
-def unknown(_: Request, error: HTTPException) -> Response:
+async def unknown(_: Request, error: HTTPException) -> Response:
     """What the router refuses: no such path, or another method."""
     code = {404: "not_found", 405: "bad_method"}.get(error.status_code, "bad_request")
     sentence = {404: "no such address; /docs lists them all", 405: "another method is wanted here; see /docs"}
@@ -74,8 +75,8 @@ def unknown(_: Request, error: HTTPException) -> Response:
     return Answer(body, error.status_code, headers=error.headers)
 
 
-def explained(request: Request, error: InputError) -> Response:
-    return refused(request, bad(str(error)))
+async def explained(request: Request, error: InputError) -> Response:
+    return await refused(request, bad(str(error)))
 
 
 HANDLERS: dict[Any, Any] = {Refusal: refused, InputError: explained, HTTPException: unknown}
