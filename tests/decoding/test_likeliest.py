@@ -53,14 +53,16 @@ def test_what_is_never_chosen_is_not_even_when_it_is_the_likeliest() -> None:
 
 
 class Counting:
-    """A scorer with 700 pieces that remembers how many rows it was asked for."""
+    """A scorer with 700 pieces that remembers which rows it was asked for, and how many at a time."""
 
     def __init__(self) -> None:
         self.rows: list[int] = []
+        self.seen: list[tuple[int, ...]] = []
 
     def __call__(self, piece: torch.Tensor, state: Prefixes) -> tuple[torch.Tensor, Prefixes]:
         rows = [(*row, at) for row, at in zip(state.rows, piece.tolist(), strict=True)]
         self.rows.append(len(rows))
+        self.seen += rows
         logits = torch.stack([drawn(1, 1, 700, seed=hash(row) % 2**32)[0][0] * 3 for row in rows])
         logits[:, EOS] += 6.0
         return logits.log_softmax(-1), Prefixes(rows)
@@ -81,6 +83,6 @@ def test_finished_hypotheses_are_not_computed_any_further() -> None:
     found = search(scorer, Prefixes([(0,)]), torch.tensor([12]), SearchConfig(beam=beam, alpha=5.0), nbest=beam)
     ended = [len(one.pieces) for one in found[0]]
     assert len(ended) == beam
-    expected = [1] + [beam - sum(length < step for length in ended) for step in range(1, max(ended) + 1)]
-    assert scorer.rows == expected
-    assert min(expected[1:]) < beam, "nothing finished before the end: the count shows nothing"
+    assert min(ended) < max(ended), "nothing finished before the end: the count shows nothing"
+    assert scorer.rows == [1] + [beam] * max(ended), "whoever finishes leaves its place to another prefix"
+    assert not any(EOS in row for row in scorer.seen)

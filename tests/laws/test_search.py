@@ -31,21 +31,21 @@ def greedy(table: Table, sentence: int, limit: int) -> list[int]:
 
 
 def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesis]:
-    """The same beam written plainly, for one sentence, which stops only when nothing lives."""
+    """The same beam written plainly, for one sentence, which stops only when `beam` outputs have finished or nothing lives."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[Hypothesis] = []
-    while alive:
+    while alive and len(finished) < beam:
         grown = []
         for total, pieces in alive:
             logs = torch.tensor(table.logits((0, BOS, *pieces))).log_softmax(0).tolist()
             allowed = [EOS] if len(pieces) == limit else [piece for piece in range(SIZE) if piece not in (PAD, BOS)]
             grown += [(total + logs[piece], [*pieces, piece]) for piece in allowed]
-        grown = sorted(grown, key=lambda one: -one[0])[: beam - len(finished)]
-        for total, pieces in grown:
+        grown = sorted(grown, key=lambda one: -one[0])
+        for total, pieces in grown[:beam]:
             if pieces[-1] == EOS:
                 logs = table.logs(0, pieces[:-1])
                 finished.append(Hypothesis(pieces[:-1], total, total / penalty(len(pieces), alpha), logs))
-        alive = [one for one in grown if one[1][-1] != EOS]
+        alive = [one for one in grown if one[1][-1] != EOS][:beam]
     return sorted(finished, key=lambda one: -one.score)
 
 

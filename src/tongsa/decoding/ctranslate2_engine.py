@@ -1,4 +1,4 @@
-"""Search by CTranslate2 (Klein et al. 2020): the same model, another beam search."""
+"""Search by CTranslate2 (Klein et al. 2020): the same model, the same search."""
 
 import importlib
 import json
@@ -19,11 +19,8 @@ from tongsa.text import BOS, EOS, PAD
 NOTE = "tongsa.json"
 """In every exported folder: what made it, and of which weights."""
 
-KNOWN = ("beam", "alpha", "beyond")
+KNOWN = ("beam", "normalisation", "alpha", "beyond")
 """The settings of a search that are carried out here."""
-
-PATIENCE = 2
-"""A sentence is done when so many times as many outputs as the beam is wide have finished."""
 
 AT_ONCE = 64
 """Sentences that one worker searches side by side."""
@@ -80,11 +77,10 @@ class _Output(NamedTuple):
 class CTranslate2Engine:
     """Answers as `Translator.search` does, from an exported folder, on a CPU.
 
-    Greedy search (beam 1) gives the same pieces, unless two are as likely up to rounding. With a wider beam the same
-    log-probabilities are searched in another way. There an output that finishes frees its place for another prefix, and
-    here it keeps it; there a sentence is done when twice as many outputs as the beam is wide have finished, and here
-    when none can be better any more. All that finished there are ranked by our penalty. So the answer is nearly always
-    the same, and otherwise one that scores about as well, a little better or worse. Totals and scores mean the same.
+    The search is the same: an output that finishes frees its place, and a sentence is done when as many have finished
+    as the beam is wide. So are the pieces, unless two are as likely up to rounding. One thing may differ: where more
+    have finished in the last step, only as many as the beam is wide come back, the best by a penalty of its own, which
+    is chosen to be like ours. Those are ranked by our penalty. Totals and scores mean the same.
     """
 
     name = "ctranslate2"
@@ -148,14 +144,13 @@ class CTranslate2Engine:
     def _outputs(
         self, rows: list[list[str]], limit: int, config: SearchConfig, **forbidden: Any
     ) -> list[list[_Output]]:
-        patience = PATIENCE if config.beam > 1 else 1
+        strength = _strength(config, sum(map(len, rows)) / len(rows))
         answers = self._translator.translate_batch(
             rows,
             max_batch_size=AT_ONCE,
             beam_size=config.beam,
-            patience=patience,
-            num_hypotheses=patience * config.beam,
-            length_penalty=config.alpha,
+            num_hypotheses=config.beam,
+            length_penalty=strength,
             max_input_length=0,
             min_decoding_length=0,
             max_decoding_length=limit + 1,  # and </s>
@@ -165,11 +160,20 @@ class CTranslate2Engine:
         )
         return [
             [
-                _Output([int(token) for token in tokens], score * len(tokens) ** config.alpha)
+                _Output([int(token) for token in tokens], score * len(tokens) ** strength)
                 for tokens, score in zip(answer.hypotheses, answer.scores, strict=True)
             ]
             for answer in answers
         ]
+
+
+def _strength(config: SearchConfig, length: float) -> float:
+    """The exponent with which length^exponent grows, around this length, as our penalty does.
+
+    Never 0: a search without a penalty would go on after as many have finished as the beam is wide.
+    """
+    slower = length / (5 + length) if config.normalisation == "gnmt" else 1.0
+    return max(config.alpha * slower, 1e-6)
 
 
 def _tokens(pieces: Sequence[int]) -> list[str]:

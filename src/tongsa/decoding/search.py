@@ -101,9 +101,9 @@ Rule = Callable[[Tensor, Beams], Tensor]
 """From log-scores (sentence, hypothesis, piece) of the next pieces to what they shall count; -inf forbids."""
 Choice = Callable[[Tensor, Beams], Tensor]
 """From the merits (sentence, hypothesis, piece) of all candidates to the places in a flat row (sentence, rank) of
-those that go on, best first."""
+those that are chosen, best first. It is asked once more without </s> when one of them ends."""
 Witness = Callable[[Beams, Tensor, Tensor], None]
-"""Told at each step: the beams before it, the candidates' merits, and the places of those that were chosen."""
+"""Told at each step: the beams before it, the candidates' merits, and the places of those that ended or go on."""
 
 
 class Guide(NamedTuple):
@@ -135,13 +135,14 @@ class _Answer:
     limit: int
     finished: list[Hypothesis] = field(default_factory=list)
 
-    def certain(self, best_alive: float, config: SearchConfig, nbest: int) -> bool:
-        """Whether nothing is left to follow, or no living hypothesis can still enter the best `nbest`.
+    def done(self, best_alive: float, config: SearchConfig, nbest: int) -> bool:
+        """Whether as many as the beam is wide have finished, or no living hypothesis can still enter the best `nbest`.
 
-        The second is proven, not hoped: merits only fall, the penalty only grows, up to its value at the limit, and
-        coverage only takes; so no hypothesis will ever score above its merit now over the penalty at the limit.
+        The first is the rule of this search. The second only saves time, and that is proven: merits only fall, the
+        penalty only grows, up to its value at the limit, and coverage only takes; so no hypothesis will ever score
+        above its merit now over the penalty at the limit.
         """
-        if best_alive == -torch.inf:
+        if best_alive == -torch.inf or len(self.finished) >= config.beam:
             return True
         if len(self.finished) < nbest:
             return False
@@ -161,10 +162,9 @@ def search(
 ) -> list[list[Hypothesis]]:
     """The best `nbest` hypotheses of each sentence, best first.
 
-    `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Each step
-    keeps a sentence's best prefixes, as many as `beam` less those finished: an output that takes </s> keeps its place
-    in the beam, so what is living and likely is never crowded out by what is finished and unlikely. A sentence leaves
-    the batch as soon as its answer is certain.
+    `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Of the best
+    `beam` candidates of a step those that take </s> have finished, and the best `beam` that do not go on. A sentence is
+    done when `beam` outputs have finished, and leaves the batch as soon as its answer is certain.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
     beams, living = _first(len(answers), limits.device), Rectangle(1)
@@ -174,7 +174,7 @@ def search(
         keep = [
             row
             for row, (sentence, most) in enumerate(zip(grown.sentences, grown.merits[:, 0].tolist(), strict=True))
-            if not answers[sentence].certain(most, config, nbest)
+            if not answers[sentence].done(most, config, nbest)
         ]
         rows = living.filled(torch.arange(len(logs), device=limits.device), len(grown.sentences)).gather(1, origin)
         beams = grown.select(keep)
@@ -225,30 +225,75 @@ def _grown(
     beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide
 ) -> tuple[Beams, Tensor]:
     """Every hypothesis one piece longer, and which one each came from; the finished ones go to the answers."""
-    chosen = _within_room(_chosen(beams, judged, answers, config, guide), beams, answers, config)
-    grown, ends = _longer(beams, judged.covered, chosen), chosen.piece == EOS
-    if not bool(ends.any()):
-        return grown, chosen.origin
-    finished = (ends & chosen.merit.isfinite()).nonzero()
-    for row, hypothesis in zip(finished[:, 0].tolist(), _hypotheses(grown, finished, config), strict=True):
-        answers[beams.sentences[row]].finished.append(hypothesis)
-    living = ends.to(torch.uint8).argsort(dim=1, stable=True)  # those that go on come first, in their order
-    grown = grown._replace(merits=chosen.merit.masked_fill(ends, -torch.inf))
-    parts = (part.gather(1, living) if part.ndim == 2 else _taken(part, living) for part in grown[1:])
-    return Beams(beams.sentences, *parts), chosen.origin.gather(1, living)
+    ended, living = _chosen(beams, judged, answers, config, guide)
+    finished = ended.merit.isfinite().nonzero()
+    if len(finished):
+        outputs = _hypotheses(_longer(beams, judged.covered, ended), finished, config)
+        for row, hypothesis in zip(finished[:, 0].tolist(), outputs, strict=True):
+            answers[beams.sentences[row]].finished.append(hypothesis)
+    return _longer(beams, judged.covered, living), living.origin
 
 
-def _chosen(beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide) -> Chosen:
-    logs, size, length = judged.logs, judged.logs.shape[1], beams.prefixes.shape[2]  # the length with </s>
+def _chosen(
+    beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide
+) -> tuple[Chosen, Chosen]:
+    """Those that end and those that go on, best first; where there are fewer, what is left of a row has merit -inf."""
+    logs, length = judged.logs, beams.prefixes.shape[2]  # the length with </s>
     full = [answers[at].limit < length for at in beams.sentences]
     if guide == FREE and logs.numel() >= MANY and not any(full):
-        return likeliest(logs, beams.merits, judged.living, config.beam)
+        return apart(likeliest(logs, beams.merits, judged.living, enough(config.beam)), config.beam)
     every = judged.living.filled(logs, len(beams.sentences))  # (sentence, hypothesis, piece)
     merits = _merits(beams, every, full, guide.rules)
-    place = (guide.choice or best(config.beam))(merits, beams)
+    if guide.choice is None:
+        place = best(enough(config.beam))(merits, beams)
+        ended, living = apart(_at(place, every, merits), config.beam)
+    else:
+        ended, living = _asked(guide.choice, every, merits, beams)
     if guide.witness:
-        guide.witness(beams, merits, place)
-    own, merit = every.flatten(1).gather(1, place), merits.flatten(1).gather(1, place)
+        kept = Chosen(*(torch.cat(parts, dim=1) for parts in zip(ended, living, strict=True)))
+        order = kept.merit.argsort(dim=1, descending=True, stable=True)
+        place = (kept.origin * merits.shape[2] + kept.piece).gather(1, order)
+        guide.witness(beams, merits, place[:, : int(kept.merit.isfinite().sum(dim=1).max())])
+    return ended, living
+
+
+def enough(beam: int) -> int:
+    """Candidates among which so many go on, whoever ends: each hypothesis can end once. Greedy search ends at once."""
+    return 2 * beam if beam > 1 else 1
+
+
+def apart(chosen: Chosen, beam: int) -> tuple[Chosen, Chosen]:
+    """Of the best candidates those of the first `beam` that end, and the first `beam` that do not."""
+    ends = chosen.piece == EOS
+    first = Chosen(*(part[:, :beam] for part in chosen))
+    ended = first._replace(merit=first.merit.masked_fill(~ends[:, :beam], -torch.inf))
+    if not bool(ends[:, :beam].any()):
+        return ended, first
+    order = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :beam]  # those that go on come first, in their order
+    living = Chosen(*(part.gather(1, order) for part in chosen))
+    return ended, living._replace(merit=living.merit.masked_fill(living.piece == EOS, -torch.inf))
+
+
+def _asked(choice: Choice, logs: Tensor, merits: Tensor, beams: Beams) -> tuple[Chosen, Chosen]:
+    """The same of a choice: it says who ends, and, asked again without </s> where one does, who goes on."""
+    first = _at(choice(merits, beams), logs, merits)
+    ends = first.piece == EOS
+    ended = first._replace(merit=first.merit.masked_fill(~ends, -torch.inf))
+    if not bool(ends.any()):
+        return ended, first
+    if first.piece.shape[1] == 1:  # the only one: nothing goes on, and nothing is drawn anew
+        return ended, first._replace(merit=first.merit.masked_fill(ends, -torch.inf))
+    going = merits.clone()
+    going[:, :, EOS] = -torch.inf
+    again = _at(choice(going, beams), logs, going)
+    return ended, Chosen(
+        *(torch.where(ends.any(dim=1, keepdim=True), *both) for both in zip(again, first, strict=True))
+    )
+
+
+def _at(place: Tensor, logs: Tensor, merits: Tensor) -> Chosen:
+    """The candidates at these places (sentence, rank) of a flat row."""
+    own, merit, size = logs.flatten(1).gather(1, place), merits.flatten(1).gather(1, place), merits.shape[2]
     return Chosen(place // size, place % size, own, merit)
 
 
@@ -261,16 +306,6 @@ def _merits(beams: Beams, logs: Tensor, full: list[bool], rules: Sequence[Rule])
     if any(full):  # no room for another piece: only </s> is left
         merits[torch.tensor(full, device=merits.device), :, EOS + 1 :] = -torch.inf
     return merits
-
-
-def _within_room(chosen: Chosen, beams: Beams, answers: list[_Answer], config: SearchConfig) -> Chosen:
-    """An output that has finished keeps its place in the beam: so many fewer go on."""
-    gone = [len(answers[at].finished) for at in beams.sentences]
-    if not any(gone):
-        return chosen
-    rank = torch.arange(chosen.piece.shape[1], device=chosen.piece.device)
-    room = config.beam - torch.tensor(gone, device=rank.device).unsqueeze(1)
-    return chosen._replace(merit=chosen.merit.masked_fill(rank >= room, -torch.inf))
 
 
 def _longer(beams: Beams, covered: Tensor, chosen: Chosen) -> Beams:

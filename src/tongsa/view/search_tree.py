@@ -48,14 +48,14 @@ class Candidate:
 @dataclass(frozen=True, kw_only=True)
 class Step:
     kept: tuple[Candidate, ...]
-    """Best first: as many as the beam has room for beside those that ended before."""
+    """Best first: those that go on, as many as the beam is wide, and those that ended."""
     pruned: tuple[Candidate, ...]
     """The best of those that were not kept."""
     others: int
     """How many more there were."""
 
     def gap(self, candidate: Candidate) -> float:
-        """How far below the last one kept."""
+        """How far below the last one kept; below 0 for an end that was not among the best."""
         return min(one.merit for one in self.kept) - candidate.merit
 
 
@@ -93,16 +93,16 @@ class SearchTree:
     @property
     def reason(self) -> Reason:
         """Why the search stopped."""
-        if self.living:
-            return "certain"
         if len(self.steps) > self.limit:
             return "limit"
-        return "full" if len(self.finished) == self.config.beam else "nothing"
+        if len(self.finished) >= self.config.beam:
+            return "full"
+        return "certain" if self.living else "nothing"
 
     @property
     def bound(self) -> float | None:
         """No living prefix can ever score above this: what merit is left, over the penalty of the longest output."""
-        if not self.living:
+        if self.reason != "certain":
             return None
         return max(one.merit for one in self.living) / self.config.penalty(self.limit + 1)
 
@@ -122,9 +122,7 @@ class Recorder:
         prefixes = [tuple(row) for row in beams.prefixes[0, :, 1:].tolist()]
         every = merits[0].double().flatten()
         every = every.masked_fill(~every.isfinite(), -torch.inf)
-        ended = sum(one.ended for step in self.steps for one in step.kept)
-        # what ended keeps its place in the beam, so that the last of those chosen find none
-        kept = [at for at in place[0, : self.config.beam - ended].tolist() if every[at] > -torch.inf]
+        kept = [at for at in place[0].tolist() if every[at] > -torch.inf]
         left = every.index_fill(0, torch.tensor(kept, dtype=torch.long, device=every.device), -torch.inf)
         count = int(left.isfinite().sum())
         pruned = left.topk(min(self.pruned, count)).indices.tolist()
