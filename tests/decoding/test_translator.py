@@ -137,6 +137,8 @@ def test_a_glossary_is_read_with_its_comments_and_refused_with_its_line(tmp_path
         ("cat", "concat", False),
         ("고양이", "고양이가 잔다", True),
         ("고양이", "길고양이가 잔다", False),
+        ("GitHub", "GitHub에서 찾았다", True),
+        ("Git", "GitHub에서 찾았다", False),
         ("猫", "黒猫が寝る", True),
         ("C++", "I write C++, not C", True),
         ("3.5", "13.5 kg", False),

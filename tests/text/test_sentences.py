@@ -34,6 +34,7 @@ KOREAN = [
     ["그... 뭐라고 할까요.", "그렇군요...", "알겠습니다."],
     ["2026. 10. 9. 한글날이다.", "쉽니다."],
     ["Mr. Kim이 왔다.", "Python 3.11을 쓴다."],
+    ["김 박사(Dr. Kim)와 스미스(J. Smith)가 왔다.", "둘은 앉았다."],
 ]
 CASES = [(language, case) for language, some in [("en", ENGLISH), ("de", GERMAN), ("ko", KOREAN)] for case in some]
 
@@ -46,6 +47,12 @@ def test_a_text_falls_into_its_sentences(language: str, case: list[str]) -> None
 def test_korean_without_a_space_is_cut_where_a_sentence_has_ended() -> None:
     assert cut("그는 갔다.나는 남았다.", "ko") == ["그는 갔다.", "나는 남았다."]
     assert cut("a.b 가.나", "ko") == ["a.b 가.나"]
+
+
+@pytest.mark.parametrize("text", ["왜 그럴까?라는 생각이 들었다.", "갈까?하고 물었다.", "끝났다!는 소식이 왔다."])
+def test_korean_that_quotes_without_marks_is_not_cut_behind_the_quotation(text: str) -> None:
+    assert cut(text, "ko") == [text]
+    assert len(cut(text.replace("?", "?그는 ").replace("!", "!그는 "), "ko")) == 2
 
 
 def test_wide_stops_need_no_space() -> None:

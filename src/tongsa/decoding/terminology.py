@@ -67,7 +67,7 @@ class Glossary:
 
 
 def _pattern(term: str) -> re.Pattern[str]:
-    """Whole words in any case; after a Korean word its particle may follow, and some scripts have no spaces at all."""
+    """Whole words in any case; a Korean particle may follow any word, and some scripts have no spaces at all."""
     before = "" if re.match(rf"[{WITHOUT_SPACES}\W]", term) else r"(?<!\w)"
-    after = "" if re.search(rf"[{WITHOUT_SPACES}{HANGUL}\W]$", term) else r"(?!\w)"
+    after = "" if re.search(rf"[{WITHOUT_SPACES}{HANGUL}\W]$", term) else rf"(?![^\W{HANGUL}])"  # GitHub에서
     return re.compile(before + re.escape(term) + after, re.IGNORECASE)

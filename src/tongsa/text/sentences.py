@@ -19,12 +19,11 @@ WIDE = "。！？"
 _STOP = re.compile(
     rf"(?<![.!?…‥])(?P<stop>[.!?…‥]++)(?P<close>[{CLOSERS}]*+)(?=\s|$)|(?P<wide>[{WIDE}]++)[{CLOSERS}]*+"
 )
-_GLUED = re.compile("(?<=[다요죠까네])[.!?](?=[가-힣])")
-"""Korean that forgot the space: …갔다.그는…"""
 _LINES = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CLAUSE = re.compile(r"[,;:，、；：–—]\s")
 _SPACE = re.compile(r"\s")
-_LAST_WORD = re.compile(r"\S{1,24}$")
+_LAST_WORD = re.compile(r"[^\s(\[{]{1,24}$")
+"""A bracket begins a word: Korean writes it right behind one, 스미스(J. Smith)."""
 _WORDS = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 
 ENGLISH = """mr mrs ms dr prof rev hon st sr fr gen col capt lt sgt maj cmdr gov sen rep pres mt ft fig figs eq no nos
@@ -43,8 +42,10 @@ ABBREVIATIONS = {
 EVERY = frozenset(ENGLISH.split()) | frozenset(word for word in GERMAN.split() if len(word) > 1)
 KOREAN_ENDS = "다요죠까네지군음함임오라자냐니야걸게"
 """The last syllables of Korean sentences."""
-QUOTED = re.compile("(?:이?라고|이?라며|이?라는|이?라면서|하고|하며|하는|고|며)(?![가-힣])|[라하]고|라며|라는")
+QUOTED = re.compile("(?:이?라고|이?라며|이?라는|이?라면서|하고|하며|하는|고|며)(?![가-힣])|[라하]고|라며|라는|라던")
 """How Korean goes on behind what it quotes."""
+_GLUED = re.compile(f"(?<=[다요죠까네])[.!?](?=[가-힣])(?!{QUOTED.pattern}|[는를란](?![가-힣]))")
+"""Korean that forgot the space: …갔다.그는…, but not …갈까?라는 생각…"""
 
 
 class Span(NamedTuple):

@@ -3,7 +3,7 @@ import { percent } from "./elements.js";
 
 export const wordsOf = (rules) => {
   const ENGLISH = {
-    other: "한국어", otherLabel: "한국어 보기", sentence: "Sentence", before: "Previous sentence", after: "Next sentence",
+    other: "한국어", otherLabel: "한국어로 보기", sentence: "Sentence", before: "Previous sentence", after: "Next sentence",
     source: "Source", translation: "Translation", label: "Label", reference: "Reference", score: "Score", roles: "Kind of attention",
     cross: "Cross", encoder: "Encoder", decoder: "Decoder", hops: "Hops",
     unit: "Unit", pieces: "Pieces", words: "Words", view: "View", heat: "Heat map", lines: "Lines",

@@ -8,8 +8,8 @@ const WORDS = {
     hint: "Point at a curve, or focus it and use the arrow keys.", at: (step) => `at step ${step}`,
   },
   ko: {
-    loss: "손실", score: "검증 점수", rate: "학습률", norm: "기울기 크기", step: "단계", training: "학습", dev_loss: "검증",
-    hint: "곡선 위에 포인터를 올리거나, 선택한 뒤 화살표 키를 누르세요.", at: (step) => `${step}단계`,
+    loss: "손실", score: "검증 점수", rate: "학습률", norm: "기울기 크기", step: "스텝", training: "학습", dev_loss: "검증",
+    hint: "곡선 위에 포인터를 올리거나, 선택한 뒤 화살표 키를 누르세요.", at: (step) => `스텝 ${step}`,
   },
 };
 const NAMES = { loss: "training", bleu: "BLEU", chrf: "chrF", exact_match: "exact match", macro_f1: "macro F1" };

@@ -6,7 +6,7 @@ export const treeWords = (data) => {
   const formula = data.normalisation === "gnmt" ? `((5 + length) / 6)^${alpha}` : `length^${alpha}`;
   const counted = (count) => count.toLocaleString("en");
   const ENGLISH = {
-    other: "한국어", otherLabel: "한국어 보기", source: "Source", translation: "Translation", note: "Note",
+    other: "한국어", otherLabel: "한국어로 보기", source: "Source", translation: "Translation", note: "Note",
     cut: "The source is longer than the model can read; only its beginning was translated.",
     groups: `The model's own search runs in ${data.groups} groups that keep away from each other; this is one beam without groups.`,
     tree: "The beam, step by step",

@@ -7,7 +7,7 @@ import { draw as drawTree } from "./search_tree.js";
 
 const PANELS = { attention: drawAttention, tree: drawTree, positions: drawPositions, curves: drawCurves };
 const NAMES = {
-  en: { attention: "Attention", tree: "Search tree", positions: "Positions", curves: "Training", other: "한국어", otherLabel: "한국어 보기", panels: "What to look at" },
+  en: { attention: "Attention", tree: "Search tree", positions: "Positions", curves: "Training", other: "한국어", otherLabel: "한국어로 보기", panels: "What to look at" },
   ko: { attention: "어텐션", tree: "탐색 트리", positions: "위치", curves: "학습", other: "English", otherLabel: "View in English", panels: "볼 내용" },
 };
 const element = (id) => document.getElementById(id);
