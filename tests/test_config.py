@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa import config
+from tongsa import config, experiment
 from tongsa.config import ConfigError
 from tongsa.experiment.recipe import merged, parse
 from tongsa.models.transformer import TransformerConfig
@@ -39,6 +39,21 @@ def test_a_wrong_recipe_gets_a_sentence(values: config.Table, sentence: str) -> 
     with pytest.raises(ConfigError) as error:
         parse(values, "my.toml")
     assert str(error.value) == f"my.toml: {sentence}"
+
+
+def test_a_fault_is_told_of_who_brought_it(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+
+    def fault(content: str, *settings: str) -> str:
+        recipe.write_text(f'[data]\ntrain = "x.tsv"\n[training]\n{content}\n', "utf-8")
+        with pytest.raises(ConfigError) as error:
+            experiment.gathered(recipe, pairs=(), dev=(), settings=settings)
+        return str(error.value)
+
+    assert fault("steps = 5", "training.workers=1").startswith("--set: training.workers: unknown key")
+    assert fault("steps = 5", "training.steps=many").startswith("--set: training.steps: 'many'")
+    assert fault("workers = 1", "training.steps=3").startswith(f"{recipe}: training.workers: unknown key")
+    assert fault('steps = "many"', "training.step=3").startswith("--set: training.step: unknown key")
 
 
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from tongsa import bundle, config, files
+from tongsa.config import ConfigError
 from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment import doctor, plan
@@ -100,9 +101,22 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
         raise InputError("--dev goes with --pairs; to change a recipe's dev set alone: --set data.dev=FILE")
     elif recipe is None:
         raise InputError("nothing to learn from: give a recipe (tongsa train RECIPE) or your own files (--pairs FILE)")
-    if recipe is None:
-        values = merged(_suggested(merged(values, added)), values)
-    return parse(merged(values, added), str(recipe or ""))
+    try:
+        if recipe is None:
+            values = merged(_suggested(merged(values, added)), values)
+        return parse(merged(values, added))
+    except ConfigError as error:
+        raise ConfigError(f"{_bringer(values, str(error), recipe)}: {error}") from None
+
+
+def _bringer(values: config.Table, fault: str, recipe: str | Path | None) -> str:
+    """Who has brought a fault into the settings: the recipe, if it has the same one by itself, or else `--set`."""
+    try:
+        parse(values)
+    except ConfigError as own:
+        if recipe is not None and str(own) == fault:
+            return str(recipe)
+    return "--set"
 
 
 def findings(
