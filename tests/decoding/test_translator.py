@@ -170,6 +170,11 @@ def test_outputs_begin_as_asked(translator: Translator) -> None:
         translator.translate(["the cat", "a dog"], prefixes=["고양이"])
 
 
+def test_a_beginning_that_is_too_long_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
+    with pytest.raises(InputError, match="prefix: longer than the translation"):
+        translator.translate(["a dog reads"], prefixes=["고양이는 " * 30])
+
+
 def test_alternatives_go_on_differently_after_the_same_beginning(translator: Translator) -> None:
     found = translator.alternatives("the cat sleeps", "고양이는", count=4)
     begun = len(PIECES.split_all(["고양이는"])[0])
