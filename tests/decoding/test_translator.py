@@ -11,10 +11,12 @@ import torch
 
 from tongsa.batch import Padded
 from tongsa.decoding import terminology
+from tongsa.decoding.classifier import Classifier
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.terminology import Glossary, Term
 from tongsa.decoding.translator import Translator
+from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.models.recurrent import RecurrentConfig
 from tongsa.models.transformer import TransformerConfig
@@ -234,3 +236,17 @@ def test_coverage_without_attention_is_a_sentence() -> None:
     made = Translator(model, PIECES, PIECES, SearchConfig(beam=2, beyond=3))
     with pytest.raises(InputError, match="no attention"):
         made.translate(["the cat"], coverage=0.2)
+
+
+def test_one_text_where_a_list_is_wanted_is_not_taken_for_its_letters(translator: Translator) -> None:
+    with pytest.raises(InputError, match=r"write \['a dog reads'\]"):
+        translator.translate("a dog reads")
+    with pytest.raises(InputError, match="a list of texts is wanted"):
+        translator.translate(["a", "b"], prefixes="고양")
+    with pytest.raises(InputError, match=r"pair 1: 'ab' is not \(source, target\)"):
+        translator.score(("ab", "cd"))  # type: ignore[arg-type]
+    writer = Writer(translator.model, PIECES, PIECES)
+    with pytest.raises(InputError, match="a list of texts is wanted"):
+        writer.score_texts("a dog reads")
+    with pytest.raises(InputError, match="a list of texts is wanted"):
+        Classifier(translator.model, PIECES, PIECES).classify("a dog reads")

@@ -20,7 +20,7 @@ from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fu
 from tongsa.decoding.search import Hypothesis, SearchConfig, Witness
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Outcome, Term
-from tongsa.decoding.text_model import TextModel
+from tongsa.decoding.text_model import TextModel, listed
 from tongsa.decoding.threads import side_by_side
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
@@ -101,7 +101,8 @@ class Translator(TextModel):
         `prefixes` say how each begins; with `sampling` the `nbest` are drawn. `settings` are those of SearchConfig that
         shall differ from the model's own, such as beam or alpha.
         """
-        texts = list(texts)
+        texts = listed(texts)
+        prefixes = listed(prefixes)
         if prefixes and len(prefixes) != len(texts):
             raise InputError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one for each, or none")
         begun = self.target.split_all(map(normalise, prefixes)) if prefixes else [[]] * len(texts)
