@@ -65,6 +65,12 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
         config.read(tmp_path / "none.toml")
 
 
+def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text("[model]\nwidth = 8\n", "utf-8-sig")
+    assert config.read(path) == {"model": {"width": 8}}
+
+
 def test_every_setting_in_force_reads_back_as_the_same_recipe() -> None:
     recipe = parse({"model": {"width": 64, "heads": 2}, "data": {"train": "a.tsv", "source_language": "no"}})
     assert recipe.data.train == ("a.tsv",)

@@ -25,7 +25,7 @@ class ConfigError(InputError):
 
 def read(path: Path) -> Table:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors begin a file with a byte order mark
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; give the path of a recipe (*.toml)") from None
     except IsADirectoryError:
