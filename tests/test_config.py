@@ -31,6 +31,7 @@ RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
         ({"training": {"rate": 3}}, "training.rate: a table is wanted, not 3; write [training.rate]"),
         ({"training": {"steps": 0}}, "training: steps 0 is not at least 1"),
         ({"data": {"columns": [1]}}, "data.columns: 2 values are wanted, not 1"),
+        ({"pieces": {"sampling": 2}}, "pieces: sampling = 2.0: write a number from 0 (off) to 1"),
         ({"data": 4}, "data: a table is wanted; write [data]"),
         ({"decoding": {"beam": 0}}, "decoding: beam 0 is not at least 1"),
     ],

@@ -57,7 +57,7 @@ def build(kind: type[Config], table: Mapping[str, Any], where: str = "") -> Conf
         return kind(**values)
     except TypeError as error:
         raise ConfigError(f"[{where}] {error}") from None
-    except ValueError as error:
+    except (ValueError, InputError) as error:
         raise ConfigError(f"{where + ': ' if where else ''}{error}") from None
 
 
