@@ -172,7 +172,9 @@ def load(path: Path) -> Bundle:
     folder = find(path)
     description = settings.read(folder / "model.toml")
     version = description.get("format")
-    if not isinstance(version, int) or version > FORMAT:
+    if not isinstance(version, int):
+        raise BundleError(f"{folder / 'model.toml'}: damaged (no format in it); copy the whole folder again")
+    if version > FORMAT:
         raise BundleError(
             f"{folder}: format {version} was written by a newer tongsa (this one reads {FORMAT}): upgrade"
         )

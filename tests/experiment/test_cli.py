@@ -254,6 +254,7 @@ def test_a_damaged_bundle_is_recognised(trained: Path, tmp_path: Path) -> None:
     ("old", "new", "sentence"),
     [
         ("format = 1", "format = 99", "written by a newer tongsa"),
+        ("format = 1\n", "", "no format in it"),
         ('kind = "transformer"', 'kind = "perceptron"', "unknown kind 'perceptron'"),
         ("width = 32", "width = 64", "damaged"),
         ("width = 32", "wide = 32", "unknown key"),
