@@ -192,3 +192,20 @@ def test_bad_values_for_train_are_sentences(tmp_path: Path, wrong: list[str], mo
     write_pairs(tmp_path / "data.tsv", reversing(60))
     settings = [word for one in TRANSLATOR for word in ("--set", one)]
     assert main(["train", *wrong, "--pairs", "data.tsv", "--run", "run", *settings]) in (0, 2)
+
+
+def test_a_run_with_a_damaged_record_or_another_recipe_does_not_go_on_and_says_why(tmp_path: Path) -> None:
+    run = train(tmp_path, reversing(60), TRANSLATOR)
+    record, recipe = (run / "data.json").read_text("utf-8"), (run / "run.toml").read_text("utf-8")
+    for half in (record[: len(record) // 2], "", "3"):
+        (run / "data.json").write_text(half, "utf-8")
+        with pytest.raises(InputError, match=r"data\.json: damaged; remove it"):
+            experiment.resume(run, quiet=True)
+    (run / "data.json").unlink()
+    for old, new in (("inner = 16", "inner = 32"), ("encoder_layers = 1", "encoder_layers = 2")):
+        assert old in recipe
+        (run / "run.toml").write_text(recipe.replace(old, new), "utf-8")
+        with pytest.raises(InputError, match=r"bring back the run\.toml"):
+            experiment.resume(run, quiet=True)
+    (run / "run.toml").write_text(recipe, "utf-8")
+    assert experiment.resume(run, quiet=True).step == 2

@@ -21,6 +21,7 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, Hu
 from torch.distributed.tensor import DTensor
 
 from tongsa import files
+from tongsa.errors import InputError
 from tongsa.interface import weights
 from tongsa.training.loop import Position
 from tongsa.training.optimiser import Average
@@ -109,8 +110,11 @@ class Snapshot:
         reader = HuggingFaceStorageReader(str(self.path))
         sizes = {name: found.size for name, found in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
         tensors = _tensors(model, [], average)
-        if missing := [name for name in tensors if name not in sizes]:
-            raise KeyError(f"{self.path}: {missing[0]} is not in it")
+        if other := [name for name, value in tensors.items() if sizes.get(name) != value.size()]:
+            raise InputError(
+                f"{self.path}: {other[0]} is not in it as run.toml wants it; bring back the run.toml that it was "
+                "trained with, or begin a new run"
+            )
         states = [_states(f"optimiser {at}/", sizes, optimiser) for at, optimiser in enumerate(optimisers)]
         for at, state in enumerate(states):
             tensors |= {f"optimiser {at}/{index}/{name}": v for index, one in state.items() for name, v in one.items()}
