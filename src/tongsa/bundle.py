@@ -157,11 +157,15 @@ def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor]
 
 def find(path: Path) -> Path:
     """The bundle that is meant by the path of a run or of the bundle itself."""
-    files.settle(path / "model")
-    for folder in (path / "model", path):
-        if (folder / "model.toml").is_file():
-            return folder
-    if not path.exists():
+    try:
+        files.settle(path / "model")
+        for folder in (path / "model", path):
+            if (folder / "model.toml").is_file():
+                return folder
+        there = path.exists()
+    except OSError as error:  # a text in the place of the run may be too long for a name
+        raise BundleError(f"{path}: {error.strerror}; give the folder of a run or of a model") from None
+    if not there:
         raise BundleError(f"{path}: no such folder; give the folder of a run or of a model")
     if (path / "run.toml").is_file():
         raise BundleError(f"{path}: this run has no model yet; go on with: tongsa train --resume {path}")

@@ -169,6 +169,21 @@ def test_an_unknown_tokeniser_is_a_sentence(translator: Path, tmp_path: Path) ->
     assert main(["evaluate", str(translator), "--pairs", str(pairs), "--tokenize", "foo"]) == 2
 
 
+def test_a_run_that_would_lie_in_a_file_or_under_too_long_a_name_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(write_pairs(tmp_path / "data.tsv", reversing(20)))
+    assert main(["train", "--pairs", data, "--run", data]) == 2
+    assert "data.tsv: a part of this path is a file; choose another folder" in capsys.readouterr().err
+    assert main(["train", "--pairs", data, "--run", str(tmp_path / ("한" * 90))]) == 2  # 270 bytes in UTF-8
+    assert "the name is too long; choose a shorter one" in capsys.readouterr().err
+
+
+def test_a_long_text_in_the_place_of_the_run_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "나는 집에 간다. " * 20, "runs/mine"]) == 2
+    assert "give the folder of a run or of a model" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", [".", "folder"])
 def test_view_into_a_folder_is_a_sentence(
     translator: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -70,14 +70,17 @@ def train(
 
 
 def _make_room(folder: Path) -> None:
-    if (folder / "run.toml").exists():
-        raise InputError(
-            f"{folder}: holds a run already; go on with: tongsa train --resume {folder}, or choose another folder"
-        )
-    if any((folder / "snapshots").glob("*")):
-        raise InputError(f"{folder}: holds snapshots of a run, but no run.toml; choose another folder, or remove it")
-    for left in ("pieces", "data.json"):  # of a run that stopped before its first step
-        shutil.rmtree(folder / left) if (folder / left).is_dir() else (folder / left).unlink(missing_ok=True)
+    with files.explained(folder):
+        if (folder / "run.toml").exists():
+            raise InputError(
+                f"{folder}: holds a run already; go on with: tongsa train --resume {folder}, or choose another folder"
+            )
+        if any((folder / "snapshots").glob("*")):
+            raise InputError(
+                f"{folder}: holds snapshots of a run, but no run.toml; choose another folder, or remove it"
+            )
+        for left in ("pieces", "data.json"):  # of a run that stopped before its first step
+            shutil.rmtree(folder / left) if (folder / left).is_dir() else (folder / left).unlink(missing_ok=True)
 
 
 def _introduce(new: Run, display: Display) -> None:
