@@ -76,6 +76,17 @@ def test_a_pipe_that_closes_early_is_no_error(trained: Path, tmp_path: Path) -> 
     assert done.stderr == ""
 
 
+def test_a_reader_that_is_gone_before_the_first_line_is_no_error(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "tongsa.cli", "serve", "--keys", "keys.tsv", "--new-key", "alice"]
+    done = subprocess.run(command, cwd=tmp_path, env=buffered, stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    assert b"BrokenPipeError" not in done.stderr
+
+
 def test_evaluate_prints_one_json_object_that_agrees_with_python(trained: Path, tmp_path: Path) -> None:
     pairs = [*reversing(60, seed=9), ("a b", "not 그것")]
     write_pairs(tmp_path / "test.tsv", pairs)
