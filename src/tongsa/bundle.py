@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from safetensors import SafetensorError
@@ -115,6 +115,8 @@ def beside(folder: Path) -> Path:
 
 def exported(folder: Path, name: EngineName) -> Path | None:
     """Where the model for CTranslate2 is, if it is asked for, or is there and made of this bundle's very weights."""
+    if name not in (known := get_args(EngineName)):
+        raise InputError(f"engine {name!r}: there is none of this name; {settings.nearest(name, known)}")
     if name == "torch":
         return None
     place = beside(folder) / "ctranslate2"

@@ -32,6 +32,11 @@ def test_auto_takes_an_export_of_these_very_weights_and_nothing_else(run: Path) 
         tongsa.load(run, engine="ctranslate2")
 
 
+def test_an_engine_that_does_not_exist_is_not_taken_for_a_missing_export(run: Path) -> None:
+    with pytest.raises(InputError, match="engine 'torhc': there is none of this name; did you mean 'torch'"):
+        tongsa.load(run, engine="torhc")  # type: ignore[arg-type]
+
+
 def test_an_engine_beside_it_leaves_torch_its_threads(run: Path) -> None:
     before = torch.get_num_threads()
     export(run, "ctranslate2")
