@@ -35,7 +35,7 @@ FORMAT = 1
 CAN: dict[Task, str] = {
     "pairs": "this model translates: use tongsa translate, evaluate, score or view",
     "labels": "this model gives labels: use tongsa classify, evaluate, score or view",
-    "text": "this is a language model: use tongsa sample, score or evaluate",
+    "text": "this is a language model: use tongsa sample, score, evaluate or view",
 }
 
 
@@ -105,7 +105,7 @@ class Bundle:
 
     def _must_have_learnt(self, task: Task) -> None:
         if self.config.task != task:
-            raise InputError(f"{self.kind}: {CAN[self.config.task]}")
+            raise InputError(f"{beside(self.folder) if self.folder else self.kind}: {CAN[self.config.task]}")
 
 
 def beside(folder: Path) -> Path:

@@ -95,3 +95,9 @@ def test_a_score_by_another_engine_says_so(run: Path, tmp_path: Path, capsys: py
         arguments = ["evaluate", str(run), "--pairs", str(tmp_path / "pairs.tsv"), "--engine", engine]
         assert main(arguments) == 0
         assert ("engine:ctranslate2" in capsys.readouterr().out) == signed
+
+
+def test_a_model_in_the_wrong_place_is_named_by_its_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = saved(run.parent / "말모델", transformer(seed=2))
+    assert main(["translate", str(run), "--lm", str(other)]) == 2
+    assert f"tongsa: {other}: this model translates" in capsys.readouterr().err
