@@ -57,6 +57,12 @@ def test_a_fault_is_told_of_who_brought_it(tmp_path: Path) -> None:
     assert fault('steps = "many"', "training.step=3").startswith("--set: training.step: unknown key")
 
 
+def test_one_setting_by_itself_is_not_taken_for_its_letters(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[data]\ntrain = "x.tsv"\n', "utf-8")
+    assert experiment.gathered(recipe, pairs=(), dev=(), settings="training.steps=3").training.steps == 3
+
+
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
     path.write_text("[model]\nwidth = \n", "utf-8")

@@ -95,10 +95,10 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
     """What the recipe says, what the data suggest, what the command line adds: later words win."""
     values = config.read(Path(recipe)) if recipe is not None else {}
     added: config.Table = {}
-    for assignment in settings:
+    for assignment in _words(settings):
         config.override(added, assignment)
     if pairs:  # files named on the command line are counted from here, not from the recipe's folder
-        values = merged(values, {"data": {"train": _names(pairs), "dev": _names(dev), "folder": ""}})
+        values = merged(values, {"data": {"train": _words(pairs), "dev": _words(dev), "folder": ""}})
         values["data"].pop("test", None)
     elif dev:
         raise InputError("--dev goes with --pairs; to change a recipe's dev set alone: --set data.dev=FILE")
@@ -143,8 +143,9 @@ def _suggested(asked: config.Table) -> config.Table:
     return merged(tables, {"training": config.table(plan.rhythm(training.steps, training))})
 
 
-def _names(files: Files) -> list[str]:
-    return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
+def _words(given: Files) -> list[str]:
+    """One by itself needs no list, from Python: a text is not taken for a list of its letters."""
+    return [str(one) for one in ([given] if isinstance(given, str | Path) else given)]
 
 
 def opened(folder: Path, workers: Workers = ALONE) -> Run:
