@@ -217,7 +217,7 @@ def test_a_run_with_a_damaged_record_or_another_recipe_does_not_go_on_and_says_w
         with pytest.raises(InputError, match=r"data\.json: damaged; remove it"):
             experiment.resume(run, quiet=True)
     (run / "data.json").unlink()
-    for old, new in (("inner = 16", "inner = 32"), ("encoder_layers = 1", "encoder_layers = 2")):
+    for old, new in (("inner = 16", "inner = 32"), ("encoder_layers = 1", "encoder_layers = 2"), ("muon", "adam")):
         assert old in recipe
         (run / "run.toml").write_text(recipe.replace(old, new), "utf-8")
         with pytest.raises(InputError, match=r"bring back the run\.toml"):
