@@ -170,7 +170,10 @@ def find(path: Path) -> Path:
     if not there:
         raise BundleError(f"{path}: no such folder; give the folder of a run or of a model")
     if (path / "run.toml").is_file():
-        raise BundleError(f"{path}: this run has no model yet; go on with: tongsa train --resume {path}")
+        raise BundleError(
+            f"{path}: this run has no model yet; go on with: tongsa train --resume {path} (if it had one: bring "
+            f"{path / 'model'} back, or remove {path / 'snapshots'} first)"
+        )
     raise BundleError(f"{path}: no model here (no model.toml); give the folder of a run or of a model")
 
 

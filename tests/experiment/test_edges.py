@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -222,5 +223,23 @@ def test_a_run_with_a_damaged_record_or_another_recipe_does_not_go_on_and_says_w
         (run / "run.toml").write_text(recipe.replace(old, new), "utf-8")
         with pytest.raises(InputError, match=r"bring back the run\.toml"):
             experiment.resume(run, quiet=True)
+    (run / "run.toml").write_text("", "utf-8")
+    with pytest.raises(InputError, match=r"run\.toml: names nothing to learn from; bring it back"):
+        experiment.resume(run, quiet=True)
     (run / "run.toml").write_text(recipe, "utf-8")
     assert experiment.resume(run, quiet=True).step == 2
+
+
+def test_a_finished_run_whose_model_is_gone_does_not_say_that_it_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(tmp_path, reversing(60), TRANSLATOR)
+    weights = (run / "model" / "weights.safetensors").read_bytes()
+    shutil.rmtree(run / "model")
+    assert main(["train", "--resume", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "done" not in said
+    assert f"or remove {run / 'snapshots'} first" in said
+    shutil.rmtree(run / "snapshots")
+    assert main(["train", "--resume", str(run)]) == 0
+    assert (run / "model" / "weights.safetensors").read_bytes() == weights, "as the sentence has promised"

@@ -153,6 +153,8 @@ def opened(folder: Path, workers: Workers = ALONE) -> Run:
     if not (folder / "run.toml").is_file():
         raise InputError(f"{folder}: no run here (no run.toml); begin one with: tongsa train … --run {folder}")
     recipe = parse(config.read(folder / "run.toml"), str(folder / "run.toml"))
+    if not recipe.data.train:
+        raise InputError(f"{folder / 'run.toml'}: names nothing to learn from; bring it back, or begin a new run")
     recipe = replace(recipe, training=settled(recipe.training, workers))
     if plan.shared_out(recipe.training, workers.count) != recipe.training:
         batches, how = recipe.training.accumulate, "a divisor of it" if recipe.training.shard else "at most so many"
