@@ -72,6 +72,14 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
         config.read(tmp_path / "none.toml")
 
 
+def test_pairs_in_the_place_of_a_recipe_are_sent_to_their_option(tmp_path: Path) -> None:
+    path = tmp_path / "my.tsv"
+    for content in ("I go home\t나는 집에 간다\n".encode(), "schön\t예쁘다\n".encode("utf-16")):
+        path.write_bytes(content)
+        with pytest.raises(ConfigError, match=rf"write --pairs {path}$"):
+            config.read(path)
+
+
 def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
     path.write_text("[model]\nwidth = 8\n", "utf-8-sig")

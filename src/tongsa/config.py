@@ -33,9 +33,15 @@ def read(path: Path) -> Table:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a recipe (*.toml)") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from None
+        why = f"not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
+        raise ConfigError(f"{path}: {why}{_meant(path)}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        raise ConfigError(f"{path}: not valid TOML: {error}{_meant(path)}") from None
+
+
+def _meant(path: Path) -> str:
+    """What is no recipe by its name either was probably to be learnt from."""
+    return "" if path.suffix == ".toml" else f"; if it holds pairs to learn from, write --pairs {path}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
