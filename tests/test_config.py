@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa import config
+from tongsa import config, experiment
 from tongsa.config import ConfigError
 from tongsa.experiment.recipe import merged, parse
 from tongsa.models.transformer import TransformerConfig
@@ -31,6 +31,7 @@ RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
         ({"training": {"rate": 3}}, "training.rate: a table is wanted, not 3; write [training.rate]"),
         ({"training": {"steps": 0}}, "training: steps 0 is not at least 1"),
         ({"data": {"columns": [1]}}, "data.columns: 2 values are wanted, not 1"),
+        ({"pieces": {"sampling": 2}}, "pieces: sampling = 2.0: write a number from 0 (off) to 1"),
         ({"data": 4}, "data: a table is wanted; write [data]"),
         ({"decoding": {"beam": 0}}, "decoding: beam 0 is not at least 1"),
     ],
@@ -41,6 +42,27 @@ def test_a_wrong_recipe_gets_a_sentence(values: config.Table, sentence: str) -> 
     assert str(error.value) == f"my.toml: {sentence}"
 
 
+def test_a_fault_is_told_of_who_brought_it(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+
+    def fault(content: str, *settings: str) -> str:
+        recipe.write_text(f'[data]\ntrain = "x.tsv"\n[training]\n{content}\n', "utf-8")
+        with pytest.raises(ConfigError) as error:
+            experiment.gathered(recipe, pairs=(), dev=(), settings=settings)
+        return str(error.value)
+
+    assert fault("steps = 5", "training.workers=1").startswith("--set: training.workers: unknown key")
+    assert fault("steps = 5", "training.steps=many").startswith("--set: training.steps: 'many'")
+    assert fault("workers = 1", "training.steps=3").startswith(f"{recipe}: training.workers: unknown key")
+    assert fault('steps = "many"', "training.step=3").startswith("--set: training.step: unknown key")
+
+
+def test_one_setting_by_itself_is_not_taken_for_its_letters(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[data]\ntrain = "x.tsv"\n', "utf-8")
+    assert experiment.gathered(recipe, pairs=(), dev=(), settings="training.steps=3").training.steps == 3
+
+
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
     path.write_text("[model]\nwidth = \n", "utf-8")
@@ -48,6 +70,20 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
         config.read(path)
     with pytest.raises(ConfigError, match=r"none\.toml: no such file"):
         config.read(tmp_path / "none.toml")
+
+
+def test_pairs_in_the_place_of_a_recipe_are_sent_to_their_option(tmp_path: Path) -> None:
+    path = tmp_path / "my.tsv"
+    for content in ("I go home\t나는 집에 간다\n".encode(), "schön\t예쁘다\n".encode("utf-16")):
+        path.write_bytes(content)
+        with pytest.raises(ConfigError, match=rf"write --pairs {path}$"):
+            config.read(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text("[model]\nwidth = 8\n", "utf-8-sig")
+    assert config.read(path) == {"model": {"width": 8}}
 
 
 def test_every_setting_in_force_reads_back_as_the_same_recipe() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from safetensors import SafetensorError
@@ -35,7 +35,7 @@ FORMAT = 1
 CAN: dict[Task, str] = {
     "pairs": "this model translates: use tongsa translate, evaluate, score or view",
     "labels": "this model gives labels: use tongsa classify, evaluate, score or view",
-    "text": "this is a language model: use tongsa sample, score or evaluate",
+    "text": "this is a language model: use tongsa sample, score, evaluate or view",
 }
 
 
@@ -105,7 +105,7 @@ class Bundle:
 
     def _must_have_learnt(self, task: Task) -> None:
         if self.config.task != task:
-            raise InputError(f"{self.kind}: {CAN[self.config.task]}")
+            raise InputError(f"{beside(self.folder) if self.folder else self.kind}: {CAN[self.config.task]}")
 
 
 def beside(folder: Path) -> Path:
@@ -115,6 +115,8 @@ def beside(folder: Path) -> Path:
 
 def exported(folder: Path, name: EngineName) -> Path | None:
     """Where the model for CTranslate2 is, if it is asked for, or is there and made of this bundle's very weights."""
+    if name not in (known := get_args(EngineName)):
+        raise InputError(f"engine {name!r}: there is none of this name; {settings.nearest(name, known)}")
     if name == "torch":
         return None
     place = beside(folder) / "ctranslate2"
@@ -157,14 +159,21 @@ def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor]
 
 def find(path: Path) -> Path:
     """The bundle that is meant by the path of a run or of the bundle itself."""
-    files.settle(path / "model")
-    for folder in (path / "model", path):
-        if (folder / "model.toml").is_file():
-            return folder
-    if not path.exists():
+    try:
+        files.settle(path / "model")
+        for folder in (path / "model", path):
+            if (folder / "model.toml").is_file():
+                return folder
+        there = path.exists()
+    except OSError as error:  # a text in the place of the run may be too long for a name
+        raise BundleError(f"{path}: {error.strerror}; give the folder of a run or of a model") from None
+    if not there:
         raise BundleError(f"{path}: no such folder; give the folder of a run or of a model")
     if (path / "run.toml").is_file():
-        raise BundleError(f"{path}: this run has no model yet; go on with: tongsa train --resume {path}")
+        raise BundleError(
+            f"{path}: this run has no model yet; go on with: tongsa train --resume {path} (if it had one: bring "
+            f"{path / 'model'} back, or remove {path / 'snapshots'} first)"
+        )
     raise BundleError(f"{path}: no model here (no model.toml); give the folder of a run or of a model")
 
 
@@ -172,7 +181,9 @@ def load(path: Path) -> Bundle:
     folder = find(path)
     description = settings.read(folder / "model.toml")
     version = description.get("format")
-    if not isinstance(version, int) or version > FORMAT:
+    if not isinstance(version, int):
+        raise BundleError(f"{folder / 'model.toml'}: damaged (no format in it); copy the whole folder again")
+    if version > FORMAT:
         raise BundleError(
             f"{folder}: format {version} was written by a newer tongsa (this one reads {FORMAT}): upgrade"
         )

@@ -25,7 +25,7 @@ class ConfigError(InputError):
 
 def read(path: Path) -> Table:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors begin a file with a byte order mark
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; give the path of a recipe (*.toml)") from None
     except IsADirectoryError:
@@ -33,9 +33,15 @@ def read(path: Path) -> Table:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a recipe (*.toml)") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from None
+        why = f"not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
+        raise ConfigError(f"{path}: {why}{_meant(path)}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        raise ConfigError(f"{path}: not valid TOML: {error}{_meant(path)}") from None
+
+
+def _meant(path: Path) -> str:
+    """What is no recipe by its name either was probably to be learnt from."""
+    return "" if path.suffix == ".toml" else f"; if it holds pairs to learn from, write --pairs {path}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -57,7 +63,7 @@ def build(kind: type[Config], table: Mapping[str, Any], where: str = "") -> Conf
         return kind(**values)
     except TypeError as error:
         raise ConfigError(f"[{where}] {error}") from None
-    except ValueError as error:
+    except (ValueError, InputError) as error:
         raise ConfigError(f"{where + ': ' if where else ''}{error}") from None
 
 

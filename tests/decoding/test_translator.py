@@ -11,10 +11,12 @@ import torch
 
 from tongsa.batch import Padded
 from tongsa.decoding import terminology
+from tongsa.decoding.classifier import Classifier
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.terminology import Glossary, Term
 from tongsa.decoding.translator import Translator
+from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.models.recurrent import RecurrentConfig
 from tongsa.models.transformer import TransformerConfig
@@ -172,6 +174,11 @@ def test_outputs_begin_as_asked(translator: Translator) -> None:
         translator.translate(["the cat", "a dog"], prefixes=["고양이"])
 
 
+def test_a_beginning_that_is_too_long_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
+    with pytest.raises(InputError, match="prefix: longer than the translation"):
+        translator.translate(["a dog reads"], prefixes=["고양이는 " * 30])
+
+
 def test_alternatives_go_on_differently_after_the_same_beginning(translator: Translator) -> None:
     found = translator.alternatives("the cat sleeps", "고양이는", count=4)
     begun = len(PIECES.split_all(["고양이는"])[0])
@@ -231,3 +238,17 @@ def test_coverage_without_attention_is_a_sentence() -> None:
     made = Translator(model, PIECES, PIECES, SearchConfig(beam=2, beyond=3))
     with pytest.raises(InputError, match="no attention"):
         made.translate(["the cat"], coverage=0.2)
+
+
+def test_one_text_where_a_list_is_wanted_is_not_taken_for_its_letters(translator: Translator) -> None:
+    with pytest.raises(InputError, match=r"write \['a dog reads'\]"):
+        translator.translate("a dog reads")
+    with pytest.raises(InputError, match="a list of texts is wanted"):
+        translator.translate(["a", "b"], prefixes="고양")
+    with pytest.raises(InputError, match=r"pair 1: 'ab' is not \(source, target\)"):
+        translator.score(("ab", "cd"))  # type: ignore[arg-type]
+    writer = Writer(translator.model, PIECES, PIECES)
+    with pytest.raises(InputError, match="a list of texts is wanted"):
+        writer.score_texts("a dog reads")
+    with pytest.raises(InputError, match="a list of texts is wanted"):
+        Classifier(translator.model, PIECES, PIECES).classify("a dog reads")

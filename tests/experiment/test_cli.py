@@ -76,6 +76,17 @@ def test_a_pipe_that_closes_early_is_no_error(trained: Path, tmp_path: Path) -> 
     assert done.stderr == ""
 
 
+def test_a_reader_that_is_gone_before_the_first_line_is_no_error(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "tongsa.cli", "serve", "--keys", "keys.tsv", "--new-key", "alice"]
+    done = subprocess.run(command, cwd=tmp_path, env=buffered, stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    assert b"BrokenPipeError" not in done.stderr
+
+
 def test_evaluate_prints_one_json_object_that_agrees_with_python(trained: Path, tmp_path: Path) -> None:
     pairs = [*reversing(60, seed=9), ("a b", "not 그것")]
     write_pairs(tmp_path / "test.tsv", pairs)
@@ -254,6 +265,7 @@ def test_a_damaged_bundle_is_recognised(trained: Path, tmp_path: Path) -> None:
     ("old", "new", "sentence"),
     [
         ("format = 1", "format = 99", "written by a newer tongsa"),
+        ("format = 1\n", "", "no format in it"),
         ('kind = "transformer"', 'kind = "perceptron"', "unknown kind 'perceptron'"),
         ("width = 32", "width = 64", "damaged"),
         ("width = 32", "wide = 32", "unknown key"),

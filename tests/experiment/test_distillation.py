@@ -75,6 +75,21 @@ def test_what_was_translated_before_a_death_is_not_translated_again(
     assert "--resume" in capsys.readouterr().err
 
 
+def test_what_one_teacher_has_said_is_not_taken_for_what_another_would_say(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert distil(place, "changed", "--set", "pieces.size=5") == 2  # the teacher is done, the student cannot begin
+    assert (place / "changed/distilled/pairs.jsonl").exists()
+    more = [f"data.train={json.dumps([str(place / 'dev.tsv')])}"]
+    for other in (["--beam", "2"], ["--set", *more]):
+        capsys.readouterr()
+        assert distil(place, "changed", *other) == 2
+        assert "changed/distilled: begun with another teacher" in capsys.readouterr().err
+    assert distil(place, "changed") == 0
+    assert main(["distil", "nowhere", "--into", str(place / "student.toml"), "--run", str(place / "nobody")]) == 2
+    assert not (place / "nobody").exists()
+
+
 def test_a_student_without_dev_and_a_teacher_that_does_not_translate_are_refused(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -169,6 +170,21 @@ def test_an_unknown_tokeniser_is_a_sentence(translator: Path, tmp_path: Path) ->
     assert main(["evaluate", str(translator), "--pairs", str(pairs), "--tokenize", "foo"]) == 2
 
 
+def test_a_run_that_would_lie_in_a_file_or_under_too_long_a_name_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(write_pairs(tmp_path / "data.tsv", reversing(20)))
+    assert main(["train", "--pairs", data, "--run", data]) == 2
+    assert "data.tsv: a part of this path is a file; choose another folder" in capsys.readouterr().err
+    assert main(["train", "--pairs", data, "--run", str(tmp_path / ("한" * 90))]) == 2  # 270 bytes in UTF-8
+    assert "the name is too long; choose a shorter one" in capsys.readouterr().err
+
+
+def test_a_long_text_in_the_place_of_the_run_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "나는 집에 간다. " * 20, "runs/mine"]) == 2
+    assert "give the folder of a run or of a model" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", [".", "folder"])
 def test_view_into_a_folder_is_a_sentence(
     translator: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -192,3 +208,38 @@ def test_bad_values_for_train_are_sentences(tmp_path: Path, wrong: list[str], mo
     write_pairs(tmp_path / "data.tsv", reversing(60))
     settings = [word for one in TRANSLATOR for word in ("--set", one)]
     assert main(["train", *wrong, "--pairs", "data.tsv", "--run", "run", *settings]) in (0, 2)
+
+
+def test_a_run_with_a_damaged_record_or_another_recipe_does_not_go_on_and_says_why(tmp_path: Path) -> None:
+    run = train(tmp_path, reversing(60), TRANSLATOR)
+    record, recipe = (run / "data.json").read_text("utf-8"), (run / "run.toml").read_text("utf-8")
+    for half in (record[: len(record) // 2], "", "3"):
+        (run / "data.json").write_text(half, "utf-8")
+        with pytest.raises(InputError, match=r"data\.json: damaged; remove it"):
+            experiment.resume(run, quiet=True)
+    (run / "data.json").unlink()
+    for old, new in (("inner = 16", "inner = 32"), ("encoder_layers = 1", "encoder_layers = 2"), ("muon", "adam")):
+        assert old in recipe
+        (run / "run.toml").write_text(recipe.replace(old, new), "utf-8")
+        with pytest.raises(InputError, match=r"bring back the run\.toml"):
+            experiment.resume(run, quiet=True)
+    (run / "run.toml").write_text("", "utf-8")
+    with pytest.raises(InputError, match=r"run\.toml: names nothing to learn from; bring it back"):
+        experiment.resume(run, quiet=True)
+    (run / "run.toml").write_text(recipe, "utf-8")
+    assert experiment.resume(run, quiet=True).step == 2
+
+
+def test_a_finished_run_whose_model_is_gone_does_not_say_that_it_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(tmp_path, reversing(60), TRANSLATOR)
+    weights = (run / "model" / "weights.safetensors").read_bytes()
+    shutil.rmtree(run / "model")
+    assert main(["train", "--resume", str(run)]) == 2
+    said = capsys.readouterr().err
+    assert "done" not in said
+    assert f"or remove {run / 'snapshots'} first" in said
+    shutil.rmtree(run / "snapshots")
+    assert main(["train", "--resume", str(run)]) == 0
+    assert (run / "model" / "weights.safetensors").read_bytes() == weights, "as the sentence has promised"

@@ -90,6 +90,7 @@ def test_alignments_stand_behind_each_text(said) -> None:  # type: ignore[no-unt
         (["--sample", "temperature=0"], "temperature"),
         (["--nbest", "9"], "ask for a wider beam"),
         (["--mbr", "4", "--nbest", "2"], "--mbr"),
+        (["--mbr", "-3"], "--mbr -3: draw between 1 and"),
         (["--terms", "nowhere.tsv"], "nowhere.tsv"),
     ],
 )

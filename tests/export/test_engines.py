@@ -32,6 +32,11 @@ def test_auto_takes_an_export_of_these_very_weights_and_nothing_else(run: Path) 
         tongsa.load(run, engine="ctranslate2")
 
 
+def test_an_engine_that_does_not_exist_is_not_taken_for_a_missing_export(run: Path) -> None:
+    with pytest.raises(InputError, match="engine 'torhc': there is none of this name; did you mean 'torch'"):
+        tongsa.load(run, engine="torhc")  # type: ignore[arg-type]
+
+
 def test_an_engine_beside_it_leaves_torch_its_threads(run: Path) -> None:
     before = torch.get_num_threads()
     export(run, "ctranslate2")
@@ -90,3 +95,9 @@ def test_a_score_by_another_engine_says_so(run: Path, tmp_path: Path, capsys: py
         arguments = ["evaluate", str(run), "--pairs", str(tmp_path / "pairs.tsv"), "--engine", engine]
         assert main(arguments) == 0
         assert ("engine:ctranslate2" in capsys.readouterr().out) == signed
+
+
+def test_a_model_in_the_wrong_place_is_named_by_its_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = saved(run.parent / "말모델", transformer(seed=2))
+    assert main(["translate", str(run), "--lm", str(other)]) == 2
+    assert f"tongsa: {other}: this model translates" in capsys.readouterr().err

@@ -17,7 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     options.arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return options.do(options) or DONE
+        code: int = options.do(options) or DONE
+        print(end="", flush=True)  # noqa: T201 - when the process ends nobody would catch that the reader is gone
+        return code
     except InputError as error:
         print(f"tongsa: {error}", file=sys.stderr)  # noqa: T201
         return THEIRS

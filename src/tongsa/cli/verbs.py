@@ -51,8 +51,9 @@ def train(options: argparse.Namespace) -> int:
 def finished(folder: Path, progress: "Progress") -> None:
     from tongsa import bundle
 
+    task = bundle.load(folder).config.task
     say(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
-    say(f"next: {NEXT[bundle.load(folder).config.task].format(run=folder)}")
+    say(f"next: {NEXT[task].format(run=folder)}")
 
 
 def _trained(options: argparse.Namespace) -> "tuple[Path, Progress]":

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tongsa.batch import Padded, Ragged, Rows, ended, pad
-from tongsa.decoding.text_model import Matrix, TextModel
+from tongsa.decoding.text_model import Matrix, TextModel, listed
 from tongsa.errors import InputError
 
 
@@ -75,7 +75,7 @@ class Classifier(TextModel):
 
     def _rows(self, texts: Iterable[str]) -> tuple[Ragged, Rows]:
         """Pieces of each text, and how many places of them are read, </s> included."""
-        rows = Ragged(self.source.split_all(texts))
+        rows = Ragged(self.source.split_all(listed(texts)))
         return rows, np.minimum(rows.lengths + 1, self.longest)
 
     def _source(self, rows: Ragged, lengths: Rows, batch: Rows) -> Padded:

@@ -1,7 +1,7 @@
 """A model with its vocabulary: text in. What it gives back depends on what it has learnt."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -23,6 +23,13 @@ class PairError(InputError):
     def __init__(self, at: int, why: str) -> None:
         super().__init__(f"pair {at + 1}: {why}")
         self.at, self.why = at, why
+
+
+def listed(texts: Iterable[str]) -> list[str]:
+    """A text by itself would be taken for a list of its letters."""
+    if isinstance(texts, str):
+        raise InputError(f"a list of texts is wanted, not one text: write [{texts[:30]!r}]")
+    return list(texts)
 
 
 class TextModel:
@@ -72,6 +79,9 @@ class TextModel:
 
     def examples(self, pairs: Sequence[tuple[str, str]]) -> Examples:
         """Indices of both sides, refused where a side is longer than the model can hold."""
+        for at, pair in enumerate(pairs):
+            if isinstance(pair, str) or len(pair) != 2:  # two letters would pass for a pair
+                raise PairError(at, f"{pair!r} is not (source, target)")
         sources = self.source.split_all([source for source, _ in pairs])
         targets = (
             [self._target(at, target) for at, (_, target) in enumerate(pairs)]

@@ -20,7 +20,7 @@ from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fu
 from tongsa.decoding.search import Hypothesis, SearchConfig, Witness
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Outcome, Term
-from tongsa.decoding.text_model import TextModel
+from tongsa.decoding.text_model import TextModel, listed
 from tongsa.decoding.threads import side_by_side
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
@@ -101,7 +101,8 @@ class Translator(TextModel):
         `prefixes` say how each begins; with `sampling` the `nbest` are drawn. `settings` are those of SearchConfig that
         shall differ from the model's own, such as beam or alpha.
         """
-        texts = list(texts)
+        texts = listed(texts)
+        prefixes = listed(prefixes)
         if prefixes and len(prefixes) != len(texts):
             raise InputError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one for each, or none")
         begun = self.target.split_all(map(normalise, prefixes)) if prefixes else [[]] * len(texts)
@@ -171,7 +172,8 @@ class Translator(TextModel):
 
         for batch, found in zip(batches, side_by_side(searched, batches, count), strict=True):
             if not all(found):
-                raise InputError(_nothing_found(config, asked))
+                room = np.minimum(lengths[batch] + config.beyond, self.longest - 1)
+                raise InputError(_nothing_found(config, asked, dict(zip(batch.tolist(), room.tolist(), strict=True))))
             for at, hypotheses in zip(batch, found, strict=True):
                 row = rows[at][: lengths[at] - 1]
                 made = partial(
@@ -254,8 +256,10 @@ def _shared_out(order: Rows, lengths: NDArray[np.int64], count: int) -> list[Row
     return [part for part in np.split(order, cuts) if len(part)]
 
 
-def _nothing_found(config: SearchConfig, asked: "_Asked") -> str:
+def _nothing_found(config: SearchConfig, asked: "_Asked", room: Mapping[int, int]) -> str:
     """Why a search may end without any output: its rules leave none, or nothing was a number."""
+    if any(len(asked.prefixes[at]) > most for at, most in room.items()):
+        return "prefix: longer than the translation of a text may be; shorten it, or raise beyond (--search beyond=200)"
     if config.no_repeat and (any(asked.terms) or any(map(len, asked.prefixes))):
         return f"no output has what is asked for and keeps to no_repeat {config.no_repeat}: raise it, or leave it at 0"
     return "the model's scores are no numbers: train again with a lower training.rate.peak"

@@ -9,7 +9,7 @@ from tongsa.decoding.request import Request, answered
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import alone
 from tongsa.decoding.search import SearchConfig
-from tongsa.decoding.text_model import TextModel
+from tongsa.decoding.text_model import TextModel, listed
 from tongsa.text import EOS
 
 AT_ONCE = 64
@@ -36,4 +36,4 @@ class Writer(TextModel):
 
     def score_texts(self, texts: Sequence[str]) -> list[list[float]]:
         """Log p(x_t | x_<t) of each piece of each text, </s> last."""
-        return self.score([("", text) for text in texts])
+        return self.score([("", text) for text in listed(texts)])

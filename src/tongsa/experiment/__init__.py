@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from tongsa import bundle, config, files
+from tongsa.config import ConfigError
 from tongsa.errors import InputError
 from tongsa.evaluation.report import evaluate
 from tongsa.experiment import doctor, plan
@@ -69,14 +70,17 @@ def train(
 
 
 def _make_room(folder: Path) -> None:
-    if (folder / "run.toml").exists():
-        raise InputError(
-            f"{folder}: holds a run already; go on with: tongsa train --resume {folder}, or choose another folder"
-        )
-    if any((folder / "snapshots").glob("*")):
-        raise InputError(f"{folder}: holds snapshots of a run, but no run.toml; choose another folder, or remove it")
-    for left in ("pieces", "data.json"):  # of a run that stopped before its first step
-        shutil.rmtree(folder / left) if (folder / left).is_dir() else (folder / left).unlink(missing_ok=True)
+    with files.explained(folder):
+        if (folder / "run.toml").exists():
+            raise InputError(
+                f"{folder}: holds a run already; go on with: tongsa train --resume {folder}, or choose another folder"
+            )
+        if any((folder / "snapshots").glob("*")):
+            raise InputError(
+                f"{folder}: holds snapshots of a run, but no run.toml; choose another folder, or remove it"
+            )
+        for left in ("pieces", "data.json"):  # of a run that stopped before its first step
+            shutil.rmtree(folder / left) if (folder / left).is_dir() else (folder / left).unlink(missing_ok=True)
 
 
 def _introduce(new: Run, display: Display) -> None:
@@ -91,18 +95,31 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
     """What the recipe says, what the data suggest, what the command line adds: later words win."""
     values = config.read(Path(recipe)) if recipe is not None else {}
     added: config.Table = {}
-    for assignment in settings:
+    for assignment in _words(settings):
         config.override(added, assignment)
     if pairs:  # files named on the command line are counted from here, not from the recipe's folder
-        values = merged(values, {"data": {"train": _names(pairs), "dev": _names(dev), "folder": ""}})
+        values = merged(values, {"data": {"train": _words(pairs), "dev": _words(dev), "folder": ""}})
         values["data"].pop("test", None)
     elif dev:
         raise InputError("--dev goes with --pairs; to change a recipe's dev set alone: --set data.dev=FILE")
     elif recipe is None:
         raise InputError("nothing to learn from: give a recipe (tongsa train RECIPE) or your own files (--pairs FILE)")
-    if recipe is None:
-        values = merged(_suggested(merged(values, added)), values)
-    return parse(merged(values, added), str(recipe or ""))
+    try:
+        if recipe is None:
+            values = merged(_suggested(merged(values, added)), values)
+        return parse(merged(values, added))
+    except ConfigError as error:
+        raise ConfigError(f"{_bringer(values, str(error), recipe)}: {error}") from None
+
+
+def _bringer(values: config.Table, fault: str, recipe: str | Path | None) -> str:
+    """Who has brought a fault into the settings: the recipe, if it has the same one by itself, or else `--set`."""
+    try:
+        parse(values)
+    except ConfigError as own:
+        if recipe is not None and str(own) == fault:
+            return str(recipe)
+    return "--set"
 
 
 def findings(
@@ -126,8 +143,9 @@ def _suggested(asked: config.Table) -> config.Table:
     return merged(tables, {"training": config.table(plan.rhythm(training.steps, training))})
 
 
-def _names(files: Files) -> list[str]:
-    return [str(file) for file in ([files] if isinstance(files, str | Path) else files)]
+def _words(given: Files) -> list[str]:
+    """One by itself needs no list, from Python: a text is not taken for a list of its letters."""
+    return [str(one) for one in ([given] if isinstance(given, str | Path) else given)]
 
 
 def opened(folder: Path, workers: Workers = ALONE) -> Run:
@@ -135,6 +153,8 @@ def opened(folder: Path, workers: Workers = ALONE) -> Run:
     if not (folder / "run.toml").is_file():
         raise InputError(f"{folder}: no run here (no run.toml); begin one with: tongsa train … --run {folder}")
     recipe = parse(config.read(folder / "run.toml"), str(folder / "run.toml"))
+    if not recipe.data.train:
+        raise InputError(f"{folder / 'run.toml'}: names nothing to learn from; bring it back, or begin a new run")
     recipe = replace(recipe, training=settled(recipe.training, workers))
     if plan.shared_out(recipe.training, workers.count) != recipe.training:
         batches, how = recipe.training.accumulate, "a divisor of it" if recipe.training.shard else "at most so many"

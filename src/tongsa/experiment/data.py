@@ -171,7 +171,10 @@ def check_unchanged(recipe: Recipe, folder: Path) -> None:
     if not record.exists():
         files.write_text(record, json.dumps(now, indent=1, ensure_ascii=False))
         return
-    then = json.loads(record.read_text("utf-8"))
+    try:
+        then = dict(json.loads(record.read_text("utf-8")))
+    except (ValueError, TypeError):
+        raise InputError(f"{record}: damaged; remove it if the data are still those that this run began with") from None
     changed = [path for path in now if then.get(path) != now[path]]
     if changed:
         raise InputError(f"{changed[0]}: changed since this run began; bring the file back, or begin a new run")

@@ -4,9 +4,11 @@ The teacher translates the sources of the student's recipe once, with a beam; th
 which are simpler than what people write, and needs less search. It is validated and tested on what people wrote.
 """
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tongsa import files
 from tongsa.decoding.bulk import Job
@@ -14,6 +16,7 @@ from tongsa.errors import InputError
 from tongsa.experiment import gathered, train
 from tongsa.experiment.data import read
 from tongsa.experiment.progress import Passage
+from tongsa.experiment.recipe import DataConfig
 from tongsa.experiment.translation import Models, Order
 from tongsa.text import CorpusError, Ledger
 from tongsa.text.chunks import ChunkReader
@@ -43,10 +46,12 @@ def distil(
     if not data.dev:
         raise InputError("data.dev: a student is validated on what people wrote; name a dev file in the recipe")
     order = Order(models=Models(run=teacher), settings={} if beam is None else {"beam": beam})
-    folder = run / PLACE
-    sources = _sources(folder / "sources.txt", recipe, settings)
+    folder, sources = run / PLACE, _sources(data)
+    _check_same(folder / "order.json", order.fingerprint() | {"sources": hashlib.sha256(sources.encode()).hexdigest()})
+    if not (folder / "sources.txt").exists():
+        files.write_text(folder / "sources.txt", sources)
     if not (folder / "pairs.jsonl").exists():
-        _translate(sources, folder / "targets.txt", order)
+        _translate(folder / "sources.txt", folder / "targets.txt", order)
         _write_pairs(folder)
     learnt = [str((folder / "pairs.jsonl").resolve())]
     if mix:
@@ -54,17 +59,25 @@ def distil(
     return train(recipe, run=run, settings=[*settings, f"data.train={json.dumps(learnt)}"], budget=budget)
 
 
-def _sources(path: Path, recipe: str | Path, settings: Sequence[str]) -> Path:
+def _sources(data: DataConfig) -> str:
     """One a line, each once."""
-    data = gathered(recipe, pairs=(), dev=(), settings=settings).data
+    ledger = Ledger(None)
+    found = dict.fromkeys(pair.source for pair in read(data, "pairs", data.paths(data.train), ledger))
+    if not found:
+        raise CorpusError(f"{data.train[0] if data.train else 'data.train'}: no usable pair: {ledger.summary()}")
+    return "".join(f"{source}\n" for source in found)
+
+
+def _check_same(path: Path, order: Mapping[str, Any]) -> None:
+    """Write down what the teacher was asked for; refuse to go on with what another order has left."""
+    asked = json.dumps(order, indent=1, ensure_ascii=False)
     if not path.exists():
-        ledger = Ledger(None)
-        found = dict.fromkeys(pair.source for pair in read(data, "pairs", data.paths(data.train), ledger))
-        if not found:
-            raise CorpusError(f"{data.train[0] if data.train else 'data.train'}: no usable pair: {ledger.summary()}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(path, "".join(f"{source}\n" for source in found))
-    return path
+        files.write_text(path, asked)
+    elif path.read_text("utf-8") != asked:
+        raise InputError(
+            f"{path.parent}: begun with another teacher, other sources or another search; give the same, remove this "
+            "folder, or choose another --run"
+        )
 
 
 def _translate(sources: Path, targets: Path, order: Order) -> None:

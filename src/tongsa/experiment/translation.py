@@ -14,7 +14,7 @@ from tongsa.decoding.engine import EngineName
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.terminology import Glossary
 from tongsa.decoding.translation import Translation
-from tongsa.decoding.translator import Fusion, Translator
+from tongsa.decoding.translator import MOST_DRAWN, Fusion, Translator
 from tongsa.errors import InputError
 
 Work = Callable[[Sequence[str], int], Translated]
@@ -78,6 +78,8 @@ class Order:
 
     def _translate(self, translator: Translator) -> Callable[[Sequence[str], int], list[Translation]]:
         if self.consensus:
+            if not 1 <= self.consensus <= MOST_DRAWN:
+                raise InputError(f"--mbr {self.consensus}: draw between 1 and {MOST_DRAWN}")
             if self.settings or self.terms or self.prefix or self.nbest > 1:
                 raise InputError("--mbr chooses among draws: it goes with --sample alone")
             return lambda lines, first: agreed(translator, lines, samples=self.consensus, sampling=self._drawing(first))

@@ -8,7 +8,7 @@ either kind of snapshot can be gone on from on any number of workers, sharded or
 import json
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, Hu
 from torch.distributed.tensor import DTensor
 
 from tongsa import files
+from tongsa.errors import InputError
 from tongsa.interface import weights
 from tongsa.training.loop import Position
 from tongsa.training.optimiser import Average
@@ -109,8 +110,12 @@ class Snapshot:
         reader = HuggingFaceStorageReader(str(self.path))
         sizes = {name: found.size for name, found in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
         tensors = _tensors(model, [], average)
-        if missing := [name for name in tensors if name not in sizes]:
-            raise KeyError(f"{self.path}: {missing[0]} is not in it")
+        other = [name for name, value in tensors.items() if sizes.get(name) != value.size()]
+        if other := [*other, *(sorted(_owners(sizes) - _places(optimisers)))]:
+            raise InputError(
+                f"{self.path}: {other[0]} is not in it as run.toml wants it; bring back the run.toml that it was "
+                "trained with, or begin a new run"
+            )
         states = [_states(f"optimiser {at}/", sizes, optimiser) for at, optimiser in enumerate(optimisers)]
         for at, state in enumerate(states):
             tensors |= {f"optimiser {at}/{index}/{name}": v for index, one in state.items() for name, v in one.items()}
@@ -118,6 +123,17 @@ class Snapshot:
             state_dict_loader.load(tensors, storage_reader=reader, no_dist=True)
         for optimiser, state in zip(optimisers, states, strict=True):
             optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
+
+
+def _owners(names: Iterable[str]) -> set[str]:
+    """The parameters of which optimisers have remembered something: "optimiser 0/3"."""
+    return {name.rpartition("/")[0] for name in names if name.startswith("optimiser ")}
+
+
+def _places(optimisers: Sequence[torch.optim.Optimizer]) -> set[str]:
+    """The parameters of which they can, by the same names."""
+    counts = [sum(len(group["params"]) for group in optimiser.param_groups) for optimiser in optimisers]
+    return {f"optimiser {at}/{index}" for at, count in enumerate(counts) for index in range(count)}
 
 
 def _states(
