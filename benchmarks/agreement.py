@@ -3,7 +3,7 @@
     python benchmarks/agreement.py runs/multi30k --pairs test_2016_flickr.de test_2016_flickr.en
     python benchmarks/agreement.py runs/demo --pairs runs/demo/data/test.tsv
 
-The reference is tests/reference.py: no cache, one sentence, no early stop, every prefix computed anew; it searches the
+The reference is tests/reference.py: no cache, one sentence, no shortcut, every prefix computed anew; it searches the
 first --few sentences. An output that differs is a tie if both score within 1e-3 of each other under the model, computed
 by teacher forcing: then rounding has chosen.
 """

@@ -1,4 +1,4 @@
-"""The plainest beam search: one sentence, no cache, no batch, no early stop. What every engine must agree with."""
+"""The plainest beam search: one sentence, no cache, no batch, no shortcut. What every engine must agree with."""
 
 import torch
 

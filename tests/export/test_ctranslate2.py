@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -113,11 +114,13 @@ def test_a_sentence_is_answered_alike_in_any_company_and_by_any_number_of_worker
 def test_a_trained_model_finds_what_torch_finds_with_any_beam(trained: Path, tmp_path: Path) -> None:
     loaded = bundle.load(trained)
     fast = CTranslate2Engine(export(trained, "ctranslate2", tmp_path / "fast"), 1)
-    source = padded(*([*loaded.source.split(text), EOS] for text in ("a b c", "f", "c c b a e d", "한글 a")))
-    for beam in (1, 2, 4):
-        config = SearchConfig(beam=beam)
+    texts = ("a b c", "f", "c c b a e d", "한글 a", "g g g g g g g", "가 b 나 d", "e d c b a a b c d e f g")
+    source = padded(*([*loaded.source.split(text), EOS] for text in texts))
+    for beam, alpha, normalisation in product((1, 2, 4, 7), (0.0, 0.6, 1.8), ("gnmt", "plain")):
+        config = SearchConfig(beam=beam, alpha=alpha, normalisation=normalisation)  # type: ignore[arg-type]
         ours, theirs = of_torch(loaded, source, config), fast.search(source, config)
-        assert [one[0].pieces for one in theirs] == [one[0].pieces for one in ours]
+        assert [one[0].pieces for one in theirs] == [one[0].pieces for one in ours], config
+        assert [one[0].score for one in theirs] == pytest.approx([one[0].score for one in ours], abs=1e-4)
 
 
 def test_int8_is_smaller_and_nearly_the_same(trained: Path, tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ NOTE = "tongsa.json"
 KNOWN = ("beam", "normalisation", "alpha", "beyond")
 """The settings of a search that are carried out here."""
 
+ORDINARY = 15
+"""Pieces of an output, more or less. Not those of the batch: nobody's answer depends on who else is asking."""
+
 AT_ONCE = 64
 """Sentences that one worker searches side by side."""
 
@@ -144,7 +147,7 @@ class CTranslate2Engine:
     def _outputs(
         self, rows: list[list[str]], limit: int, config: SearchConfig, **forbidden: Any
     ) -> list[list[_Output]]:
-        strength = _strength(config, sum(map(len, rows)) / len(rows))
+        strength = _strength(config)
         answers = self._translator.translate_batch(
             rows,
             max_batch_size=AT_ONCE,
@@ -167,12 +170,12 @@ class CTranslate2Engine:
         ]
 
 
-def _strength(config: SearchConfig, length: float) -> float:
-    """The exponent with which length^exponent grows, around this length, as our penalty does.
+def _strength(config: SearchConfig) -> float:
+    """The exponent with which length^exponent grows, around an ordinary length, as our penalty does.
 
     Never 0: a search without a penalty would go on after as many have finished as the beam is wide.
     """
-    slower = length / (5 + length) if config.normalisation == "gnmt" else 1.0
+    slower = ORDINARY / (5 + ORDINARY) if config.normalisation == "gnmt" else 1.0
     return max(config.alpha * slower, 1e-6)
 
 
