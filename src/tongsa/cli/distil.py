@@ -16,5 +16,6 @@ def distil(options: argparse.Namespace) -> None:
         budget=options.budget,
         beam=options.beam,
         mix=options.mix,
+        begin=options.begin,
     )
     finished(options.run, progress)

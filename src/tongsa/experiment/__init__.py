@@ -18,7 +18,7 @@ from tongsa.experiment.data import prepared, read
 from tongsa.experiment.machine import settled
 from tongsa.experiment.progress import Display, duration
 from tongsa.experiment.recipe import Recipe, merged, parse
-from tongsa.experiment.run import Run, created, write_settings
+from tongsa.experiment.run import Run, created, taken_over, write_settings
 from tongsa.text import Ledger
 from tongsa.text.finding import Finding
 from tongsa.training.parallel import ALONE, Workers, joined
@@ -58,6 +58,8 @@ def train(
         _introduce(new, display)
         if workers.first:
             doctor.warn(new, display)
+        if chosen.training.begin:
+            display.say(taken_over(new))
         if chosen.training.memory:
             new = replace(new, recipe=plan.limited(new, workers))
             display.say(f"at most {new.recipe.training.part_tokens:,} places are computed at once, to save memory")
@@ -105,6 +107,8 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
     elif recipe is None:
         raise InputError("nothing to learn from: give a recipe (tongsa train RECIPE) or your own files (--pairs FILE)")
     try:
+        if begin := merged(values, added).get("training", {}).get("begin"):
+            values = merged(_begun(Path(str(begin)), whole=recipe is None), values)
         if recipe is None:
             values = merged(_suggested(merged(values, added)), values)
         return parse(merged(values, added))
@@ -141,6 +145,19 @@ def _suggested(asked: config.Table) -> config.Table:
     tables = plan.sizes(read(data, task, data.paths(data.train), Ledger(None)), parsed.kind, task)
     training = parse(merged(tables, asked)).training
     return merged(tables, {"training": config.table(plan.rhythm(training.steps, training))})
+
+
+def _begun(place: Path, *, whole: bool) -> config.Table:
+    """What a run that begins with the weights of another has of it: its pieces; without a recipe its sizes, too."""
+    begun = bundle.load(place)
+    jamo = getattr(begun.source, "jamo", False)
+    found: config.Table = {"pieces": {"reuse": str(place), "shared": begun.target is begun.source, "jamo": jamo}}
+    if whole:
+        languages = {"source_language": begun.source_language, "target_language": begun.target_language}
+        found["data"] = {name: value for name, value in languages.items() if value}
+        found["model"] = {"kind": begun.kind} | config.table(begun.config)
+        found["decoding"] = config.table(begun.decoding)
+    return found
 
 
 def _words(given: Files) -> list[str]:

@@ -35,11 +35,17 @@ def distil(
     budget: str | None = None,
     beam: int | None = None,
     mix: bool = False,
+    begin: bool = False,
 ) -> Progress:
     """Train the recipe on the teacher's outputs; with `mix` on what people wrote too.
 
+    With `begin` the student has the teacher's pieces and begins with its weights, as far as they fit: of a stack of
+    layers with the first ones ("shrink and fine-tune", Shleifer and Rush 2020, who take layers spread over the stack).
+
     Killed while the teacher translates, the same call goes on; later, `resume` does.
     """
+    if begin:
+        settings = [*settings, f"training.begin={json.dumps(str(teacher))}"]
     data = gathered(recipe, pairs=(), dev=(), settings=settings).data
     if (run / "run.toml").exists():
         raise InputError(f"{run}: holds a run already; go on with: tongsa train --resume {run}")

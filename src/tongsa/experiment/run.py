@@ -5,13 +5,14 @@ from pathlib import Path
 
 import torch
 
-from tongsa import config, files
+from tongsa import bundle, config, files
 from tongsa.bundle import Bundle
 from tongsa.errors import InputError
 from tongsa.evaluation.metrics import tokenisation
 from tongsa.evaluation.report import How
 from tongsa.experiment.data import Data
 from tongsa.experiment.recipe import Recipe
+from tongsa.interface import weights
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,26 @@ def created(folder: Path, recipe: Recipe, data: Data) -> Run:
         scores=recipe.data.scores,
     )
     return Run(folder, recipe, data, made)
+
+
+@torch.no_grad()
+def taken_over(run: Run) -> str:
+    """The weights of `training.begin` put in wherever name and size are the same, and a remark about how many are."""
+    place = run.recipe.training.begin
+    begun, own = bundle.load(Path(place)), weights(run.bundle.model)
+    same = begun.source.model == run.data.source.model and begun.target.model == run.data.target.model
+    if not same:
+        raise InputError(
+            f"training.begin {place}: has other pieces or labels than this run: write pieces.reuse = {place!r}"
+        )
+    found = {
+        name: value for name, value in weights(begun.model).items() if name in own and own[name].shape == value.shape
+    }
+    if not found:
+        raise InputError(f"training.begin {place}: no part of this model has its sizes there; write the same [model]")
+    for name, value in found.items():
+        own[name].copy_(value)
+    return f"{len(found)} of {len(own)} parts of the model begin as in {place}"
 
 
 def _check(recipe: Recipe, data: Data) -> None:

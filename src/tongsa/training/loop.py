@@ -35,6 +35,8 @@ class TrainingConfig:
     shard: bool = False
     """Whether several workers each keep a part of the model (FSDP2), not a whole one (DDP): for what fits into none."""
     seed: int = 1
+    begin: str = ""
+    """Folder of a run or model with whose pieces and weights this one begins, as far as sizes are the same."""
     smoothing: float = 0.1
     """Label smoothing ε (section 5.4)."""
     optimiser: Literal["adam", "adamw", "muon"] = "adam"
