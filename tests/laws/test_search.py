@@ -31,7 +31,7 @@ def greedy(table: Table, sentence: int, limit: int) -> list[int]:
 
 
 def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesis]:
-    """The same beam written plainly, for one sentence, which stops only when `beam` outputs have finished or nothing lives."""
+    """The same beam written plainly, for one sentence: it stops when `beam` have finished or nothing lives."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[Hypothesis] = []
     while alive and len(finished) < beam:

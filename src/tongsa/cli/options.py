@@ -45,6 +45,7 @@ Learn a model. Sizes come from a recipe, or from the data where there is none.
   tongsa train --pairs train.de train.en --run runs/mine --set training.steps=5000
   tongsa train --pairs reviews.tsv --set model.kind=self_attentive --run runs/reviews
   tongsa train --pairs text.txt --set model.kind=language_model --run runs/lm
+  tongsa train --pairs own.tsv --run runs/own --set training.begin=runs/general    begin with another run's weights
   tongsa train --resume runs/mine
 
 Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
