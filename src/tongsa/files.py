@@ -4,11 +4,19 @@ import errno
 import hashlib
 import os
 import shutil
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tongsa.errors import InputError
+
+if sys.platform != "win32":
+    import fcntl
+
+PATIENCE = 30.0
+"""Seconds that a process on its way out, which may still save, is waited for."""
 
 
 @contextmanager
@@ -31,6 +39,45 @@ def explained(path: Path) -> Iterator[None]:
         if error.errno not in reasons:
             raise
         raise InputError(f"{path}: {reasons[error.errno]}, then go on; what was saved before is whole") from None
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """A folder that no other process works on meanwhile; made if it is not there, and gone again if nothing came of it.
+
+    The system lets go of it when this process ends, however it does.
+    """
+    with explained(folder):
+        new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(handle, folder, time.monotonic() + PATIENCE)
+        yield
+    finally:
+        os.close(handle)
+        if new:
+            with suppress(OSError):  # not empty: something came of it
+                folder.rmdir()
+
+
+def _lock(handle: int, folder: Path, until: float) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise InputError(
+                    f"{folder}: another process is training there; wait for it, stop it, or choose another folder"
+                ) from None
+            time.sleep(0.2)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
 
 
 def write_bytes(path: Path, content: bytes) -> None:

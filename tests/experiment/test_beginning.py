@@ -1,13 +1,15 @@
 """A run that begins with the weights of another: for text of one's own, or for a student of its teacher."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 
 from tiny import SMALL, reversing, write_pairs
-from tongsa import bundle, config, experiment
+from tongsa import bundle, config, experiment, files
 from tongsa.cli import main
 from tongsa.interface import weights
 
@@ -97,3 +99,36 @@ def test_a_student_begins_with_its_teachers_layers(place: Path, capsys: pytest.C
     name = "decoder.embedding.vectors.weight"
     assert torch.allclose(teacher[name], student[name], atol=1e-6)
     assert bundle.load(place / "student").target.model == bundle.load(place / "general").target.model
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from tongsa import files
+with files.held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_two_processes_never_train_in_one_folder(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PATIENCE", 0.5)
+    folder = place / "twice"
+    other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "held\n"
+    assert begun(place, "twice") == 2
+    assert "another process is training there" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
+    other.kill()
+    other.wait()
+    other.stdout.close()
+    assert begun(place, "twice") == 0
+    with files.held(folder):
+        assert main(["train", "--resume", str(folder)]) == 2
+    assert "another process is training there" in capsys.readouterr().err
+    assert main(["train", "--resume", str(folder)]) == 0
+    assert begun(place, "never", "training.steps=0") == 2
+    assert not (place / "never").exists(), "nothing came of it"

@@ -4,6 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -41,11 +42,12 @@ def train(
     """A new run from a recipe, from files of pairs, or both; with `again` the run that is there already goes on."""
     began = perf_counter()
     time = plan.seconds(budget) if budget is not None else None
-    with joined() as workers:
+    with joined() as workers, ExitStack() as stack:
         if again and workers.told(lambda: str((run / "run.toml").exists())) == "True":
             return resume(run, quiet=quiet)
 
         def asked() -> str:
+            stack.enter_context(files.held(run))
             _make_room(run)
             found = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
             training = plan.shared_out(settled(found.training, workers), workers.count)
@@ -184,7 +186,7 @@ def opened(folder: Path, workers: Workers = ALONE) -> Run:
 
 def resume(folder: Path, *, quiet: bool = False) -> Progress:
     """Go on from the last whole snapshot, to the same bytes as if nothing had happened."""
-    with joined() as workers:
+    with joined() as workers, files.held(folder) if workers.first and folder.is_dir() else nullcontext():
         display = Display(0, 0, quiet=quiet or not workers.first)
         return _to_the_end(opened(folder, workers), workers, display)
 
