@@ -19,7 +19,7 @@ def drawn(sentences: int, width: int, size: int, seed: int) -> tuple[torch.Tenso
     return logs, torch.randn(sentences, width, generator=generator)
 
 
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(66, 400), st.integers(0, 999), st.data())
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(67, 400), st.integers(0, 999), st.data())
 @settings(max_examples=60)
 def test_blocks_find_what_looking_at_every_candidate_finds(
     sentences: int, width: int, size: int, seed: int, data: st.DataObject
@@ -29,7 +29,7 @@ def test_blocks_find_what_looking_at_every_candidate_finds(
     dead.view(sentences, width)[:, 0] = False  # a sentence without a hypothesis has left the batch
     merits = merits.masked_fill(dead.view(sentences, width), -torch.inf)
     every = logs.view(sentences, width, size) + merits.unsqueeze(2)
-    every[:, :, :EOS] = -torch.inf
+    every[:, :, : EOS + 1] = -torch.inf
     expected = every.flatten(1).topk(5, dim=1)
     places = (~dead).nonzero().squeeze(1)
     living = Rectangle(width) if len(places) == len(dead) else Rectangle(width, places)
@@ -40,7 +40,7 @@ def test_blocks_find_what_looking_at_every_candidate_finds(
 
 
 def test_an_outlier_in_any_block_or_behind_the_last_one_is_found() -> None:
-    for piece in range(EOS, 140):
+    for piece in range(EOS + 1, 140):
         logs, merits = drawn(1, 2, 140, seed=3)
         logs[1, piece] = 99.0
         assert likeliest(logs, merits, Rectangle(2), 3).piece[0, 0] == piece
@@ -48,14 +48,15 @@ def test_an_outlier_in_any_block_or_behind_the_last_one_is_found() -> None:
 
 def test_what_is_never_chosen_is_not_even_when_it_is_the_likeliest() -> None:
     logs, merits = drawn(1, 1, 200, seed=1)
-    logs[:, :EOS] = 99.0
-    assert (likeliest(logs, merits, Rectangle(1), 5).piece >= EOS).all()
+    logs[:, : EOS + 1] = 99.0
+    assert (likeliest(logs, merits, Rectangle(1), 5).piece > EOS).all()
 
 
 class Counting:
-    """A scorer with 700 pieces that remembers which rows it was asked for, and how many at a time."""
+    """A scorer with so many pieces that remembers which rows it was asked for, and how many at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = 700) -> None:
+        self.size = size
         self.rows: list[int] = []
         self.seen: list[tuple[int, ...]] = []
 
@@ -63,17 +64,18 @@ class Counting:
         rows = [(*row, at) for row, at in zip(state.rows, piece.tolist(), strict=True)]
         self.rows.append(len(rows))
         self.seen += rows
-        logits = torch.stack([drawn(1, 1, 700, seed=hash(row) % 2**32)[0][0] * 3 for row in rows])
+        logits = torch.stack([drawn(1, 1, self.size, seed=hash(row) % 2**32)[0][0] * 3 for row in rows])
         logits[:, EOS] += 6.0
         return logits.log_softmax(-1), Prefixes(rows)
 
 
-def test_a_whole_search_finds_the_same_with_blocks_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [700, 67, 66, 12])
+def test_a_whole_search_finds_the_same_with_blocks_and_without(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for many in (0, 1 << 40):
         monkeypatch.setattr("tongsa.decoding.search.MANY", many)
         state = Prefixes([(at,) for at in range(6)])
-        found.append(search(Counting(), state, torch.tensor([4, 9, 1, 12, 12, 7]), SearchConfig(beam=4), nbest=4))
+        found.append(search(Counting(size), state, torch.tensor([4, 9, 1, 12, 12, 7]), SearchConfig(beam=4), nbest=4))
     assert found[0] == found[1]
     assert module.BLOCK < 700
 

@@ -32,18 +32,19 @@ class Chosen(NamedTuple):
 def likeliest(logs: Tensor, merits: Tensor, living: Rectangle, count: int) -> Chosen:
     """The best `count` of merits (sentence, hypothesis) + logs of their next pieces.
 
-    The logs (row, piece) are those of the living hypotheses; <pad> and <s>, which stand before </s>, are never chosen.
+    The logs (row, piece) are those of the living hypotheses; </s>, and <pad> and <s> before it, are not chosen here.
     """
-    sentences, each = len(merits), (logs.shape[1] - EOS) // BLOCK
+    sentences, first = len(merits), EOS + 1
+    each = (logs.shape[1] - first) // BLOCK
     rows = living.filled(torch.arange(len(logs), device=logs.device), sentences)  # (sentence, hypothesis)
-    blocks = logs[:, EOS:].unfold(1, BLOCK, BLOCK)  # (row, block, piece)
+    blocks = logs[:, first:].unfold(1, BLOCK, BLOCK)  # (row, block, piece)
     tops = living.filled(blocks.amax(dim=2), sentences) + merits.unsqueeze(2)  # (sentence, hypothesis, block)
     best = tops.flatten(1).topk(min(count, tops[0].numel()), dim=1).indices
     origin = (best // each).unsqueeze(2)
-    piece = (best % each * BLOCK + EOS).unsqueeze(2) + torch.arange(BLOCK, device=logs.device)
+    piece = (best % each * BLOCK + first).unsqueeze(2) + torch.arange(BLOCK, device=logs.device)
     inside = _candidates(logs, merits, rows, origin.expand_as(piece), piece)
     width = merits.shape[1]  # of what stands behind the last whole block, every piece is a candidate
-    rest = torch.arange(each * BLOCK + EOS, logs.shape[1], device=logs.device)
+    rest = torch.arange(each * BLOCK + first, logs.shape[1], device=logs.device)
     origin = torch.arange(width, device=logs.device).view(1, -1, 1).expand(sentences, width, len(rest))
     behind = _candidates(logs, merits, rows, origin, rest.expand_as(origin))
     every = Chosen(*(torch.cat(parts, dim=1) for parts in zip(inside, behind, strict=True)))

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.decoding.likeliest import MANY, Chosen, likeliest
+from tongsa.decoding.likeliest import BLOCK, MANY, Chosen, likeliest
 from tongsa.decoding.scorers import Scorer
 from tongsa.errors import InputError
 from tongsa.interface import S
@@ -237,41 +237,41 @@ def _grown(
 def _chosen(
     beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide
 ) -> tuple[Chosen, Chosen]:
-    """Those that end and those that go on, best first; where there are fewer, what is left of a row has merit -inf."""
+    """Those that end, and those that go on, best first; where there are fewer, what is left of a row has merit -inf."""
     logs, length = judged.logs, beams.prefixes.shape[2]  # the length with </s>
     full = [answers[at].limit < length for at in beams.sentences]
-    if guide == FREE and logs.numel() >= MANY and not any(full):
-        return apart(likeliest(logs, beams.merits, judged.living, enough(config.beam)), config.beam)
+    if guide == FREE and logs.numel() >= MANY and logs.shape[1] > EOS + BLOCK and not any(full):
+        ends = judged.living.filled(logs[:, EOS], len(beams.sentences))
+        going = likeliest(logs, beams.merits, judged.living, config.beam)
+        return _ended(ends, beams.merits + ends, going, config.beam), going
     every = judged.living.filled(logs, len(beams.sentences))  # (sentence, hypothesis, piece)
     merits = _merits(beams, every, full, guide.rules)
     if guide.choice is None:
-        place = best(enough(config.beam))(merits, beams)
-        ended, living = apart(_at(place, every, merits), config.beam)
+        others = _without_end(merits)
+        going = _at(best(config.beam)(others, beams), every, others)
+        ended = _ended(every[:, :, EOS], merits[:, :, EOS], going, config.beam)
     else:
-        ended, living = _asked(guide.choice, every, merits, beams)
+        ended, going = _asked(guide.choice, every, merits, beams)
     if guide.witness:
-        kept = Chosen(*(torch.cat(parts, dim=1) for parts in zip(ended, living, strict=True)))
+        kept = Chosen(*(torch.cat(parts, dim=1) for parts in zip(ended, going, strict=True)))
         order = kept.merit.argsort(dim=1, descending=True, stable=True)
         place = (kept.origin * merits.shape[2] + kept.piece).gather(1, order)
         guide.witness(beams, merits, place[:, : int(kept.merit.isfinite().sum(dim=1).max())])
-    return ended, living
+    return ended, going
 
 
-def enough(beam: int) -> int:
-    """Candidates among which so many go on, whoever ends: each hypothesis can end once. Greedy search ends at once."""
-    return 2 * beam if beam > 1 else 1
+def _without_end(merits: Tensor) -> Tensor:
+    merits = merits.clone()
+    merits[:, :, EOS] = -torch.inf
+    return merits
 
 
-def apart(chosen: Chosen, beam: int) -> tuple[Chosen, Chosen]:
-    """Of the best candidates those of the first `beam` that end, and the first `beam` that do not."""
-    ends = chosen.piece == EOS
-    first = Chosen(*(part[:, :beam] for part in chosen))
-    ended = first._replace(merit=first.merit.masked_fill(~ends[:, :beam], -torch.inf))
-    if not bool(ends[:, :beam].any()):
-        return ended, first
-    order = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :beam]  # those that go on come first, in their order
-    living = Chosen(*(part.gather(1, order) for part in chosen))
-    return ended, living._replace(merit=living.merit.masked_fill(living.piece == EOS, -torch.inf))
+def _ended(logs: Tensor, merits: Tensor, going: Chosen, beam: int) -> Chosen:
+    """Of the hypotheses with </s> behind them those that are among the best `beam` candidates."""
+    every = torch.cat([going.merit, merits], dim=1)
+    least = every.topk(min(beam, every.shape[1]), dim=1).values[:, -1:]
+    origin = torch.arange(merits.shape[1], device=merits.device).expand_as(merits)
+    return Chosen(origin, torch.full_like(origin, EOS), logs, merits.masked_fill(merits < least, -torch.inf))
 
 
 def _asked(choice: Choice, logs: Tensor, merits: Tensor, beams: Beams) -> tuple[Chosen, Chosen]:
@@ -283,8 +283,7 @@ def _asked(choice: Choice, logs: Tensor, merits: Tensor, beams: Beams) -> tuple[
         return ended, first
     if first.piece.shape[1] == 1:  # the only one: nothing goes on, and nothing is drawn anew
         return ended, first._replace(merit=first.merit.masked_fill(ends, -torch.inf))
-    going = merits.clone()
-    going[:, :, EOS] = -torch.inf
+    going = _without_end(merits)
     again = _at(choice(going, beams), logs, going)
     return ended, Chosen(
         *(torch.where(ends.any(dim=1, keepdim=True), *both) for both in zip(again, first, strict=True))
