@@ -174,16 +174,28 @@ def as_text(report: Table) -> str:
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 56, 24, 24, 52
 COLOURS = ("#1f5fb4", "#c2571a", "#2a8a57", "#8a4fb4")
-STYLE = """text { font: 12px system-ui, sans-serif; fill: #5b636e } .paper { fill: #fff } line { stroke: #e4e6ea }
+SHAPES = {"torch": "circle", "CTranslate2": "square", "CTranslate2 int8": "diamond"}
+GREY = "#7a828d"
+STYLE = """text.beam { font-size: 10px; font-weight: 600; fill: #fff !important; text-anchor: middle }
+text { font: 12px system-ui, sans-serif; fill: #5b636e } .paper { fill: #fff } line { stroke: #e4e6ea }
 polyline { fill: none; stroke: #9aa5b5; stroke-width: 1.5; stroke-dasharray: 4 3 }
 @media (prefers-color-scheme: dark) { .paper { fill: #0f1217 } text { fill: #9aa4b2 } line { stroke: #2a313b } }"""
+
+
+def mark(x: float, y: float, shape: str, colour: str, letter: str = "", title: str = "") -> str:
+    """A contestant: its shape is the engine, its colour the run, and in it stands the beam."""
+    turned = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
+    corner = f'x="{x - 7.5:.1f}" y="{y - 7.5:.1f}" width="15" height="15"'
+    drawn = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5"' if shape == "circle" else f"<rect {corner}{turned}"
+    inside = f'<text class="beam" x="{x:.1f}" y="{y + 3.5:.1f}">{letter}</text>' if letter else ""
+    return f'<g>{drawn} fill="{colour}" fill-opacity="0.85"/>{inside}<title>{title}</title></g>'
 
 
 def picture(rows: list[Table]) -> str:
     """Sentences a second (logarithms) to the right, BLEU upwards; the dashed line joins those that nobody beats."""
     speeds, scores = [each["sentences_per_second"] for each in rows], [each["bleu"] for each in rows]
-    low, high = min(scores) - 0.5, max(scores) + 0.5
-    slow, fast = log10(min(speeds)) - 0.05, log10(max(speeds)) + 0.25
+    low, high = min(scores) - 0.75, max(scores) + 0.25
+    slow, fast = log10(min(speeds)) - 0.05, log10(max(speeds)) + 0.05
 
     def across(speed: float) -> float:
         return LEFT + (log10(speed) - slow) / (fast - slow) * (WIDTH - LEFT - RIGHT)
@@ -203,19 +215,19 @@ def picture(rows: list[Table]) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{y}" dy="4" text-anchor="end">{score}</text>')
     curve = sorted((each["sentences_per_second"], each["bleu"]) for each in rows if each["best"])
     parts.append(f'<polyline points="{" ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in curve)}"/>')
-    runs = list(dict.fromkeys(each["run"] for each in rows))
+    runs, engines = (list(dict.fromkeys(each["name"].split(", ")[at] for each in rows)) for at in (0, 1))
     for each in rows:
-        x, y = across(each["sentences_per_second"]), up(each["bleu"])
-        colour, label = COLOURS[runs.index(each["run"]) % len(COLOURS)], each["name"].split(", ", 1)[1]
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"><title>{each["name"]}</title></circle>'
-        )
-        parts.append(f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{label}</text>')
-    for at, run in enumerate(runs):
-        parts.append(
-            f'<circle cx="{LEFT + 16}" cy="{HEIGHT - BOTTOM - 16 - 20 * at}" r="4.5" fill="{COLOURS[at % 4]}"/>'
-        )
-        parts.append(f'<text x="{LEFT + 28}" y="{HEIGHT - BOTTOM - 12 - 20 * at}">{run}</text>')
+        run, engine, beam = each["name"].split(", ")
+        place = across(each["sentences_per_second"]), up(each["bleu"])
+        parts.append(mark(*place, SHAPES[engine], COLOURS[runs.index(run) % 4], beam.split()[1], each["name"]))
+    legend = [
+        *((run, "circle", COLOURS[at % 4]) for at, run in enumerate(runs)),
+        *((e, SHAPES[e], GREY) for e in engines),
+    ]
+    for at, (name, shape, colour) in enumerate([*legend, ("the number: its beam", "", "")]):
+        x, y = LEFT + 20, HEIGHT - BOTTOM - 14 - 21 * (len(legend) - at)
+        parts.append(mark(x, y, shape, colour) if shape else "")
+        parts.append(f'<text x="{x + 16}" y="{y + 4}">{name}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 12}" text-anchor="middle">sentences a second</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 8}">BLEU</text>')
     return (

@@ -34,7 +34,8 @@ def test_nobody_on_the_curve_is_beaten_in_both_and_everybody_else_is(tmp_path: P
         assert one["best"] or better
         assert not (one["best"] and better)
     drawn = ElementTree.parse(picture).getroot()  # noqa: S314 - our own
-    assert len(drawn.findall("{http://www.w3.org/2000/svg}circle")) == len(rows) + 1  # and the legend
+    titles = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}title") if one.text]
+    assert sorted(titles) == sorted(one["name"] for one in rows)
 
 
 def test_a_system_that_loses_words_is_significantly_worse_and_an_equal_one_is_not(
