@@ -5,9 +5,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from tiny import CONFIGS, padded, sentence, tiny
+from tongsa.decoding.beams import Guide
 from tongsa.decoding.rules import from_config
 from tongsa.decoding.scorers import alone
-from tongsa.decoding.search import Guide, SearchConfig, search
+from tongsa.decoding.search import SearchConfig, search
 from tongsa.interface import EncoderDecoder
 
 GROWING = {"bmm", "_scaled_dot_product_flash_attention_for_cpu", "baddbmm"}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.decoding.search import Beams, Choice
+from tongsa.decoding.beams import Beams, Choice
 from tongsa.text import EOS
 
 MOST = 8

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tongsa.decoding.beams import Choice, Guide, Witness
 from tongsa.decoding.constraints import Phrases, allocated
 from tongsa.decoding.rules import diverse, drawn, forced, from_config
 from tongsa.decoding.sampling import Draw
 from tongsa.decoding.scorers import Scorer
-from tongsa.decoding.search import Choice, Guide, Hypothesis, SearchConfig, Witness, search
+from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.interface import State
 
 Indices = Sequence[int]

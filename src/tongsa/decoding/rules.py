@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from tongsa.decoding.beams import Beams, Choice, Rule, best
 from tongsa.decoding.sampling import Draw
-from tongsa.decoding.search import Beams, Choice, Rule, SearchConfig, best
+from tongsa.decoding.search import SearchConfig
 from tongsa.text import EOS
 
 

@@ -5,7 +5,7 @@ Beam search (Sutskever et al. 2014, section 3.2) with the length and coverage pe
 `rules` and `choice`: sampling, diverse beams, forced prefixes and terminology are such answers, not other searches.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Literal, NamedTuple
@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from tongsa.decoding.beams import FREE, Beams, Choice, Guide, Rule, best
 from tongsa.decoding.likeliest import BLOCK, MANY, Chosen, likeliest
 from tongsa.decoding.scorers import Scorer
 from tongsa.errors import InputError
@@ -74,58 +75,6 @@ class Hypothesis(NamedTuple):
     """By which hypotheses are compared: total / penalty(length), what rules add or take, and the coverage."""
     logs: list[float]
     """log p of each piece, </s> last; empty where an engine does not tell."""
-
-
-class Beams(NamedTuple):
-    """Living hypotheses: for each sentence still searched, the same number of them."""
-
-    sentences: list[int]
-    totals: Tensor  # (sentence, hypothesis): log p
-    merits: Tensor  # (sentence, hypothesis): log p and what rules add to it; -inf where there is no hypothesis
-    prefixes: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
-    logs: Tensor  # (sentence, hypothesis, piece): log p of each, 0 for <s>
-    covered: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
-
-    def select(self, keep: list[int]) -> "Beams":
-        if len(keep) == len(self.sentences):
-            return self
-        kept = torch.tensor(keep, dtype=torch.long, device=self.totals.device)
-        return Beams([self.sentences[row] for row in keep], *(part.index_select(0, kept) for part in self[1:]))
-
-    @property
-    def places(self) -> tuple[int, int]:
-        return len(self.sentences), self.totals.shape[1]
-
-
-Rule = Callable[[Tensor, Beams], Tensor]
-"""From log-scores (sentence, hypothesis, piece) of the next pieces to what they shall count; -inf forbids."""
-Choice = Callable[[Tensor, Beams], Tensor]
-"""From the merits (sentence, hypothesis, piece) of all candidates to the places in a flat row (sentence, rank) of
-those that are chosen, best first. It is asked once more without </s> when one of them ends."""
-Witness = Callable[[Beams, Tensor, Tensor], None]
-"""Told at each step: the beams before it, the candidates' merits, and the places of those that ended or go on."""
-
-
-class Guide(NamedTuple):
-    """What else a search is asked to heed."""
-
-    rules: tuple[Rule, ...] = ()
-    choice: Choice | None = None
-    """The likeliest `beam`, if nothing else is asked for."""
-    witness: Witness | None = None
-
-
-FREE = Guide()
-
-
-def best(count: int) -> Choice:
-    """The likeliest."""
-
-    def choose(merits: Tensor, _: Beams) -> Tensor:
-        every = merits.flatten(1)
-        return every.topk(min(count, every.shape[1]), dim=1).indices
-
-    return choose
 
 
 @dataclass

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
 from tongsa.config import build, table
+from tongsa.decoding.beams import Witness
 from tongsa.decoding.constraints import MOST
 from tongsa.decoding.engine import Engine
 from tongsa.decoding.request import NOTHING, Request, answered
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
-from tongsa.decoding.search import Hypothesis, SearchConfig, Witness
+from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Outcome, Term
 from tongsa.decoding.text_model import TextModel, listed

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tongsa.decoding.search import Beams, SearchConfig
+from tongsa.decoding.beams import Beams
+from tongsa.decoding.search import SearchConfig
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.files import write_text
