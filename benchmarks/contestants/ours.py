@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from work import PROBES, Update, serve, spread
 from tongsa import config
 from tongsa.batch import Batch, Examples, Ragged, plan
 from tongsa.experiment.machine import settled
+from tongsa.experiment.plan import at_once, shared_out
 from tongsa.models import KINDS
 from tongsa.training.loop import Position, TrainingConfig, train
 from tongsa.training.optimiser import build
@@ -28,11 +30,10 @@ class Ours:
     def __init__(self, task: Task, corpus: Corpus, workers: Workers) -> None:
         self.workers = workers
         self.examples = Examples(Ragged(corpus.source), Ragged(corpus.target))
-        self.training = settled(
+        whole = settled(
             TrainingConfig(
                 steps=FOREVER,
-                batch_tokens=places(self.examples, task.size.tokens, task.seed) // workers.count,
-                accumulate=workers.count,
+                batch_tokens=places(self.examples, task.size.tokens, task.seed),
                 seed=task.seed,
                 smoothing=task.smoothing,
                 optimiser="adam",
@@ -43,9 +44,10 @@ class Ours:
             ),
             workers,
         )
-        budget = self.training.batch_tokens * workers.count
-        self.batches = plan(self.examples.lengths, budget=budget, seed=task.seed, epoch=0)
         settings = config.build(KINDS[task.kind], task.model, "model")
+        among = workers.count if workers.count > 1 else at_once(whole, settings)
+        self.training = shared_out(whole, among)
+        self.batches = plan(self.examples.lengths, budget=whole.batch_tokens, seed=task.seed, epoch=0)
         torch.manual_seed(task.seed)
         model = settings.build(corpus.pieces, corpus.pieces)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -54,21 +56,22 @@ class Ours:
 
     def updates(self) -> Iterator[Update]:
         training = self.training
-        return self._learnt(
-            stream(lambda _: self.examples, budget=training.batch_tokens, seed=training.seed, start=Position())
-        )
+        batches = stream(lambda _: self.examples, budget=training.batch_tokens, seed=training.seed, start=Position())
+        return self._learnt(batches, training)
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
+        """In this thread, for torch counts nobody else's products."""
         parts = (part for rows in batches for part in self._shared(rows))
-        return islice(self._learnt((Position(), self.examples.batch(part)) for part in parts), len(batches))
+        here = replace(self.training, threads=1)
+        return islice(self._learnt(((Position(), self.examples.batch(part)) for part in parts), here), len(batches))
 
     def _shared(self, rows: Rows) -> Iterator[Rows]:
-        """A batch as the batches of an update: one for each worker."""
-        return (rows[at :: self.workers.count] for at in range(self.workers.count))
+        """A batch as the batches of an update."""
+        return (rows[at :: self.training.accumulate] for at in range(self.training.accumulate))
 
-    def _learnt(self, batches: Iterator[tuple[Position, Batch]]) -> Iterator[Update]:
-        schedule = self.training.rate.build(1, FOREVER)
-        for step in train(self.learner, batches, self.optimisers, schedule, self.training, workers=self.workers):
+    def _learnt(self, batches: Iterator[tuple[Position, Batch]], training: TrainingConfig) -> Iterator[Update]:
+        schedule = training.rate.build(1, FOREVER)
+        for step in train(self.learner, batches, self.optimisers, schedule, training, workers=self.workers):
             yield Update(step.tokens, step.padding)
 
 

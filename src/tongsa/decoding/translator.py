@@ -22,7 +22,7 @@ from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Outcome, Term
 from tongsa.decoding.text_model import TextModel, listed
-from tongsa.decoding.threads import side_by_side
+from tongsa.threads import side_by_side
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError

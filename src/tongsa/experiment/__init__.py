@@ -50,8 +50,9 @@ def train(
             stack.enter_context(files.held(run))
             _make_room(run)
             found = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
-            training = plan.shared_out(settled(found.training, workers), workers.count)
-            return json.dumps(replace(found, training=training).table())
+            found = replace(found, training=settled(found.training, workers))
+            among = workers.count if workers.count > 1 else plan.at_once(found.training, found.model)
+            return json.dumps(replace(found, training=plan.shared_out(found.training, among)).table())
 
         chosen = parse(json.loads(workers.told(asked)))
         settled(chosen.training, workers)

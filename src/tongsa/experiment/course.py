@@ -26,7 +26,8 @@ from tongsa.training.stream import stream
 def go_on(run: Run, workers: Workers = ALONE, *, quiet: bool = False) -> Progress:
     """Train from the last whole snapshot, or from the beginning, to the end. The first worker keeps the records."""
     training = run.recipe.training
-    learner = workers.learner(run.bundle.model, torch.device(training.device), shard=training.shard)
+    device = torch.device(training.device)
+    learner = workers.learner(run.bundle.model, device, shard=training.shard, compiled=training.compile)
     model = trained(learner)
     optimisers = build(model, training, workers)
     average = Average(model, training.ema) if training.ema else None

@@ -13,7 +13,7 @@ from tongsa.training import precision
 from tongsa.training.loop import TrainingConfig
 from tongsa.training.parallel import ALONE, Workers
 
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -2, -3, -4
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -2, -3, -4, -8
 
 
 def device(name: str) -> torch.device:
@@ -31,7 +31,7 @@ def device(name: str) -> torch.device:
 
 def keep_freed_memory() -> None:
     """Large tensors come and go in every step; glibc would hand each back to the system, which clears its pages."""
-    _allocate({M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2**31 - 1, M_TOP_PAD: 64 << 20})
+    _allocate({M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2**31 - 1, M_TOP_PAD: 64 << 20, M_ARENA_MAX: 1})
 
 
 def return_freed_memory() -> None:

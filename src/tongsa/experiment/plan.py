@@ -17,7 +17,7 @@ from tongsa.experiment.data import examples
 from tongsa.experiment.recipe import Recipe, merged, parse
 from tongsa.experiment.run import Run
 from tongsa.experiment.validation import validated
-from tongsa.interface import Task
+from tongsa.interface import Config, Task
 from tongsa.text import Pair
 from tongsa.training.loop import Position, TrainingConfig, train
 from tongsa.training.memory import part_tokens
@@ -33,6 +33,8 @@ PROBING = 0.05
 VALIDATIONS = 6
 RESERVE = 0.03
 """Share of the time kept back for what was not measured."""
+ENOUGH = 512
+"""Places that are enough for a thread by itself."""
 FEW, MANY = 30_000, 5_000_000
 """Words on the target side below which data are few, and from which on they are many."""
 BETWEEN: Table = {
@@ -122,12 +124,23 @@ def rhythm(steps: int, training: TrainingConfig) -> TrainingConfig:
     )
 
 
-def shared_out(training: TrainingConfig, workers: int) -> TrainingConfig:
-    """The same update as enough batches for all workers to have one, or equally many where they compute in step."""
-    if training.accumulate >= workers and not (training.shard and training.accumulate % workers):
+def shared_out(training: TrainingConfig, among: int) -> TrainingConfig:
+    """The same update as enough batches for all (workers or threads), or equally many where they compute in step."""
+    if training.accumulate >= among and not (training.shard and training.accumulate % among):
         return training
-    total, batches = training.batch_tokens * training.accumulate, -(-training.accumulate // workers) * workers
+    total, batches = training.batch_tokens * training.accumulate, -(-training.accumulate // among) * among
     return replace(training, accumulate=batches, batch_tokens=max(1, total // batches))
+
+
+def at_once(training: TrainingConfig, model: Config) -> int:
+    """Batches of an update that one process computes side by side: one a thread of a CPU, where each has enough to do.
+
+    A batch norm reads the whole batch, and a limit of memory asks for smaller parts, not for several at once.
+    """
+    here = training.device == "cpu" and training.precision == "fp32" and not training.compile
+    if not here or training.memory or training.part_tokens or getattr(model, "norm_kind", "") == "batch":
+        return 1
+    return max(1, min(training.threads, training.batch_tokens * training.accumulate // ENOUGH))
 
 
 def limited(run: Run, workers: Workers = ALONE) -> Recipe:
@@ -166,7 +179,8 @@ def _planned(run: Run, budget: float, began: float, update: float) -> Recipe:
 def _update_seconds(run: Run, most: float, workers: Workers) -> float:
     """Mean time of an update."""
     training = replace(run.recipe.training, steps=PROBES)
-    learner = workers.learner(copy.deepcopy(run.bundle.model), torch.device(training.device), shard=training.shard)
+    device, copied = torch.device(training.device), copy.deepcopy(run.bundle.model)
+    learner = workers.learner(copied, device, shard=training.shard, compiled=training.compile)
     optimisers = build(trained(learner), training, workers)
     batches = stream(
         examples(run.data, run.recipe.pieces, training.seed),

@@ -32,8 +32,8 @@ def watching() -> Iterator[Sightings]:
 
 
 def watched() -> bool:
-    """Whether anybody is watching: then the weights are worth their room."""
-    return _watched.get() is not None
+    """Whether anybody is watching: then the weights are worth their room. Nobody can watch a compiled graph."""
+    return not torch.compiler.is_compiling() and _watched.get() is not None
 
 
 def sighted(role: Role, weights: Tensor) -> None:  # (batch, head, query, key)

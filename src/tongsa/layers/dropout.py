@@ -1,10 +1,14 @@
 """Dropout (Srivastava et al. 2014) whose random numbers cost little on a CPU.
 
 torch draws one number for each element, on one core. Here a 64-bit draw of torch's own generator serves four elements,
-sixteen bits each: the rate is exact to 1/65,536, the masks are independent, and they follow `torch.manual_seed`. What
-stands next to a dropout in every network, a sum before it or a max(0, x), is done in the same pass.
+sixteen bits each: the rate is exact to 1/65,536, the masks are independent, and they follow `torch.manual_seed`, or
+the seed of `drawing`, which is this thread's own. What stands next to a dropout in every network, a sum before it or a
+max(0, x), is done in the same pass.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -12,12 +16,23 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 LEVELS = 1 << 16
+_generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
+
+
+@contextmanager
+def drawing(seed: int) -> Iterator[None]:
+    """Masks drawn in here follow this seed, as they would follow `torch.manual_seed`, whatever other threads draw."""
+    token = _generator.set(torch.Generator().manual_seed(seed))
+    try:
+        yield
+    finally:
+        _generator.reset(token)
 
 
 def kept(shape: torch.Size, rate: float) -> Tensor:
     """A mask of this shape, 1 with probability 1 - rate, else 0; as numbers, for a product with booleans is slow."""
     count = shape.numel()
-    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None, generator=_generator.get())
     lanes = draws.view(torch.int16)[:count].view(shape)
     return torch.ge(lanes, round(rate * LEVELS) - LEVELS // 2, out=torch.empty(shape))
 
@@ -84,8 +99,9 @@ class Dropout(nn.Module):
         return self._apply_to(_Relu, values) if self._here(values) else self._plain(F.relu(values))
 
     def _here(self, values: Tensor) -> bool:
-        """Whether our own random numbers are wanted: a GPU has fast ones, and evaluation needs none."""
-        return self.training and self.rate > 0 and values.device.type == "cpu" and values.dtype == torch.float32
+        """Whether our own random numbers are wanted: a GPU and a compiled graph have fast ones, evaluation needs none."""
+        here = values.device.type == "cpu" and values.dtype == torch.float32 and not torch.compiler.is_compiling()
+        return self.training and self.rate > 0 and here
 
     def _plain(self, values: Tensor) -> Tensor:
         return F.dropout(values, self.rate) if self.training else values

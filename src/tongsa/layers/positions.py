@@ -25,7 +25,7 @@ def _table(length: int, width: int) -> Tensor:
 
 def sinusoids(length: int, width: int) -> Tensor:  # (position, width)
     """sin(pos / 10000^(2i/width)) in even places, cos in odd ones: wavelengths from 2π to 10000·2π."""
-    if torch.compiler.is_exporting():  # a graph for any length has no table of one size in it
+    if torch.compiler.is_compiling():  # a graph for any length has no table of one size in it
         return _computed(length, width)
     room = 64
     while room < length:  # few sizes, so that the tables can be kept

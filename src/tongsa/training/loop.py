@@ -8,11 +8,13 @@ from time import perf_counter
 from typing import Literal, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tongsa.batch import Batch
 from tongsa.errors import InputError
+from tongsa.layers.dropout import drawing
 from tongsa.layers.penalty import penalties
+from tongsa.threads import side_by_side
 from tongsa.training.objective import cross_entropy
 from tongsa.training.parallel import ALONE, Workers, whole
 from tongsa.training.precision import Precision
@@ -66,6 +68,8 @@ class TrainingConfig:
     device: str = "auto"
     threads: int = 0
     """CPU threads; 0 leaves the choice to torch."""
+    compile: bool = False
+    """Whether torch compiles the model first: some minutes, which pay on a GPU; on a CPU it was slower than not."""
     board: bool = False
     """Also write TensorBoard events (needs the extra `board`)."""
 
@@ -201,30 +205,65 @@ def gradient(
 
     Each batch comes in the parts that are computed at once.
     """
-    device = batches[0][0].source.pieces.device
-    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
-    autocast = torch.autocast(device.type, half, enabled=half is not None)
     tokens = sum(int(part.target.lengths.sum()) for parts in batches for part in parts)
-    total = torch.zeros((), dtype=torch.float64)
     mine = [
         (_seed(config.seed, step, at, part), rows)
         for at in range(workers.rank, len(batches), workers.count)
         for part, rows in enumerate(batches[at])
     ]
-    for at, (seed, batch) in enumerate(mine, start=1):
-        torch.manual_seed(seed)
-        with workers.gathering(learner, last=at == len(mine)):
-            with autocast, penalties() as charged:
-                logits = learner(batch.source, batch.shifted)
-            loss, plain = cross_entropy(logits, batch.target, config.smoothing)
-            # per piece, not per batch: batches differ in length; torch takes the mean over workers, we the sum
-            (sum(charged, loss) * workers.count * scale / tokens).backward()  # type: ignore[no-untyped-call]
-        total += plain.item()
     parameters = [parameter for parameter in learner.parameters() if parameter.requires_grad]
+    total = torch.zeros((), dtype=torch.float64)
+    if len(mine) > 1 and _may_stand_side_by_side(learner, config, workers):
+        for plain, slopes in side_by_side(lambda one: _slopes(learner, *one, tokens, config), mine, config.threads):
+            total += plain
+            _add(parameters, slopes)
+    else:
+        for at, (seed, batch) in enumerate(mine, start=1):
+            torch.manual_seed(seed)
+            with workers.gathering(learner, last=at == len(mine)):
+                loss, plain = _loss(learner, batch, tokens, config)
+                # torch takes the mean over workers, we the sum
+                (loss * workers.count * scale).backward()  # type: ignore[no-untyped-call]
+            total += plain
     if scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in parameters if parameter.grad is not None], 1 / scale)
     norm = whole(nn.utils.clip_grad_norm_(parameters, config.clip or torch.inf))
     return workers.sum(total).item() / tokens, norm.item()
+
+
+def _loss(learner: nn.Module, batch: Batch, tokens: int, config: TrainingConfig) -> tuple[Tensor, float]:
+    """What this batch adds to the loss of an update of so many tokens, and its plain cross-entropy, summed."""
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
+    with torch.autocast(batch.source.pieces.device.type, half, enabled=half is not None), penalties() as charged:
+        logits = learner(batch.source, batch.shifted)
+    loss, plain = cross_entropy(logits, batch.target, config.smoothing)
+    return sum(charged, loss) / tokens, plain.item()  # per piece, not per batch: batches differ in length
+
+
+def _may_stand_side_by_side(learner: nn.Module, config: TrainingConfig, workers: Workers) -> bool:
+    """Whether batches may be computed at the same time: on a CPU with room for them, by a model that keeps nothing."""
+    here = config.device == "cpu" and config.precision == "fp32" and workers.count == 1 and not config.part_tokens
+    return here and not config.compile and config.threads > 1 and next(learner.buffers(), None) is None
+
+
+def _slopes(
+    learner: nn.Module, seed: int, batch: Batch, tokens: int, config: TrainingConfig
+) -> tuple[float, Sequence[Tensor | None]]:
+    """The plain loss of a batch, and its share of the gradient, which nobody else adds to."""
+    with drawing(seed):
+        loss, plain = _loss(learner, batch, tokens, config)
+    parameters = [parameter for parameter in learner.parameters() if parameter.requires_grad]
+    return plain, torch.autograd.grad(loss, parameters, allow_unused=True)
+
+
+def _add(parameters: Sequence[nn.Parameter], slopes: Sequence[Tensor | None]) -> None:
+    """To the gradient that is there, if there is one."""
+    found = [(parameter, slope) for parameter, slope in zip(parameters, slopes, strict=True) if slope is not None]
+    sums = [(parameter.grad, slope) for parameter, slope in found if parameter.grad is not None]
+    for parameter, slope in found:
+        parameter.grad = slope if parameter.grad is None else parameter.grad
+    if sums:
+        torch._foreach_add_(*map(list, zip(*sums, strict=True)))
 
 
 def _seed(seed: int, step: int, at: int, part: int) -> int:

@@ -64,8 +64,15 @@ class Workers:
         dist.broadcast(letters, src=0)
         return bytes(letters.tolist()).decode("utf-8")
 
-    def learner(self, model: nn.Module, device: torch.device, *, shard: bool) -> nn.Module:
-        """The model as it learns here: itself; a replica whose gradients are gathered; or a shard of a copy (FSDP2)."""
+    def learner(self, model: nn.Module, device: torch.device, *, shard: bool, compiled: bool = False) -> nn.Module:
+        """The model as it learns here, its whole forward pass as one graph for any length if that is asked for."""
+        learner = self._learner(model, device, shard=shard)
+        if compiled:
+            learner.compile(dynamic=True)
+        return learner
+
+    def _learner(self, model: nn.Module, device: torch.device, *, shard: bool) -> nn.Module:
+        """Itself; a replica whose gradients are gathered; or a shard of a copy (FSDP2)."""
         if self.count == 1:
             return model
         if shard:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tongsa.decoding.search import SearchConfig
-from tongsa.decoding.threads import side_by_side
+from tongsa.threads import side_by_side
 from tongsa.decoding.translator import Translator
 from tongsa.models.additive import AdditiveConfig
 from tongsa.text import PiecesConfig, learn

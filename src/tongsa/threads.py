@@ -1,4 +1,4 @@
-"""Batches side by side: the products of a search are too small for two threads to share one."""
+"""Batches side by side, one thread each: two threads that share one product wait for each other after each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
