@@ -13,17 +13,20 @@ Scored = tuple[list[int], float]
 
 @torch.no_grad()
 def reference(model: EncoderDecoder, source: list[int], limit: int, config: SearchConfig) -> list[Scored]:
-    """All hypotheses that a beam finishes, best first."""
+    """The likeliest `beam` of those that finish until as many have, and the best candidate of a step; best first."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
-    finished: list[Scored] = []
-    while alive and len(finished) < config.beam:
+    finished: list[tuple[float, list[int]]] = []
+    settled = False
+    while alive and not (settled and len(finished) >= config.beam):
         grown = []
         for total, pieces in alive:
             logs = model(padded(source), padded([BOS, *pieces]))[0, -1].float().log_softmax(0).tolist()
             allowed = [EOS] if len(pieces) == limit else [at for at in range(len(logs)) if at not in (PAD, BOS)]
             grown += [(total + logs[piece], [*pieces, piece]) for piece in allowed]
         grown = sorted(grown, key=lambda one: -one[0])
-        ended = [one for one in grown[: config.beam] if one[1][-1] == EOS]
-        finished += [(pieces[:-1], total / config.penalty(len(pieces))) for total, pieces in ended]
+        settled = settled or grown[0][1][-1] == EOS
+        finished += [one for one in grown[: config.beam] if one[1][-1] == EOS]
         alive = [one for one in grown if one[1][-1] != EOS][: config.beam]
-    return sorted(finished, key=lambda one: -one[1])
+    likeliest = sorted(finished, key=lambda one: -one[0])[: config.beam]
+    scored = [(pieces[:-1], total / config.penalty(len(pieces))) for total, pieces in likeliest]
+    return sorted(scored, key=lambda one: -one[1])

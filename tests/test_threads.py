@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tongsa.decoding.search import SearchConfig
-from tongsa.threads import side_by_side
 from tongsa.decoding.translator import Translator
 from tongsa.models.additive import AdditiveConfig
 from tongsa.text import PiecesConfig, learn
+from tongsa.threads import side_by_side
 
 
 def test_results_come_in_order_from_several_threads_with_one_of_torch_s_each() -> None:

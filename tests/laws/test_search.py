@@ -31,22 +31,24 @@ def greedy(table: Table, sentence: int, limit: int) -> list[int]:
 
 
 def patient(table: Table, limit: int, beam: int, alpha: float) -> list[Hypothesis]:
-    """The same beam written plainly, for one sentence: it stops when `beam` have finished or nothing lives."""
+    """The same beam written plainly, for one sentence: it stops by the rule alone, or when nothing lives."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[Hypothesis] = []
-    while alive and len(finished) < beam:
+    settled = False
+    while alive and not (settled and len(finished) >= beam):
         grown = []
         for total, pieces in alive:
             logs = torch.tensor(table.logits((0, BOS, *pieces))).log_softmax(0).tolist()
             allowed = [EOS] if len(pieces) == limit else [piece for piece in range(SIZE) if piece not in (PAD, BOS)]
             grown += [(total + logs[piece], [*pieces, piece]) for piece in allowed]
         grown = sorted(grown, key=lambda one: -one[0])
+        settled = settled or grown[0][1][-1] == EOS
         for total, pieces in grown[:beam]:
             if pieces[-1] == EOS:
                 logs = table.logs(0, pieces[:-1])
                 finished.append(Hypothesis(pieces[:-1], total, total / penalty(len(pieces), alpha), logs))
         alive = [one for one in grown if one[1][-1] != EOS][:beam]
-    return sorted(finished, key=lambda one: -one.score)
+    return sorted(sorted(finished, key=lambda one: -one.total)[:beam], key=lambda one: -one.score)
 
 
 seeds, alphas = st.integers(0, 10**6), st.sampled_from([0.0, 0.6, 1.0])

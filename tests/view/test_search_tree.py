@@ -97,9 +97,11 @@ def test_every_finished_output_has_the_total_that_the_model_gives_it(case: tuple
     finished = [tree.finish(one) for one in tree.finished]
     every = [one for step in tree.steps for one in step.kept if one.ended]
     assert sorted(one.prefix for one in finished) == sorted(one.prefix for one in every)
-    assert len(finished) < 2 * tree.config.beam, "each place ends at most once more when almost enough have ended"
-    scores = [one.score for one in tree.finished]
-    assert scores == sorted(scores, reverse=True)
+    compared, pushed_out = finished[: tree.config.beam], finished[tree.config.beam :]
+    assert all(one.merit <= min(other.merit for other in compared) for one in pushed_out)
+    for group in (tree.finished[: tree.config.beam], tree.finished[tree.config.beam :]):
+        scores = [one.score for one in group]
+        assert scores == sorted(scores, reverse=True)
     source = PIECES.split(TEXT)
     for one in finished:
         batch = Examples(Ragged([source]), Ragged([list(one.prefix[:-1])])).batch(np.array([0]))
@@ -161,12 +163,19 @@ def test_the_reason_to_stop_is_told_with_a_bound_that_holds() -> None:
             before = [one.merit for one in tree.steps[-2].kept if not one.ended]
             known = [one.score for one in tree.finished if one.step < len(tree.steps) - 1]
             assert tree.bound is not None and tree.finished[0].score >= tree.bound
-            assert not known or max(known) < max(before) / tree.config.penalty(tree.limit + 1)
+            likeliest = max(
+                (tree.finish(one).merit for one in tree.finished if one.step < len(tree.steps) - 1), default=0
+            )
+            bounded = known and max(known) >= max(before) / tree.config.penalty(tree.limit + 1)
+            assert not bounded or likeliest < max(before)
         assert (tree.bound is None) == (tree.reason != "certain")
         assert (longest == tree.limit + 1) == (tree.reason == "limit")
         if tree.reason == "full":
+            settled = [number for number, step in enumerate(tree.steps) if step.kept[0].ended]
+            enough = sum(one.step < len(tree.steps) - 1 for one in tree.finished) >= tree.config.beam
             assert len(tree.finished) >= tree.config.beam
-            assert sum(one.step < len(tree.steps) - 1 for one in tree.finished) < tree.config.beam
+            assert settled
+            assert not enough or settled[0] == len(tree.steps) - 1  # it stopped as soon as both were so
     assert reasons == {"certain", "limit", "full"}
 
 

@@ -22,9 +22,6 @@ NOTE = "tongsa.json"
 KNOWN = ("beam", "normalisation", "alpha", "beyond")
 """The settings of a search that are carried out here."""
 
-ORDINARY = 15
-"""Pieces of an output, more or less. Not those of the batch: nobody's answer depends on who else is asking."""
-
 AT_ONCE = 64
 """Sentences that one worker searches side by side."""
 
@@ -81,9 +78,9 @@ class CTranslate2Engine:
     """Answers as `Translator.search` does, from an exported folder, on a CPU.
 
     The search is the same: an output that finishes frees its place, and a sentence is done when as many have finished
-    as the beam is wide. So are the pieces, unless two are as likely up to rounding. One thing may differ: where more
-    have finished in the last step, only as many as the beam is wide come back, the best by a penalty of its own, which
-    is chosen to be like ours. Those are ranked by our penalty. Totals and scores mean the same.
+    as the beam is wide, the best candidate of a step among them. That is how CTranslate2 ends without a penalty of its
+    own; the likeliest outputs, as many as the beam is wide, come back and are ranked by ours. So the pieces are the
+    same, unless two are as likely up to rounding.
     """
 
     name = "ctranslate2"
@@ -147,36 +144,26 @@ class CTranslate2Engine:
     def _outputs(
         self, rows: list[list[str]], limit: int, config: SearchConfig, **forbidden: Any
     ) -> list[list[_Output]]:
-        strength = _strength(config)
         answers = self._translator.translate_batch(
             rows,
             max_batch_size=AT_ONCE,
             beam_size=config.beam,
             num_hypotheses=config.beam,
-            length_penalty=strength,
+            length_penalty=0,
             max_input_length=0,
             min_decoding_length=0,
             max_decoding_length=limit + 1,  # and </s>
-            return_end_token=True,  # then the length that totals are divided by counts it, as ours does
+            return_end_token=True,
             return_scores=True,
             **forbidden,
         )
         return [
             [
-                _Output([int(token) for token in tokens], score * len(tokens) ** strength)
+                _Output([int(token) for token in tokens], score)
                 for tokens, score in zip(answer.hypotheses, answer.scores, strict=True)
             ]
             for answer in answers
         ]
-
-
-def _strength(config: SearchConfig) -> float:
-    """The exponent with which length^exponent grows, around an ordinary length, as our penalty does.
-
-    Never 0: a search without a penalty would go on after as many have finished as the beam is wide.
-    """
-    slower = ORDINARY / (5 + ORDINARY) if config.normalisation == "gnmt" else 1.0
-    return max(config.alpha * slower, 1e-6)
 
 
 def _tokens(pieces: Sequence[int]) -> list[str]:

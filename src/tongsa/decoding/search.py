@@ -27,8 +27,8 @@ from tongsa.text import BOS, EOS
 class SearchConfig:
     beam: int = 4
     """Hypotheses kept side by side; 1 is greedy search."""
-    normalisation: Literal["gnmt", "plain"] = "gnmt"
-    """A total is divided by ((5 + length) / 6)^alpha, or by length^alpha: with alpha 1 the mean of its pieces."""
+    normalisation: Literal["gnmt", "plain", "none"] = "gnmt"
+    """A total is divided by ((5 + length) / 6)^alpha; by length^alpha, with alpha 1 the mean of its pieces; or not."""
     alpha: float = 0.6
     """Strength of the length penalty: 0 compares plain log-probabilities and so favours short outputs."""
     coverage: float = 0.0
@@ -55,14 +55,14 @@ class SearchConfig:
         for name, lowest in (("alpha", 0.0), ("coverage", 0.0), ("diversity", 0.0), ("repetition", 1.0)):
             if not lowest <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} {getattr(self, name)} is not a number from {lowest:g} up")
-        if self.normalisation not in ("gnmt", "plain"):
-            raise ValueError(f"normalisation {self.normalisation!r} is neither gnmt nor plain")
+        if self.normalisation not in ("gnmt", "plain", "none"):
+            raise ValueError(f"normalisation {self.normalisation!r} is not gnmt, plain or none")
         if self.beam % self.groups:
             raise ValueError(f"groups {self.groups} does not divide the beam {self.beam}")
 
     def penalty(self, length: int) -> float:
         """What a total is divided by; the length counts </s> too."""
-        base = (5 + length) / 6 if self.normalisation == "gnmt" else length
+        base = {"gnmt": (5 + length) / 6, "plain": float(length), "none": 1.0}[self.normalisation]
         return float(base**self.alpha)
 
 
@@ -77,26 +77,42 @@ class Hypothesis(NamedTuple):
     """log p of each piece, </s> last; empty where an engine does not tell."""
 
 
+class _Finished(NamedTuple):
+    hypothesis: Hypothesis
+    merit: float
+
+
 @dataclass
 class _Answer:
     """What one sentence's search has found."""
 
     limit: int
-    finished: list[Hypothesis] = field(default_factory=list)
+    settled: bool = False
+    """Whether the best candidate of some step has ended: whatever lives is worth less than that one."""
+    finished: list[_Finished] = field(default_factory=list)
 
     def done(self, best_alive: float, config: SearchConfig, nbest: int) -> bool:
-        """Whether as many as the beam is wide have finished, or no living hypothesis can still enter the best `nbest`.
+        """Whether as many as the beam is wide have finished, the best of a step among them; or nothing can change.
 
-        The first is the rule of this search. The second only saves time, and that is proven: merits only fall, the
-        penalty only grows, up to its value at the limit, and coverage only takes; so no hypothesis will ever score
-        above its merit now over the penalty at the limit.
+        The first is the rule of this search, a heuristic. The second only saves time, and that is proven: merits only
+        fall, the penalty only grows, up to its value at the limit, and coverage only takes. So no hypothesis will ever
+        score above its merit now over the penalty at the limit, nor push out one that has finished with more merit.
         """
-        if best_alive == -torch.inf or len(self.finished) >= config.beam:
+        if best_alive == -torch.inf or (self.settled and len(self.finished) >= config.beam):
             return True
         if len(self.finished) < nbest:
             return False
-        threshold = sorted((hypothesis.score for hypothesis in self.finished), reverse=True)[nbest - 1]
-        return threshold >= best_alive / config.penalty(self.limit + 1)
+        best = self._ranked(config.beam)[:nbest]
+        bound = best_alive / config.penalty(self.limit + 1)
+        return best[-1].hypothesis.score >= bound and min(one.merit for one in best) >= best_alive
+
+    def best(self, config: SearchConfig, nbest: int) -> list[Hypothesis]:
+        return [one.hypothesis for one in self._ranked(config.beam)[:nbest]]
+
+    def _ranked(self, beam: int) -> list[_Finished]:
+        """As many as the beam is wide, those of most merit, by their scores."""
+        most = sorted(self.finished, key=lambda one: -one.merit)[:beam]
+        return sorted(most, key=lambda one: -one.hypothesis.score)
 
 
 @torch.inference_mode()
@@ -113,7 +129,8 @@ def search(
 
     `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Of the best
     `beam` candidates of a step those that take </s> have finished, and the best `beam` that do not go on. A sentence is
-    done when `beam` outputs have finished, and leaves the batch as soon as its answer is certain.
+    done when `beam` outputs have finished and the best candidate of a step was one of them, and leaves the batch as
+    soon as its answer is certain.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
     beams, living = _first(len(answers), limits.device), Rectangle(1)
@@ -132,8 +149,7 @@ def search(
             rows = living.rows(rows if beams is grown else rows[keep])
             if not torch.equal(rows, torch.arange(len(logs), device=rows.device)):
                 state = state.select(rows)
-    ranked = (sorted(answer.finished, key=lambda hypothesis: -hypothesis.score) for answer in answers)
-    return [hypotheses[:nbest] for hypotheses in ranked]
+    return [answer.best(config, nbest) for answer in answers]
 
 
 def _first(count: int, device: torch.device) -> Beams:
@@ -178,8 +194,12 @@ def _grown(
     finished = ended.merit.isfinite().nonzero()
     if len(finished):
         outputs = _hypotheses(_longer(beams, judged.covered, ended), finished, config)
-        for row, hypothesis in zip(finished[:, 0].tolist(), outputs, strict=True):
-            answers[beams.sentences[row]].finished.append(hypothesis)
+        # where a choice has a say, who lives may never be allowed to end: the first that finish are enough
+        least = living.merit[:, 0].tolist() if guide.choice is None else [-torch.inf] * len(beams.sentences)
+        for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
+            answer = answers[beams.sentences[row]]
+            answer.finished.append(output)
+            answer.settled |= output.merit >= least[row]
     return _longer(beams, judged.covered, living), living.origin
 
 
@@ -272,11 +292,12 @@ def _taken(values: Tensor, origin: Tensor) -> Tensor:
     return values.gather(1, origin.unsqueeze(2).expand(-1, -1, values.shape[2]))
 
 
-def _hypotheses(beams: Beams, which: Tensor, config: SearchConfig) -> Iterator[Hypothesis]:
+def _hypotheses(beams: Beams, which: Tensor, config: SearchConfig) -> Iterator[_Finished]:
     """Those at these places (sentence, hypothesis), which have taken </s>."""
     totals, merits, prefixes, logs, covered = (part[*which.unbind(1)] for part in beams[1:])
     read = covered.clamp(max=1.0)
     missed = config.coverage * read.where(read > 0, 1.0).log().sum(dim=1)  # padding is never looked at
     penalty = config.penalty(logs.shape[1] - 1)
     parts = (prefixes[:, 1:-1], totals, merits.double() / penalty + missed, logs[:, 1:])
-    return starmap(Hypothesis, zip(*(part.tolist() for part in parts), strict=True))
+    found = starmap(Hypothesis, zip(*(part.tolist() for part in parts), strict=True))
+    return map(_Finished, found, merits.tolist())

@@ -99,7 +99,7 @@ class Dropout(nn.Module):
         return self._apply_to(_Relu, values) if self._here(values) else self._plain(F.relu(values))
 
     def _here(self, values: Tensor) -> bool:
-        """Whether our own random numbers are wanted: a GPU and a compiled graph have fast ones, evaluation needs none."""
+        """Whether our own random numbers are wanted: a GPU and a compiled graph have fast ones, others need none."""
         here = values.device.type == "cpu" and values.dtype == torch.float32 and not torch.compiler.is_compiling()
         return self.training and self.rate > 0 and here
 

@@ -80,7 +80,7 @@ class SearchTree:
     """The longest output, without </s>."""
     steps: tuple[Step, ...]
     finished: tuple[Finished, ...]
-    """Best first."""
+    """Best first; behind them those that likelier ones have pushed out."""
     cut: bool = False
     """The source was longer than the model can read."""
     groups: int = 1
@@ -96,7 +96,7 @@ class SearchTree:
         """Why the search stopped."""
         if len(self.steps) > self.limit:
             return "limit"
-        if len(self.finished) >= self.config.beam:
+        if len(self.finished) >= self.config.beam and any(step.kept[0].ended for step in self.steps):
             return "full"
         return "certain" if self.living else "nothing"
 
@@ -191,7 +191,8 @@ def _finished(
                 if config.coverage:
                     score += config.coverage * coverage(translator, source, one.prefix[:-1])
                 found.append(Finished(number, place, score))
-    return tuple(sorted(found, key=lambda one: -one.score))
+    likeliest = sorted(found, key=lambda one: -steps[one.step].kept[one.place].merit)[: config.beam]
+    return tuple(sorted(found, key=lambda one: (one not in likeliest, -one.score)))
 
 
 def coverage(translator: Translator, source: Sequence[int], target: Sequence[int]) -> float:

@@ -3,7 +3,7 @@ import { signed } from "./figures.js";
 
 export const treeWords = (data) => {
   const alpha = Number(data.alpha.toFixed(4));
-  const formula = data.normalisation === "gnmt" ? `((5 + length) / 6)^${alpha}` : `length^${alpha}`;
+  const formula = { gnmt: `((5 + length) / 6)^${alpha}`, plain: `length^${alpha}`, none: "1" }[data.normalisation];
   const counted = (count) => count.toLocaleString("en");
   const ENGLISH = {
     other: "한국어", otherLabel: "한국어로 보기", source: "Source", translation: "Translation", note: "Note",
@@ -23,7 +23,7 @@ export const treeWords = (data) => {
     stopTitle: "Why the search stopped", finishedTitle: "Finished outputs, best first",
     reason: {
       certain: (best, bound) => `Its answer is certain. The best finished output scores ${best}. The prefixes that still live can only lose log p; even at the longest output allowed (${data.limit} pieces, penalty ${data.longest.toFixed(2)}) none of them could score above ${bound}.`,
-      full: () => (data.beam === 1 ? "The one prefix of the beam has taken </s>." : `${data.beam} outputs have finished, as many as the beam is wide.`),
+      full: () => (data.beam === 1 ? "The one prefix of the beam has taken </s>." : `${data.beam} outputs or more have finished, as many as the beam is wide, and the best candidate of a step was one of them.`),
       limit: () => `The longest output allowed was reached: after ${data.limit} pieces only </s> is left.`,
       nothing: () => "No candidate was left: the rules of the search forbid every further piece.",
     },
@@ -47,7 +47,7 @@ export const treeWords = (data) => {
     stopTitle: "탐색이 멈춘 까닭", finishedTitle: "끝난 출력, 좋은 것부터",
     reason: {
       certain: (best, bound) => `답이 확실해졌습니다. 끝난 출력 가운데 최고 점수는 ${best}입니다. 살아 있는 접두사의 log p는 줄어들기만 하므로, 허용된 가장 긴 출력(조각 ${data.limit}개, 벌점 ${data.longest.toFixed(2)})까지 가더라도 점수는 ${bound} 이하입니다.`,
-      full: () => (data.beam === 1 ? "빔의 하나뿐인 접두사가 </s>로 끝났습니다." : `빔의 너비만큼, 곧 출력 ${data.beam}개가 끝났습니다.`),
+      full: () => (data.beam === 1 ? "빔의 하나뿐인 접두사가 </s>로 끝났습니다." : `빔의 너비만큼, 곧 출력이 ${data.beam}개 이상 끝났고, 그 가운데 하나는 끝날 때 그 단계에서 가장 좋은 후보였습니다.`),
       limit: () => `허용된 가장 긴 출력에 이르렀습니다. 조각 ${data.limit}개 뒤에는 </s>만 올 수 있습니다.`,
       nothing: () => "남은 후보가 없습니다. 탐색 규칙이 더 이을 조각을 모두 금지했습니다.",
     },
