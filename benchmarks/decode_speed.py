@@ -5,10 +5,12 @@
     python benchmarks/decode_speed.py runs/multi30k --json --rounds 1
 
 Text in, text out, pieces included, on the threads that torch takes: torch and CTranslate2 search batches side by side
-on one thread each. Contestants take turns, round by round; figures are medians, ratios those of one round. A batch of 1
-is one sentence after another, as somebody who types would have it, on the first --few sentences. `generate` has no
-model of ours to run unless it is post-norm: it runs transformers' Marian of the same sizes with drawn weights to the
-mean length of our outputs, so for it tokens a second are compared.
+on one thread each. `ctranslate2_…` is the library itself: all pieces in one call, batches of 64, its own length
+penalty, one hypothesis back; `tongsa_ctranslate2` is what `Translator` makes of it. Contestants take turns, round by
+round; figures are medians, ratios those of one round. A batch of 1 is one sentence after another, as somebody who types
+would have it, on the first --few sentences. `generate` has no model of ours to run unless it is post-norm: it runs
+transformers' Marian of the same sizes with drawn weights to the mean length of our outputs, so for it tokens a second
+are compared.
 """
 
 import argparse
@@ -27,11 +29,11 @@ from machine import machine
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
-from tongsa.decoding.ctranslate2_engine import CTranslate2Engine
+from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.export import export
-from tongsa.text import read_lines
+from tongsa.text import EOS, read_lines
 
 TEXTS = Path(__file__).parent.parent.parent / "shared/data/multi30k/test_2016_flickr.de"
 BEAMS = (1, 5)
@@ -95,9 +97,31 @@ def ours(loaded: Bundle, folder: Path) -> list[Contestant]:
     translator = loaded.translator(engine="torch")
     return [
         Contestant("torch", counted(translator)),
-        exported("ctranslate2_float32", loaded, folder, int8=False),
-        exported("ctranslate2_int8", loaded, folder, int8=True),
+        itself("ctranslate2_float32", loaded, folder, int8=False),
+        itself("ctranslate2_int8", loaded, folder, int8=True),
+        exported("tongsa_ctranslate2", loaded, folder, int8=False),
     ]
+
+
+def itself(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
+    """The library as its own users call it."""
+    import ctranslate2
+
+    place, threads = export(loaded.folder, "ctranslate2", folder / name, int8=int8), torch.get_num_threads()  # type: ignore[arg-type]
+    translator = ctranslate2.Translator(str(place), inter_threads=threads, intra_threads=1)
+    torch.set_num_threads(threads)  # it has set them
+    room = note(place).places - 1
+
+    def work(texts: list[str], beam: int) -> int:
+        rows = [[str(piece) for piece in (*row, EOS)] for row in loaded.source.split_all(texts)]
+        limit = min(max(map(len, rows)) + loaded.decoding.beyond, room)
+        answers = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
+        outputs = [[int(token) for token in answer.hypotheses[0]] for answer in answers]
+        for output in outputs:
+            loaded.target.join(output)
+        return sum(len(output) + 1 for output in outputs)
+
+    return Contestant(name, work)
 
 
 def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:

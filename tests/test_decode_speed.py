@@ -20,7 +20,14 @@ def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, timeout=300)
     report = json.loads(done.stdout)
     speeds = {name: rows["beam 5, batch 64"] for name, rows in report["contestants"].items()}
-    assert set(speeds) == {"torch", "ctranslate2_float32", "ctranslate2_int8", "generate", "recipe"}
+    assert set(speeds) == {
+        "torch",
+        "ctranslate2_float32",
+        "ctranslate2_int8",
+        "tongsa_ctranslate2",
+        "generate",
+        "recipe",
+    }
     ratio = speeds["torch"]["sentences_per_second"] / speeds["ctranslate2_float32"]["sentences_per_second"]
     assert report["torch_to_ctranslate2_float32"] == pytest.approx(ratio, abs=2e-3)
     greedy = report["contestants"]["recipe"]["beam 1, batch 64"]["sentences_per_second"]
