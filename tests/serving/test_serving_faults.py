@@ -41,8 +41,10 @@ def test_whoever_goes_away_leaves_the_queue(run: Path) -> None:
         wait_for(lambda: server.worker.waiting == 3)
         gone.close()
         streaming.close()
+        inside = server.service.metrics.registry
+        wait_for(lambda: inside.get_sample_value("tongsa_requests_in_progress") == 1)
         stays = clients.submit(server.translate, "g")
-        wait_for(lambda: server.service.metrics.registry.get_sample_value("tongsa_requests_in_progress") == 2)
+        wait_for(lambda: server.worker.waiting == 4)
         stall.free.set()
         assert first.result()
         assert stays.result()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from served import Running, serving
+from served import Running, serving, wait_for
 from tongsa.errors import InputError
 from tongsa.serving import keys, openapi
 from tongsa.serving.app import ROUTES
@@ -230,12 +230,17 @@ def test_every_address_is_described_and_what_is_described_exists(server: Running
 def test_logs_and_counters_hold_no_text_and_no_address(server: Running, caplog: pytest.LogCaptureFixture) -> None:
     secret = "geheim"  # noqa: S105
     with caplog.at_level(logging.DEBUG, "tongsa.serving"):
-        server.translate(f"a {secret} b")
-        server.get(f"/{secret}?q={secret}")
-        server.post(TRANSLATE, {secret: secret})
-        server.post(TRANSLATE, {"text": secret, "model": secret})
-    lines = [Lines().format(record) for record in caplog.records if record.name == "tongsa.serving"]
-    assert len(lines) == 4
+        answers = [
+            server.post(TRANSLATE, {"text": f"a {secret} b"}),
+            server.get(f"/{secret}?q={secret}"),
+            server.post(TRANSLATE, {secret: secret}),
+            server.post(TRANSLATE, {"text": secret, "model": secret}),
+        ]
+        names = [answer.headers["x-request-id"] for answer in answers]
+        # an answer is there before its line is, and lines of earlier tests may still be coming
+        wait_for(lambda: set(names) <= {getattr(record, "request", "") for record in caplog.records})
+    lines = [Lines().format(record) for record in caplog.records if getattr(record, "request", "") in names]
+    assert [json.loads(line)["request"] for line in lines] == names
     assert secret not in "".join(lines)
     assert "127.0.0.1" not in "".join(lines)
     first = json.loads(lines[0])

@@ -8,6 +8,8 @@ import json
 import logging
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -136,11 +138,19 @@ class Lines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def to_stderr() -> None:
-    """Log our lines, and of the web server's what is worse than a remark."""
+@contextmanager
+def to_stderr() -> Iterator[None]:
+    """Log our lines, and of the web server's what is worse than a remark; afterwards the loggers are as they were."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
-    for name, level in (("tongsa.serving", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
+    wanted = {logging.getLogger("tongsa.serving"): logging.INFO, logging.getLogger("uvicorn"): logging.WARNING}
+    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in wanted]
+    for logger, level in wanted.items():
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
+    try:
+        yield
+    finally:  # whoever called may close the stream that was standard error then
+        for logger, handlers, propagate, level in before:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)

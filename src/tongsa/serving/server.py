@@ -33,7 +33,6 @@ def service(places: Sequence[Place], config: ServingConfig) -> Service:
 
 def serve(places: Sequence[Place], config: ServingConfig) -> None:
     """Answer until SIGINT or SIGTERM; what was accepted before is answered. SIGHUP loads models and keys again."""
-    to_stderr()
     failures: list[Exception] = []
     made = service(places, config)
 
@@ -43,7 +42,7 @@ def serve(places: Sequence[Place], config: ServingConfig) -> None:
 
     server = uvicorn.Server(settings(application(made, fail), config))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn gives a signal on when it is done
-    with opened(config) as listener:
+    with to_stderr(), opened(config) as listener:
         LOG.info("listening", extra={"address": address(listener)})
         asyncio.run(_run(server, listener, lambda: reload(made)))
     if failures:
