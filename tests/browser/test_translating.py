@@ -148,6 +148,17 @@ def test_a_term_is_used_and_said_to_be(page: Page) -> None:
     expect(page.locator("#result")).to_have_text(PHRASES["I go home."])
 
 
+def test_a_word_offers_other_ways_beside_a_term_too(page: Page) -> None:
+    page.click("#glossary summary")
+    page.get_by_label("In the source").fill("books")
+    page.get_by_label("In the translation").fill("책을")
+    page.keyboard.press("Tab")
+    write(page, "I like books.")
+    expect(page.locator("#terms .met")).to_have_text("used")
+    page.locator("#result .word").nth(1).click()
+    expect(page.locator("#menu [role=menuitem]").first).to_be_visible()
+
+
 def test_swapping_translates_back(page: Page) -> None:
     write(page, "The house is small.")
     page.click("#swap")
