@@ -150,6 +150,16 @@ def test_who_asks_too_often_is_told_when_to_come_back(run: Path, tmp_path: Path)
         assert server.get("/v1/models").status_code == 200
 
 
+def test_a_key_that_asked_too_often_takes_nothing_from_another(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    alice, bob = ({"X-API-Key": keys.new(file, name)} for name in ("alice", "bob"))
+    with serving(run, keys=file, rate=2) as server:
+        statuses = [server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        assert server.post(TRANSLATE, {"text": "a"}, headers=bob).status_code == 200
+        assert server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code == 429
+
+
 def test_a_bucket_fills_with_time_for_each_client_by_itself() -> None:
     now = 0.0
     rates = Rates(6, clock=lambda: now, most=2)
