@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from .conftest import CHARACTERS, PHRASES, Ask, Visitor, told, whole, write
+from .conftest import CHARACTERS, PHRASES, Ask, Visitor, failing, told, whole, write
 
 TWO = "I go home. The cat sleeps."
 STRANGE = ("Small dog home water.", "Books sleeps we?", "She the go where house.", "Water water reads.", "Is I the?")
@@ -214,6 +214,17 @@ def test_when_the_server_is_busy_the_page_says_so_and_comes_again(visitor: Visit
     assert told(page) == PHRASES["I go home."]
     expect(page.locator("#notice")).to_be_hidden()
     visitor.complaints.clear()
+
+
+def test_a_text_that_fails_again_and_again_is_sent_no_more_until_the_reader_says_so(page: Page) -> None:
+    sent = failing(page, "failed", times=4)
+    page.fill("#source", "I go home.")
+    expect(page.locator("#notice-text")).to_contain_text("Trying again")
+    expect(page.locator("#notice-text")).to_have_text("it failed", timeout=30_000)
+    assert len(sent) == 4
+    page.click("#retry")
+    whole(page, "I go home.")
+    assert told(page) == PHRASES["I go home."]
 
 
 def test_while_the_model_is_loaded_one_can_write_already(visitor: Visitor) -> None:
