@@ -100,7 +100,7 @@ def test_limits_are_told_and_none_can_be_nothing(server: Running) -> None:
     assert server.get("/v1/models").json()["limits"]["characters"] == Limits().characters
     with pytest.raises(ValueError, match="at least 1"):
         Limits(beam=0)
-    for wrong in ({"queue": 0}, {"port": 70_000}, {"rate": -1}, {"timeout": 0}):
+    for wrong in ({"queue": 0}, {"requests": 0}, {"port": 70_000}, {"rate": -1}, {"timeout": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             ServingConfig(**wrong)  # type: ignore[arg-type]
 

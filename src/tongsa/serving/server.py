@@ -21,7 +21,7 @@ from tongsa.serving.service import Service
 
 LOG = logging.getLogger("tongsa.serving")
 CONNECTIONS = 2000
-"""Open at once; more are refused at the door (503)."""
+"""Open at once, in use or at rest; beyond, uvicorn itself refuses in plain text: the last resort."""
 KEEP_ALIVE = 15
 """Seconds that a connection may rest."""
 
@@ -56,7 +56,7 @@ def settings(app: object, config: ServingConfig) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         ws="none",
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=max(CONNECTIONS, 2 * config.requests),  # our own refusal comes first
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=round(config.timeout + config.patience),
         proxy_headers=bool(config.proxies),
