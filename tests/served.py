@@ -95,18 +95,19 @@ def texts(count: int) -> list[str]:
 
 
 class Stall:
-    """A model that stands still until it is let go, so that a test can see what waits behind it."""
+    """A model that stands still, at once or after so many batches, until it is let go: a test sees what waits."""
 
-    def __init__(self, reader: Any) -> None:
-        self.reader, self.translate = reader, reader.translate
+    def __init__(self, reader: Any, after: int = 0) -> None:
+        self.reader, self.translate, self.after = reader, reader.translate, after
         self.begun, self.free = threading.Event(), threading.Event()
         self.batches: list[Sequence[str]] = []
 
     def __enter__(self) -> "Stall":
         def standing(sources: Sequence[str], **others: Any) -> Any:
             self.batches.append(list(sources))
-            self.begun.set()
-            assert self.free.wait(60)
+            if len(self.batches) > self.after:
+                self.begun.set()
+                assert self.free.wait(60)
             return self.translate(sources, **others)
 
         self.reader.translate = standing

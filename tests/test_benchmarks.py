@@ -1,5 +1,6 @@
 """The benchmarks run, as a user starts them, and their one JSON object says what it claims to say."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from served import drawn, texts
 from tiny import SMALL, reversing, write_pairs
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -117,3 +119,38 @@ def test_a_run_from_nothing_validates_on_all_of_dev_and_keeps_its_best(tmp_path:
     assert "beam:5" in run["signature"]
     assert run["bleu"] == pytest.approx(run["best_bleu"], abs=0.01)
     assert run["curve"][-1]["step"] == run["steps"]
+
+
+def test_a_server_under_load_answers_or_refuses_all_that_is_sent(tmp_path: Path) -> None:
+    run = drawn(tmp_path / "run")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("".join(f"{text}\n" for text in texts(20)), "utf-8")
+    where = [str(run), "--texts", str(lines), "--engine", "torch"]
+    report = reported("serve_load.py", "--json", *where, "--seconds", "0.2", "--minutes", "0.02")
+    assert report["healthy"]
+    over = report["overload"]
+    assert set(over["statuses"]) == {"200", "503"}, "nobody was refused: nothing was tested"
+    assert over["sent"] == sum(over["statuses"].values()) > 256
+    assert all(one["sent"] == one["statuses"]["200"] > 0 for one in (*report["batched"], report["after_overload"]))
+
+
+def load(**others: Any) -> dict[str, Any]:
+    return {"sent": 9, "statuses": {200: 9}, "unexpected": [], "wrong": 0, "memory_growth": 0.1} | others
+
+
+@pytest.mark.parametrize("fault", [{"sent": 10}, {"memory_growth": 0.11}, {"unexpected": [500]}, {"wrong": 1}])
+def test_a_load_that_was_not_borne_is_not_called_healthy(
+    monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any]
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    serve_load = importlib.import_module("serve_load")
+    quiet = {"batched": [load()], "one_at_a_time": [load()], "before_overload": load(), "after_overload": load()}
+    assert serve_load.healthy(quiet | {"overload": load()})
+    assert not serve_load.healthy(quiet | {"overload": load(**fault)})
+
+
+def test_memory_grows_from_the_second_quarter_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    grown = importlib.import_module("serve_load").grown
+    assert grown([1, 1, 100, 100, 500, 500, 110, 130]) == pytest.approx(0.2)
+    assert grown([100, 300, 400, 300]) == 0

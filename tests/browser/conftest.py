@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 from tiny import write_pairs
 from tongsa import experiment
@@ -197,3 +197,19 @@ def whole(page: Page, text: str) -> None:
 def told(page: Page) -> str:
     """The translation that is shown."""
     return page.locator("#result").inner_text().strip()
+
+
+def failing(page: Page, code: str, times: int) -> list[str]:
+    """What is sent to be translated; so many times the stream tells of nothing but a failure."""
+    sent: list[str] = []
+
+    def failed(route: Route) -> None:
+        sent.append(route.request.post_data or "")
+        if len(sent) > times:
+            route.continue_()
+        else:
+            line = json.dumps({"error": "it failed", "code": code})
+            route.fulfill(status=200, content_type="application/x-ndjson", body=line + "\n")
+
+    page.route("**/v1/translate", failed)
+    return sent

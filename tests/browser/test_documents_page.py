@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from .conftest import CHARACTERS, PHRASES
+from .conftest import CHARACTERS, PHRASES, failing
 
 LINES = "I go home. The cat sleeps.\n\n  The dog runs.\n"
 KOREAN = "나는 집에 갑니다. 고양이가 잡니다.\n\n  개가 달립니다.\n"
@@ -36,6 +37,22 @@ def test_a_file_longer_than_the_server_takes_is_sent_in_parts(page: Page) -> Non
     give(page, long.encode())
     expect(page.locator("#document-count")).to_contain_text("done")
     assert saved(page, "#document-save")[1] == KOREAN * long.count("dog")
+
+
+@pytest.mark.parametrize("code", ["failed", "timeout", "busy"])
+def test_what_failed_for_a_passing_reason_is_sent_again(page: Page, code: str) -> None:
+    sent = failing(page, code, times=1)
+    give(page, LINES.encode())
+    expect(page.locator("#document-count")).to_have_text("3 sentences · done", timeout=30_000)
+    assert len(sent) == 2 and saved(page, "#document-save")[1] == KOREAN
+
+
+def test_what_fails_again_and_again_is_given_up(page: Page) -> None:
+    sent = failing(page, "failed", times=99)
+    give(page, LINES.encode())
+    expect(page.locator("#document-count")).to_contain_text("stopped", timeout=30_000)
+    expect(page.locator("#notice-text")).to_have_text("it failed")
+    assert len(sent) == 4
 
 
 def parts(page: Page, text: str, most: int) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from .conftest import CHARACTERS, PHRASES, Ask, Visitor, told, whole, write
+from .conftest import CHARACTERS, PHRASES, Ask, Visitor, failing, told, whole, write
 
 TWO = "I go home. The cat sleeps."
 STRANGE = ("Small dog home water.", "Books sleeps we?", "She the go where house.", "Water water reads.", "Is I the?")
@@ -148,6 +148,17 @@ def test_a_term_is_used_and_said_to_be(page: Page) -> None:
     expect(page.locator("#result")).to_have_text(PHRASES["I go home."])
 
 
+def test_a_word_offers_other_ways_beside_a_term_too(page: Page) -> None:
+    page.click("#glossary summary")
+    page.get_by_label("In the source").fill("books")
+    page.get_by_label("In the translation").fill("책을")
+    page.keyboard.press("Tab")
+    write(page, "I like books.")
+    expect(page.locator("#terms .met")).to_have_text("used")
+    page.locator("#result .word").nth(1).click()
+    expect(page.locator("#menu [role=menuitem]").first).to_be_visible()
+
+
 def test_swapping_translates_back(page: Page) -> None:
     write(page, "The house is small.")
     page.click("#swap")
@@ -203,6 +214,17 @@ def test_when_the_server_is_busy_the_page_says_so_and_comes_again(visitor: Visit
     assert told(page) == PHRASES["I go home."]
     expect(page.locator("#notice")).to_be_hidden()
     visitor.complaints.clear()
+
+
+def test_a_text_that_fails_again_and_again_is_sent_no_more_until_the_reader_says_so(page: Page) -> None:
+    sent = failing(page, "failed", times=4)
+    page.fill("#source", "I go home.")
+    expect(page.locator("#notice-text")).to_contain_text("Trying again")
+    expect(page.locator("#notice-text")).to_have_text("it failed", timeout=30_000)
+    assert len(sent) == 4
+    page.click("#retry")
+    whole(page, "I go home.")
+    assert told(page) == PHRASES["I go home."]
 
 
 def test_while_the_model_is_loaded_one_can_write_already(visitor: Visitor) -> None:

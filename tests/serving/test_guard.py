@@ -13,6 +13,8 @@ from tongsa.serving.guard import Seen, copied, doubtful, flags, loops, outlier, 
     "text",
     [
         "salad salad salad salad",
+        "salad, salad, salad, salad.",
+        "“Salad” – salad – (salad) – salad!",
         "of the of the of the man",
         "가 나 다 가 나 다 가 나 다",
         "abababababababab",
@@ -33,6 +35,33 @@ def test_what_people_repeat_is_none(text: str) -> None:
 def test_a_source_that_loops_may_be_translated_so() -> None:
     assert flags(Seen("ha ha ha ha ha", "하 하 하 하 하", 5, 5, "en", "ko")) == []
     assert flags(Seen("he laughs", "하 하 하 하 하", 5, 5, "en", "ko")) == ["loop"]
+
+
+@pytest.mark.parametrize("target", ["salad salad salad", "a Salad, salad: salad.", "샐러드, 샐러드, 샐러드"])
+def test_a_word_three_times_is_a_loop_where_the_source_says_nothing_three_times(target: str) -> None:
+    assert flags(Seen("he eats", target, 5, 5, "x", "y")) == ["loop"]
+    assert flags(Seen("er isst und isst und isst", target, 5, 5, "x", "y")) == ["loop"]
+    assert flags(Seen("네, 네, 네", target, 5, 5, "x", "y")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("매우 매우 매우 좋다", "very very very good"),
+        ("똑똑똑! 누구세요?", "Knock, knock, knock! Who is there?"),
+        ("그가 웃는다", "ha ha ha"),
+        ("nein", "no, no, no"),
+        ("die Nummer", "100 100 100"),
+        ("Tag für Tag", "day after day after day"),
+        ("sehr gut", "very, very good"),
+    ],
+)
+def test_what_people_say_three_times_is_none(source: str, target: str) -> None:
+    assert "loop" not in flags(Seen(source, target, 5, 5, "x", "y"))
+
+
+def test_a_source_that_says_something_three_times_excuses_no_endless_loop() -> None:
+    assert flags(Seen("ha ha ha", "salad salad salad salad", 5, 5, "x", "y")) == ["loop"]
 
 
 def test_lengths_that_cannot_be_are_outliers_and_short_texts_vary() -> None:

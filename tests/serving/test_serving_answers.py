@@ -85,13 +85,17 @@ def test_the_first_lines_of_a_stream_come_while_the_rest_is_still_waiting(run: P
     with serving(run, window=1) as server:
         reader = server.worker.model.reader
         asked = {"text": "a b\nc d\ne f", "stream": True}
-        with Stall(reader) as stall, server.socket() as client:
+        with Stall(reader, after=1) as stall, server.socket() as client:
             body = json.dumps(asked).encode()
             head = f"POST /v1/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
             client.sendall(head.encode() + body)
             assert stall.begun.wait(20)
-            stall.free.set()
             seen = b""
+            while b'"sentence"' not in seen:
+                seen += client.recv(65536)
+            assert seen.count(b'"sentence"') == 1
+            assert stall.batches == [["a b"], ["c d"]], "it came when more was done than the first sentence"
+            stall.free.set()
             while b'"done":true' not in seen:
                 seen += client.recv(65536)
             assert stall.batches == [["a b"], ["c d"], ["e f"]], "sentences did not go one after another"

@@ -78,6 +78,22 @@ def test_a_client_that_takes_nothing_keeps_no_connection(run: Path) -> None:
         wait_for(lambda: not server.connections, 30)
 
 
+def test_more_requests_than_are_answered_at_a_time_are_refused_as_all_refusals_are(run: Path) -> None:
+    with serving(run, requests=2, wait_ms=0) as server, ThreadPoolExecutor(2) as clients:
+        inside = server.service.metrics.registry
+        with Stall(server.worker.model.reader) as stall:
+            taken = [clients.submit(server.translate, text) for text in ("a", "b")]
+            wait_for(lambda: inside.get_sample_value("tongsa_requests_in_progress") == 2)
+            for refused in (server.post(TRANSLATE, {"text": "c"}), server.get("/v1/models")):
+                assert (refused.status_code, refused.json()["code"]) == (503, "busy")
+                assert int(refused.headers["retry-after"]) >= 1
+            assert server.get("/readyz").status_code == 200
+            stall.free.set()
+            assert all(one.result() for one in taken)
+        wait_for(lambda: inside.get_sample_value("tongsa_requests_in_progress") == 0)
+        assert server.translate("c")
+
+
 def test_a_wider_search_takes_more_of_a_batch(run: Path) -> None:
     sizes = {}
     for beam in (4, 8):

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,8 +42,10 @@ def test_whoever_goes_away_leaves_the_queue(run: Path) -> None:
         wait_for(lambda: server.worker.waiting == 3)
         gone.close()
         streaming.close()
+        inside = server.service.metrics.registry
+        wait_for(lambda: inside.get_sample_value("tongsa_requests_in_progress") == 1)
         stays = clients.submit(server.translate, "g")
-        wait_for(lambda: server.service.metrics.registry.get_sample_value("tongsa_requests_in_progress") == 2)
+        wait_for(lambda: server.worker.waiting == 4)
         stall.free.set()
         assert first.result()
         assert stays.result()
@@ -93,6 +96,30 @@ def test_a_worker_that_fails_refuses_its_request_and_goes_on(
         *_, last = [json.loads(line) for line in streamed.text.splitlines()]
         assert last["code"] == "failed"
         assert server.translate("c d")
+
+
+def test_a_worker_whose_thread_dies_leaves_its_queue_to_another(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(run, wait_ms=0) as server, ThreadPoolExecutor(4) as clients:
+        died = list[threading.Thread]()
+        counted = server.service.metrics.batch
+
+        def dying(*figures: Any) -> None:  # behind the search, where nobody catches it
+            if not died:
+                died.append(threading.current_thread())
+                raise OddError("geheim")
+            counted(*figures)
+
+        monkeypatch.setattr(server.service.metrics, "batch", dying)
+        with Stall(server.worker.model.reader) as stall:
+            first = clients.submit(server.post, TRANSLATE, {"text": "a"})
+            assert stall.begun.wait(20)
+            rest = [clients.submit(server.post, TRANSLATE, {"text": "b", "beam": beam}) for beam in (1, 2)]
+            wait_for(lambda: server.worker.waiting == 2)
+            stall.free.set()
+            assert (first.result().status_code, first.result().json()["code"]) == (503, "failed")
+            assert [one.result(20).status_code for one in rest] == [200, 200]
+        wait_for(lambda: not died[0].is_alive())
+        assert server.translate("a b")
 
 
 def test_a_request_that_never_ends_is_not_waited_for(run: Path) -> None:

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 import tongsa
-from served import drawn, wait_for
+from served import drawn, serving, wait_for
 from tongsa.cli import main
 from tongsa.serving.config import ServingConfig
 from tongsa.serving.server import opened
@@ -128,6 +128,14 @@ def test_bad_input_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[s
     made = capsys.readouterr().out.strip()
     assert made.startswith("tongsa_")
     assert made not in key.read_text()
+
+
+def test_a_server_that_could_not_begin_leaves_no_log_behind(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", str(run), "--host", "203.0.113.1"]) == 2
+    capsys.readouterr()
+    with serving(run) as server:
+        server.translate("a b")
+    assert capsys.readouterr().err == ""
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_server_with_a_sentence(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from served import Running, serving
+from served import Running, serving, wait_for
 from tongsa.errors import InputError
 from tongsa.serving import keys, openapi
 from tongsa.serving.app import ROUTES
@@ -100,7 +100,7 @@ def test_limits_are_told_and_none_can_be_nothing(server: Running) -> None:
     assert server.get("/v1/models").json()["limits"]["characters"] == Limits().characters
     with pytest.raises(ValueError, match="at least 1"):
         Limits(beam=0)
-    for wrong in ({"queue": 0}, {"port": 70_000}, {"rate": -1}, {"timeout": 0}):
+    for wrong in ({"queue": 0}, {"requests": 0}, {"port": 70_000}, {"rate": -1}, {"timeout": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             ServingConfig(**wrong)  # type: ignore[arg-type]
 
@@ -148,6 +148,16 @@ def test_who_asks_too_often_is_told_when_to_come_back(run: Path, tmp_path: Path)
         assert 1 <= int(answers[2].headers["retry-after"]) <= 31
         assert answers[2].json()["code"] == "too_many"
         assert server.get("/v1/models").status_code == 200
+
+
+def test_a_key_that_asked_too_often_takes_nothing_from_another(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    alice, bob = ({"X-API-Key": keys.new(file, name)} for name in ("alice", "bob"))
+    with serving(run, keys=file, rate=2) as server:
+        statuses = [server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code for _ in range(3)]
+        assert statuses == [200, 200, 429]
+        assert server.post(TRANSLATE, {"text": "a"}, headers=bob).status_code == 200
+        assert server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code == 429
 
 
 def test_a_bucket_fills_with_time_for_each_client_by_itself() -> None:
@@ -230,12 +240,17 @@ def test_every_address_is_described_and_what_is_described_exists(server: Running
 def test_logs_and_counters_hold_no_text_and_no_address(server: Running, caplog: pytest.LogCaptureFixture) -> None:
     secret = "geheim"  # noqa: S105
     with caplog.at_level(logging.DEBUG, "tongsa.serving"):
-        server.translate(f"a {secret} b")
-        server.get(f"/{secret}?q={secret}")
-        server.post(TRANSLATE, {secret: secret})
-        server.post(TRANSLATE, {"text": secret, "model": secret})
-    lines = [Lines().format(record) for record in caplog.records if record.name == "tongsa.serving"]
-    assert len(lines) == 4
+        answers = [
+            server.post(TRANSLATE, {"text": f"a {secret} b"}),
+            server.get(f"/{secret}?q={secret}"),
+            server.post(TRANSLATE, {secret: secret}),
+            server.post(TRANSLATE, {"text": secret, "model": secret}),
+        ]
+        names = [answer.headers["x-request-id"] for answer in answers]
+        # an answer is there before its line is, and lines of earlier tests may still be coming
+        wait_for(lambda: set(names) <= {getattr(record, "request", "") for record in caplog.records})
+    lines = [Lines().format(record) for record in caplog.records if getattr(record, "request", "") in names]
+    assert [json.loads(line)["request"] for line in lines] == names
     assert secret not in "".join(lines)
     assert "127.0.0.1" not in "".join(lines)
     first = json.loads(lines[0])

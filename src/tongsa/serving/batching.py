@@ -116,11 +116,14 @@ class Worker:
                 job.answer.add_done_callback(self._answered)
             self._waiting.extend(jobs)
             self._count()
-            if self._thread is None or not self._thread.is_alive():  # the first, or one that has died
-                self._thread = threading.Thread(target=self._run, name=f"tongsa {self.name}", daemon=True)
-                self._thread.start()
+            if self._thread is None:
+                self._begin()
             self._condition.notify_all()
             return True
+
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=f"tongsa {self.name}", daemon=True)
+        self._thread.start()
 
     @property
     def waiting(self) -> int:
@@ -135,20 +138,28 @@ class Worker:
     def finish(self) -> None:
         """Close, and wait until all is answered."""
         self.close()
-        if self._thread is not None:
-            self._thread.join()
+        while thread := self._thread:  # one that died left its place to another
+            thread.join()
 
     def _count(self) -> None:
         self.meter.waiting(self.name, len(self._waiting))
 
     def _run(self) -> None:
-        while batch := self._batch():
-            try:
-                with self.turns.mine():
-                    self._carry_out(batch)
-            finally:  # even when the thread dies nobody waits for ever
-                for job in batch:
-                    _refuse(job, failed("the model failed at this request; ask again"))
+        try:
+            while batch := self._batch():
+                try:
+                    with self.turns.mine():
+                        self._carry_out(batch)
+                finally:  # even when the thread dies nobody waits for ever
+                    for job in batch:
+                        _refuse(job, failed("the model failed at this request; ask again"))
+        except BaseException as error:  # noqa: BLE001 - a traceback may hold what a user wrote
+            LOG.error("worker died", extra={"model": self.name, "kind": type(error).__name__})
+        finally:
+            with self._condition:
+                self._thread = None
+                if self._waiting:  # not for this thread any more
+                    self._begin()
 
     def _batch(self) -> list[Job]:
         """The next batch; an empty one when all is done and the worker is closed."""

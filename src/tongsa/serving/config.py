@@ -58,6 +58,8 @@ class ServingConfig:
     """How long the first sentence of a batch waits for company."""
     queue: int = 2000
     """Sentences that may wait for one model; when they are more, new requests are told to come back (503)."""
+    requests: int = 1000
+    """Requests that are answered at a time; when they are more, new ones are told to come back (503)."""
     window: int = 64
     """Sentences of one request that wait at a time, so that a book does not stand before everybody else."""
     timeout: float = 120.0
@@ -69,7 +71,7 @@ class ServingConfig:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        for name in ("batch_tokens", "sentence_pieces", "queue", "window", "timeout", "patience"):
+        for name in ("batch_tokens", "sentence_pieces", "queue", "requests", "window", "timeout", "patience"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} {getattr(self, name)} is not above 0")
         if self.wait_ms < 0 or self.rate < 0:

@@ -17,6 +17,8 @@ RUNS = range(1, 5)
 """Words that come again and again: one, or up to four in a row."""
 TIMES = 4
 """So often one behind the other is a loop; a run of several words already when it comes once less."""
+LETTERS = 3
+"""A word of so many is a loop already when it comes three times, unless the source has something three times."""
 RATIO = (0.25, 4.0)
 """Pieces of the output for one of the source, beyond which one of them is an outlier; short texts vary."""
 SHORT = 6
@@ -50,7 +52,8 @@ class Seen(NamedTuple):
 def flags(seen: Seen) -> list[Flag]:
     """What the texts alone tell."""
     found: list[Flag] = []
-    if loops(seen.target) and not loops(seen.source):
+    tripled = thrice(seen.target, LETTERS) and not (thrice(seen.source) or _ECHO.search(seen.source))
+    if tripled or (loops(seen.target) and not loops(seen.source)):
         found.append("loop")
     if outlier(seen.source_pieces, seen.pieces):
         found.append("length")
@@ -62,6 +65,10 @@ def flags(seen: Seen) -> list[Flag]:
 def loops(text: str) -> bool:
     """Whether the same words come again and again, or the same characters where no spaces are written."""
     words = text.casefold().split()
+    return _again(words) or _again(bare(words)) or bool(_LOOP.search(text))
+
+
+def _again(words: Sequence[str]) -> bool:
     for length in RUNS:
         times = TIMES if length == 1 else TIMES - 1
         repeated = 0
@@ -69,11 +76,26 @@ def loops(text: str) -> bool:
             repeated = repeated + 1 if words[at] == words[at - length] else 0
             if repeated >= length * (times - 1):
                 return True
-    return bool(_LOOP.search(text))
+    return False
+
+
+def thrice(text: str, letters: int = 0) -> bool:
+    """Whether a word of at least so many letters comes three times, one behind the other."""
+    words = bare(text.casefold().split())
+    rows = zip(words, words[1:], words[2:], strict=False)
+    return any(one == two == three and sum(map(str.isalpha, one)) >= letters for one, two, three in rows)
+
+
+def bare(words: Sequence[str]) -> list[str]:
+    """The words without the punctuation around them; those that are nothing else are left out."""
+    kept = (word.strip("".join(sign for sign in word if unicodedata.category(sign)[0] in "PS")) for word in words)
+    return [word for word in kept if word]
 
 
 _LOOP = re.compile(r"([^\W\d_]{2,8}?)\1{5}")
 """Two to eight letters six times, without a space."""
+_ECHO = re.compile(r"([^\W\d_]{1,8}?)\1\1")
+"""Three times, as 하하하 and 똑똑똑 are written."""
 
 
 def outlier(source: int, target: int) -> bool:

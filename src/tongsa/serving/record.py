@@ -8,6 +8,8 @@ import json
 import logging
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tongsa.serving.config import ServingConfig
 from tongsa.serving.exchange import GONE, Answer, ClientGone
 from tongsa.serving.metrics import Metrics
-from tongsa.serving.refusal import Refusal
+from tongsa.serving.refusal import Refusal, busy
 
 LOG = logging.getLogger("tongsa.serving")
 PROBES = frozenset({"/healthz", "/readyz", "/health", "/metrics"})
@@ -42,6 +44,7 @@ class Record:
 
     def __init__(self, app: ASGIApp, config: ServingConfig, metrics: Metrics) -> None:
         self.app, self.config, self.metrics = app, config, metrics
+        self._inside = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,6 +64,7 @@ class Record:
                 raise ClientGone from None
 
         self.metrics.inside.inc()
+        self._inside += 1
         try:
             await self._answer(scope, receive, told)
         except ClientGone:
@@ -72,15 +76,21 @@ class Record:
             status = 500
         finally:
             self.metrics.inside.dec()
+            self._inside -= 1
             self._note(scope, status or GONE, time.monotonic() - start, name)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             check_origin(Headers(scope=scope), self.config)
+            self._check_room(scope["path"])
         except Refusal as refusal:
-            await Answer(refusal.body, refusal.status)(scope, receive, send)
+            await Answer(refusal.body, refusal.status, headers=refusal.headers)(scope, receive, send)
             return
         await self.app(scope, receive, send)
+
+    def _check_room(self, path: str) -> None:
+        if self._inside > self.config.requests and path not in PROBES:  # who is busy is not ill
+            raise busy("too many requests at a time; ask again in a moment", again=2.0)
 
     def _note(self, scope: Scope, status: int, seconds: float, name: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
@@ -136,11 +146,19 @@ class Lines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def to_stderr() -> None:
-    """Log our lines, and of the web server's what is worse than a remark."""
+@contextmanager
+def to_stderr() -> Iterator[None]:
+    """Log our lines, and of the web server's what is worse than a remark; afterwards the loggers are as they were."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
-    for name, level in (("tongsa.serving", logging.INFO), ("uvicorn", logging.WARNING)):
-        logger = logging.getLogger(name)
+    wanted = {logging.getLogger("tongsa.serving"): logging.INFO, logging.getLogger("uvicorn"): logging.WARNING}
+    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in wanted]
+    for logger, level in wanted.items():
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
+    try:
+        yield
+    finally:  # whoever called may close the stream that was standard error then
+        for logger, handlers, propagate, level in before:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)

@@ -21,7 +21,7 @@ from tongsa.serving.service import Service
 
 LOG = logging.getLogger("tongsa.serving")
 CONNECTIONS = 2000
-"""Open at once; more are refused at the door (503)."""
+"""Open at once, in use or at rest; beyond, uvicorn itself refuses in plain text: the last resort."""
 KEEP_ALIVE = 15
 """Seconds that a connection may rest."""
 
@@ -33,7 +33,6 @@ def service(places: Sequence[Place], config: ServingConfig) -> Service:
 
 def serve(places: Sequence[Place], config: ServingConfig) -> None:
     """Answer until SIGINT or SIGTERM; what was accepted before is answered. SIGHUP loads models and keys again."""
-    to_stderr()
     failures: list[Exception] = []
     made = service(places, config)
 
@@ -43,7 +42,7 @@ def serve(places: Sequence[Place], config: ServingConfig) -> None:
 
     server = uvicorn.Server(settings(application(made, fail), config))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn gives a signal on when it is done
-    with opened(config) as listener:
+    with to_stderr(), opened(config) as listener:
         LOG.info("listening", extra={"address": address(listener)})
         asyncio.run(_run(server, listener, lambda: reload(made)))
     if failures:
@@ -57,7 +56,7 @@ def settings(app: object, config: ServingConfig) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         ws="none",
-        limit_concurrency=CONNECTIONS,
+        limit_concurrency=max(CONNECTIONS, 2 * config.requests),  # our own refusal comes first
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=round(config.timeout + config.patience),
         proxy_headers=bool(config.proxies),

@@ -100,7 +100,8 @@ export const alternatives = (session) => {
     fill([message(say().searching)]);
     const signal = asking.signal;
     try {
-      const body = { ...session.request(), text: sentence.source, prefix };
+      const { model } = session.request(); // no terms: this address knows none
+      const body = { model, text: sentence.source, prefix };
       const found = await asked("/v1/alternatives", body, signal);
       const ways = found.alternatives.map((one) => one.text).filter((text) => text !== sentence.text);
       if (sentence.first && sentence.first !== sentence.text) ways.push(sentence.first);

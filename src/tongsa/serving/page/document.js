@@ -2,7 +2,7 @@
 import { count, places } from "./characters.js";
 import { calm, warn } from "./notice.js";
 import { joined, placed } from "./sentences.js";
-import { Refusal, streamed } from "./server.js";
+import { Refusal, streamed, TRIES } from "./server.js";
 import { onLanguage, percent, say } from "./words.js";
 
 const element = (id) => document.getElementById(id);
@@ -108,13 +108,17 @@ export const documents = (session, limits) => {
     }
   };
   const patiently = async (part, begin, signal) => {
+    let failures = 0;
     for (;;) {
+      const before = part.sentences.length;
       try {
         await translatePart(part, begin, signal);
         calm();
         return;
       } catch (error) {
         if (!(error instanceof Refusal) || error.after === null) throw error;
+        if (part.sentences.length > before) failures = 0;
+        if (error.failed && ++failures > TRIES) throw error;
         lastRefusal = error.message;
         await pause(error.after, signal);
       }

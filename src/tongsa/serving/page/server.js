@@ -4,6 +4,11 @@ import { say } from "./words.js";
 
 const WAIT = 2;
 const LATER = new Set([408, 429, 502, 503, 504]);
+const PASSING = new Set(["busy", "too_many", "timeout", "failed"]);
+/** The codes of refusals in the middle of a stream after which it is worth to ask again. */
+const AT_FAULT = new Set(["timeout", "failed"]);
+export const TRIES = 3;
+/** So often a text that failed is sent again without being asked: the fault may be its own. Who is busy is waited for. */
 
 /** Why the server did not answer: its own sentence, a code, and after how many seconds to try again (or null). */
 export class Refusal extends Error {
@@ -12,6 +17,9 @@ export class Refusal extends Error {
     this.code = code;
     this.after = after;
   }
+
+  /** Whether the text itself may be why. */
+  get failed() { return AT_FAULT.has(this.code); }
 }
 
 const refused = async (response) => {
@@ -66,6 +74,6 @@ export async function* streamed(path, body, signal) {
 }
 
 const told = (line) => {
-  if (line.error) throw new Refusal(line.error, line.code || "", ["busy", "too_many", "too_slow"].includes(line.code) ? WAIT : null);
+  if (line.error) throw new Refusal(line.error, line.code || "", PASSING.has(line.code) ? WAIT : null);
   return line;
 };

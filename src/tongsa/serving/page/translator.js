@@ -4,7 +4,7 @@ import { count, places } from "./characters.js";
 import { calm, warn } from "./notice.js";
 import { show, showLabels, showNothing } from "./result.js";
 import { joined, placed, said } from "./sentences.js";
-import { asked, Refusal, streamed } from "./server.js";
+import { asked, Refusal, streamed, TRIES } from "./server.js";
 import { onLanguage, percent, say } from "./words.js";
 
 const element = (id) => document.getElementById(id);
@@ -20,7 +20,7 @@ const OTHERS = 4;
  */
 export const translator = (models, terms, drawn) => {
   const source = element("source");
-  let waiting = 0, working = null, telling = 0;
+  let waiting = 0, working = null, telling = 0, failures = 0;
   let sentences = [], translated = "", active = 0;
   const chosen = new Map(); // sentence of the source → what is known of the translation that the reader has chosen
 
@@ -122,12 +122,15 @@ export const translator = (models, terms, drawn) => {
     busy(true);
     try {
       await (model.task === "labels" ? classify : translate)(text, own.signal);
+      failures = 0;
       if (own === working) calm();
     } catch (error) {
       if (own.signal.aborted) return;
       if (!(error instanceof Refusal)) throw error;
       const key = ["no_key", "wrong_key"].includes(error.code);
-      warn(error.message, { seconds: error.after, retry: key || error.after !== null ? now : null, key });
+      failures = error.failed ? failures + 1 : 0;
+      const seconds = failures > TRIES ? null : error.after; // then only when the reader says so
+      warn(error.message, { seconds, retry: key || error.after !== null ? now : null, key });
     } finally {
       if (own === working) busy(false);
     }
@@ -138,6 +141,7 @@ export const translator = (models, terms, drawn) => {
   };
 
   source.addEventListener("input", () => {
+    failures = 0;
     counted();
     reflect(source.value, []);
     soon();
