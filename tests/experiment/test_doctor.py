@@ -61,6 +61,19 @@ def test_each_thing_broken_in_the_files_is_found_in_its_place(files: tuple[Path,
     assert found["dropped lines"].level == "warning"
 
 
+def test_lines_of_dev_in_test_are_found_though_train_has_none_of_them(files: tuple[Path, Path], tmp_path: Path) -> None:
+    train, dev = files
+    strangers = [(f"{source} x", f"x {target}") for source, target in distinct(20)]
+    clean = write_pairs(tmp_path / "clean.tsv", strangers)
+    leaky = tmp_path / "leaky.tsv"
+    leaky.write_text(clean.read_text("utf-8") + dev.read_text("utf-8"), "utf-8")
+    for test, level in ((clean, "ok"), (leaky, "fault")):
+        settings = [*NARROW, *FEW, f"data.test={json.dumps([str(test)])}"]
+        found = by_name(experiment.findings(pairs=train, dev=dev, settings=settings))
+        assert found["leakage from dev into test"].level == level
+        assert found["leakage into test"].level == "ok"
+
+
 def test_labels_have_checks_of_their_own(tmp_path: Path) -> None:
     rows = [(f"{source} {at}", "짝" if at % 2 else "홀") for at, (source, _) in enumerate(distinct(200))]
     train = write_pairs(tmp_path / "train.tsv", rows)

@@ -55,6 +55,18 @@ def test_one_leaked_line_in_a_thousand_is_a_remark_and_one_in_fifty_a_warning() 
     assert doctor.leakage(held[:20], held, "dev").level == "warning"
 
 
+def test_a_leak_from_dev_says_so_and_that_the_model_was_chosen_by_it() -> None:
+    dev, test = corpus(GERMAN, ENGLISH, 20, "dev.tsv"), [Pair("ein satz", "a sentence", "test.tsv", 1)]
+    assert doctor.leakage(dev, test, "test", "dev").level == "ok"
+    found = doctor.leakage(dev, [*test, dev[4]._replace(file="test.tsv", line=2)], "test", "dev")
+    assert found.name == "leakage from dev into test"
+    assert found.level == "fault"
+    assert "stand in dev as well" in found.seen
+    assert "chosen" in found.means
+    assert "test.tsv:2" in found.examples[0]
+    assert "dev.tsv:5" in found.examples[0]
+
+
 def test_another_pronunciation_of_a_word_is_no_leaked_answer() -> None:
     train = [Pair("read", "R EH D", "t.tsv", 1), *(Pair(f"word{at}", "W ER D", "t.tsv", 2 + at) for at in range(9))]
     held = [Pair("read", "R IY D", "d.tsv", 1), *(Pair(f"other{at}", "AH DH ER", "d.tsv", 2 + at) for at in range(9))]

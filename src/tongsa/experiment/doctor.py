@@ -93,6 +93,8 @@ def _leaks(run: Run, train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Fi
         yield doctor.leakage(train, doctor.spread(data.dev, GLANCED_HELD), "dev")
     if test:
         yield doctor.leakage(train, test, "test")
+    if test and data.dev is not data.train:
+        yield doctor.leakage(data.dev, test, "test", "dev")
 
 
 def _letters(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
