@@ -123,6 +123,18 @@ def test_train_says_what_a_glance_finds_and_goes_on(
     assert "fault    leakage into dev" in capsys.readouterr().err
 
 
+def test_a_glance_counts_lost_and_repeated_lines(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, dev = files
+    rows = train.read_text("utf-8")
+    (tmp_path / "twice.tsv").write_text(rows + rows + "\n" * 80, "utf-8")
+    experiment.train(run=tmp_path / "run", pairs=tmp_path / "twice.tsv", dev=dev, settings=FEW)
+    told = capsys.readouterr().err
+    assert "warning  duplicates: 320 of 640 lines" in told
+    assert "warning  dropped lines: 80 of 760 lines" in told
+
+
 def test_a_glance_leaves_the_model_and_the_generator_as_they_were(files: tuple[Path, Path], tmp_path: Path) -> None:
     experiment.train(run=tmp_path / "run", pairs=files[0], dev=files[1], settings=FEW, quiet=True)
     run = experiment.opened(tmp_path / "run")
