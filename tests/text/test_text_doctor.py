@@ -175,6 +175,33 @@ def test_lines_in_another_script_are_found_but_names_inside_a_line_are_not() -> 
     assert scripts.wrong_script(pairs, wrong[:300] + [pair.source for pair in pairs[300:]], "target").level == "warning"
 
 
+def test_lines_half_in_another_script_are_found_but_names_and_manuals_are_not() -> None:
+    pairs = corpus(ENGLISH, KOREAN)
+    targets = [pair.target for pair in pairs]
+    assert scripts.mixed_lines(pairs, targets, "target").level == "ok"
+    assert scripts.mixed_lines(pairs, ["PC방 간다", *targets[1:]], "target").figures["mixed"] == 0, "a name"
+    half = [f"{pair.target[:8]} and then the dog sleeps" if at < 8 else pair.target for at, pair in enumerate(pairs)]
+    found = scripts.mixed_lines(pairs, half, "target")
+    assert found.level == "warning"
+    assert found.figures["mixed"] == 8
+    assert "2.0 %" in found.seen
+    assert f"a.tsv:1: {half[0]}" in found.examples
+    assert len(found.examples) == 5
+    assert scripts.mixed_lines(pairs, [half[0], *targets[1:]], "target").level == "remark"
+    manual = [f"PyArg_ParseTuple() 는 {text}" if at % 3 else text for at, text in enumerate(targets)]
+    found = scripts.mixed_lines(pairs, manual, "target")
+    assert found.level == "ok"
+    assert found.figures["mixed"] > 200
+    assert "way of writing" in found.seen
+
+
+def test_lines_wholly_in_another_script_are_not_counted_as_half() -> None:
+    pairs = corpus(ENGLISH, KOREAN)
+    wrong = ["all of it was left in English", *(pair.target for pair in pairs[1:])]
+    assert scripts.wrong_script(pairs, wrong, "target").figures["wrong"] == 1
+    assert scripts.mixed_lines(pairs, wrong, "target").figures["mixed"] == 0
+
+
 def test_a_cyrillic_letter_in_a_latin_word_is_found_and_korean_particles_are_not() -> None:
     pairs = [Pair(f"dog {at}", "Python은 좋다", "a.tsv", at + 1) for at in range(300)]
     assert scripts.mixed_words(pairs).level == "ok"

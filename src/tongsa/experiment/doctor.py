@@ -100,10 +100,11 @@ def _leaks(run: Run, train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Fi
 
 
 def _letters(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
-    if run.data.task != "text":
-        yield scripts.wrong_script(sample, [pair.source for pair in sample], "source")
-    if run.data.task != "labels":
-        yield scripts.wrong_script(sample, [pair.target for pair in sample], "target")
+    sides = {"source": [pair.source for pair in sample], "target": [pair.target for pair in sample]}
+    for name in {"text": ["target"], "labels": ["source"]}.get(run.data.task, sides):
+        texts = sides[name]
+        yield scripts.wrong_script(sample, texts, name)
+        yield scripts.mixed_lines(sample, texts, name)
     yield scripts.mixed_words(sample)
     yield scripts.damaged(sample)
 
