@@ -61,6 +61,19 @@ def test_each_thing_broken_in_the_files_is_found_in_its_place(files: tuple[Path,
     assert found["dropped lines"].level == "warning"
 
 
+def test_lines_of_dev_in_test_are_found_though_train_has_none_of_them(files: tuple[Path, Path], tmp_path: Path) -> None:
+    train, dev = files
+    strangers = [(f"{source} x", f"x {target}") for source, target in distinct(20)]
+    clean = write_pairs(tmp_path / "clean.tsv", strangers)
+    leaky = tmp_path / "leaky.tsv"
+    leaky.write_text(clean.read_text("utf-8") + dev.read_text("utf-8"), "utf-8")
+    for test, level in ((clean, "ok"), (leaky, "fault")):
+        settings = [*NARROW, *FEW, f"data.test={json.dumps([str(test)])}"]
+        found = by_name(experiment.findings(pairs=train, dev=dev, settings=settings))
+        assert found["leakage from dev into test"].level == level
+        assert found["leakage into test"].level == "ok"
+
+
 def test_labels_have_checks_of_their_own(tmp_path: Path) -> None:
     rows = [(f"{source} {at}", "짝" if at % 2 else "홀") for at, (source, _) in enumerate(distinct(200))]
     train = write_pairs(tmp_path / "train.tsv", rows)
@@ -108,6 +121,18 @@ def test_train_says_what_a_glance_finds_and_goes_on(
     progress = experiment.train(run=tmp_path / "leaky", pairs=train, dev=train, settings=FEW)
     assert progress.step == 2
     assert "fault    leakage into dev" in capsys.readouterr().err
+
+
+def test_a_glance_counts_lost_and_repeated_lines(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, dev = files
+    rows = train.read_text("utf-8")
+    (tmp_path / "twice.tsv").write_text(rows + rows + "\n" * 80, "utf-8")
+    experiment.train(run=tmp_path / "run", pairs=tmp_path / "twice.tsv", dev=dev, settings=FEW)
+    told = capsys.readouterr().err
+    assert "warning  duplicates: 320 of 640 lines" in told
+    assert "warning  dropped lines: 80 of 760 lines" in told
 
 
 def test_a_glance_leaves_the_model_and_the_generator_as_they_were(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 import io
 import json
+import math
 import random
 import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,15 +113,42 @@ def test_the_suggested_steps_read_the_texts_of_a_classifier_many_times() -> None
     assert table["steps"] * table["batch_tokens"] > 10 * 5000 * 30  # twelve rounds are meant
 
 
-def test_data_between_few_and_many_get_what_won_on_the_captions() -> None:
-    """The settings of recipes/multi30k-de-en.toml, which are measured, are those of --pairs."""
-    suggested = plan.sizes([Pair("ein Hund läuft über das Gras", "a dog runs across the grass", "", 0)] * 29_000)
-    recipe = tomllib.loads((ROOT / "recipes/multi30k-de-en.toml").read_text("utf-8"))
+CAPTIONS = [Pair("ein Hund läuft über das Gras", "a dog runs across the grass", "", 0)] * 29_000
+
+
+@pytest.mark.parametrize(("name", "time"), [("multi30k-de-en", math.inf), ("multi30k-short", plan.seconds("10m"))])
+def test_data_between_few_and_many_get_what_won_on_the_captions(name: str, time: float) -> None:
+    """The settings of the recipes that are measured, with little time or without a limit, are those of --pairs."""
+    suggested = plan.sizes(CAPTIONS, time=time)
+    recipe = tomllib.loads((ROOT / f"recipes/{name}.toml").read_text("utf-8"))
     assert suggested["pieces"] == recipe["pieces"]
     assert suggested["model"] == recipe["model"]
-    for name in ("batch_tokens", "optimiser", "adam_share", "clip", "ema"):
-        assert suggested["training"][name] == recipe["training"][name], name
+    for setting in ("batch_tokens", "optimiser", "adam_share", "clip", "ema"):
+        assert suggested["training"][setting] == recipe["training"][setting], setting
     assert suggested["training"]["rate"] == recipe["training"]["rate"] | {"hold": 0.0}
+    assert suggested["decoding"] == recipe["decoding"]
+
+
+def test_little_time_changes_neither_other_kinds_nor_other_amounts_of_data() -> None:
+    assert plan.sizes(CAPTIONS, "additive", time=300) == plan.sizes(CAPTIONS, "additive")
+    assert plan.sizes(CAPTIONS, "additive")["decoding"]["alpha"] == 1.2
+    assert plan.sizes(CAPTIONS[:99], time=300) == plan.sizes(CAPTIONS[:99])
+    assert plan.sizes(CAPTIONS[:99])["decoding"]["alpha"] == 1.2
+
+
+def test_what_pairs_suggest_knows_the_time_but_not_for_a_model_that_has_begun(tmp_path: Path, translator: Path) -> None:
+    sentences = [(f"{source} {at}", f"{at} {target}") for at, (source, target) in enumerate(reversing(10_000))]
+    data = write_pairs(tmp_path / "data.tsv", sentences)
+
+    def chosen(time: float, *settings: str) -> dict[str, Any]:
+        return experiment.gathered(None, pairs=data, dev=(), settings=settings, time=time).table()
+
+    short, long = chosen(600), chosen(601)
+    assert (short["model"]["decoder_layers"], short["pieces"]["size"]) == (1, 3000)
+    assert (long["model"]["decoder_layers"], long["pieces"]["size"]) == (2, 5000)
+    assert chosen(600, "model.inner=768")["model"]["inner"] == 768, "what is asked for wins"
+    begin = f"training.begin={translator}"
+    assert chosen(600, begin) == chosen(601, begin)
 
 
 def test_the_ledger_that_an_error_points_to_is_there(tmp_path: Path) -> None:

@@ -55,6 +55,18 @@ def test_one_leaked_line_in_a_thousand_is_a_remark_and_one_in_fifty_a_warning() 
     assert doctor.leakage(held[:20], held, "dev").level == "warning"
 
 
+def test_a_leak_from_dev_says_so_and_that_the_model_was_chosen_by_it() -> None:
+    dev, test = corpus(GERMAN, ENGLISH, 20, "dev.tsv"), [Pair("ein satz", "a sentence", "test.tsv", 1)]
+    assert doctor.leakage(dev, test, "test", "dev").level == "ok"
+    found = doctor.leakage(dev, [*test, dev[4]._replace(file="test.tsv", line=2)], "test", "dev")
+    assert found.name == "leakage from dev into test"
+    assert found.level == "fault"
+    assert "stand in dev as well" in found.seen
+    assert "chosen" in found.means
+    assert "test.tsv:2" in found.examples[0]
+    assert "dev.tsv:5" in found.examples[0]
+
+
 def test_another_pronunciation_of_a_word_is_no_leaked_answer() -> None:
     train = [Pair("read", "R EH D", "t.tsv", 1), *(Pair(f"word{at}", "W ER D", "t.tsv", 2 + at) for at in range(9))]
     held = [Pair("read", "R IY D", "d.tsv", 1), *(Pair(f"other{at}", "AH DH ER", "d.tsv", 2 + at) for at in range(9))]
@@ -161,6 +173,33 @@ def test_lines_in_another_script_are_found_but_names_inside_a_line_are_not() -> 
     assert found.level == "remark"
     assert "a.tsv:400: left in English" in found.examples[0]
     assert scripts.wrong_script(pairs, wrong[:300] + [pair.source for pair in pairs[300:]], "target").level == "warning"
+
+
+def test_lines_half_in_another_script_are_found_but_names_and_manuals_are_not() -> None:
+    pairs = corpus(ENGLISH, KOREAN)
+    targets = [pair.target for pair in pairs]
+    assert scripts.mixed_lines(pairs, targets, "target").level == "ok"
+    assert scripts.mixed_lines(pairs, ["PC방 간다", *targets[1:]], "target").figures["mixed"] == 0, "a name"
+    half = [f"{pair.target[:8]} and then the dog sleeps" if at < 8 else pair.target for at, pair in enumerate(pairs)]
+    found = scripts.mixed_lines(pairs, half, "target")
+    assert found.level == "warning"
+    assert found.figures["mixed"] == 8
+    assert "2.0 %" in found.seen
+    assert f"a.tsv:1: {half[0]}" in found.examples
+    assert len(found.examples) == 5
+    assert scripts.mixed_lines(pairs, [half[0], *targets[1:]], "target").level == "remark"
+    manual = [f"PyArg_ParseTuple() 는 {text}" if at % 3 else text for at, text in enumerate(targets)]
+    found = scripts.mixed_lines(pairs, manual, "target")
+    assert found.level == "ok"
+    assert found.figures["mixed"] > 200
+    assert "way of writing" in found.seen
+
+
+def test_lines_wholly_in_another_script_are_not_counted_as_half() -> None:
+    pairs = corpus(ENGLISH, KOREAN)
+    wrong = ["all of it was left in English", *(pair.target for pair in pairs[1:])]
+    assert scripts.wrong_script(pairs, wrong, "target").figures["wrong"] == 1
+    assert scripts.mixed_lines(pairs, wrong, "target").figures["mixed"] == 0
 
 
 def test_a_cyrillic_letter_in_a_latin_word_is_found_and_korean_particles_are_not() -> None:

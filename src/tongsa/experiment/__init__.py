@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
@@ -41,7 +42,7 @@ def train(
 ) -> Progress:
     """A new run from a recipe, from files of pairs, or both; with `again` the run that is there already goes on."""
     began = perf_counter()
-    time = plan.seconds(budget) if budget is not None else None
+    time = plan.seconds(budget) if budget is not None else inf
     with joined() as workers, ExitStack() as stack:
         if again and workers.told(lambda: str((run / "run.toml").exists())) == "True":
             return resume(run, quiet=quiet)
@@ -49,7 +50,7 @@ def train(
         def asked() -> str:
             stack.enter_context(files.held(run))
             _make_room(run)
-            found = gathered(recipe, pairs=pairs, dev=dev, settings=settings)
+            found = gathered(recipe, pairs=pairs, dev=dev, settings=settings, time=time)
             found = replace(found, training=settled(found.training, workers))
             among = workers.count if workers.count > 1 else plan.at_once(found.training, found.model)
             return json.dumps(replace(found, training=plan.shared_out(found.training, among)).table())
@@ -66,7 +67,7 @@ def train(
         if chosen.training.memory:
             new = replace(new, recipe=plan.limited(new, workers))
             display.say(f"at most {new.recipe.training.part_tokens:,} places are computed at once, to save memory")
-        if time is not None:
+        if time < inf:
             new = replace(new, recipe=plan.within(new, time, began, workers))
             display.say(f"{new.recipe.training.steps:,} steps fit into {duration(time)} on this machine")
         if workers.first:
@@ -96,8 +97,10 @@ def _introduce(new: Run, display: Display) -> None:
     display.say(f"{new.recipe.kind}: {parameters:,} parameters, {len(new.data.source):,} pieces, {precision}")
 
 
-def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: Sequence[str]) -> Recipe:
-    """What the recipe says, what the data suggest, what the command line adds: later words win."""
+def gathered(
+    recipe: str | Path | None, *, pairs: Files, dev: Files, settings: Sequence[str], time: float = inf
+) -> Recipe:
+    """What the recipe says, what the data and the time suggest, what the command line adds: later words win."""
     values = config.read(Path(recipe)) if recipe is not None else {}
     added: config.Table = {}
     for assignment in _words(settings):
@@ -112,8 +115,8 @@ def gathered(recipe: str | Path | None, *, pairs: Files, dev: Files, settings: S
     try:
         if begin := merged(values, added).get("training", {}).get("begin"):
             values = merged(_begun(Path(str(begin)), whole=recipe is None), values)
-        if recipe is None:
-            values = merged(_suggested(merged(values, added)), values)
+        if recipe is None:  # what has begun has its sizes, however short the time
+            values = merged(_suggested(merged(values, added), inf if begin else time), values)
         return parse(merged(values, added))
     except ConfigError as error:
         raise ConfigError(f"{_bringer(values, str(error), recipe)}: {error}") from None
@@ -140,12 +143,12 @@ def findings(
         return list(doctor.examination(run))
 
 
-def _suggested(asked: config.Table) -> config.Table:
-    """What the data ask for, with a rhythm that fits the number of steps."""
+def _suggested(asked: config.Table, time: float) -> config.Table:
+    """What the data ask for, in so many seconds, with a rhythm that fits the number of steps."""
     named = {key: value for key, value in asked.get("model", {}).items() if key in ("kind", "reader")}
     parsed = parse({"data": asked.get("data", {}), "model": named})  # the sizes are not known yet
     data, task = parsed.data, parsed.model.task
-    tables = plan.sizes(read(data, task, data.paths(data.train), Ledger(None)), parsed.kind, task)
+    tables = plan.sizes(read(data, task, data.paths(data.train), Ledger(None)), parsed.kind, task, time)
     training = parse(merged(tables, asked)).training
     return merged(tables, {"training": config.table(plan.rhythm(training.steps, training))})
 

@@ -20,7 +20,7 @@ LINES = 20_000
 GLANCE, GLANCED_PAIRS = 1_000, 400
 """The same for the fast subset, and pairs whose alignment is looked at."""
 GLANCED_TRAIN, GLANCED_HELD = 100_000, 10_000
-"""Of larger sets, the fast subset looks for leaks among so many lines, evenly spread."""
+"""Of larger sets, the fast subset looks for leaks and repetitions among so many lines, evenly spread."""
 SHOWN_BATCH = 16
 """Rows of the batch that the model is tried on."""
 STYLES = {"warning": "yellow", "fault": "red"}
@@ -57,7 +57,9 @@ def glance(run: Run) -> Iterator[Finding]:
     """What can be seen in a moment, on however much data."""
     data, test = run.data, _test(run)
     train = doctor.spread(data.train, GLANCED_TRAIN)
+    yield doctor.dropped(run.folder / "ledger.jsonl")
     yield from _leaks(run, train, doctor.spread(test, GLANCED_HELD))
+    yield doctor.duplicates(train)
     sample = doctor.spread(data.train, GLANCE)
     yield from _letters(run, sample)
     yield from _unknown(run, sample, doctor.spread(test, GLANCE))
@@ -93,13 +95,16 @@ def _leaks(run: Run, train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Fi
         yield doctor.leakage(train, doctor.spread(data.dev, GLANCED_HELD), "dev")
     if test:
         yield doctor.leakage(train, test, "test")
+    if test and data.dev is not data.train:
+        yield doctor.leakage(data.dev, test, "test", "dev")
 
 
 def _letters(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
-    if run.data.task != "text":
-        yield scripts.wrong_script(sample, [pair.source for pair in sample], "source")
-    if run.data.task != "labels":
-        yield scripts.wrong_script(sample, [pair.target for pair in sample], "target")
+    sides = {"source": [pair.source for pair in sample], "target": [pair.target for pair in sample]}
+    for name in {"text": ["target"], "labels": ["source"]}.get(run.data.task, sides):
+        texts = sides[name]
+        yield scripts.wrong_script(sample, texts, name)
+        yield scripts.mixed_lines(sample, texts, name)
     yield scripts.mixed_words(sample)
     yield scripts.damaged(sample)
 

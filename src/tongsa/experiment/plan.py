@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from time import perf_counter
 
 import torch
@@ -41,8 +42,18 @@ BETWEEN: Table = {
     "pieces": {"kind": "unigram", "size": 5000, "shared": False},
     "model": {"encoder_layers": 4, "decoder_layers": 2, "share": "target"},
     "training": {"rate": {"hold": 0.0}},
+    "decoding": {"alpha": 2.4},
 }
 """What a Transformer does best with between them, given half an hour or more: benchmarks/quality.md, lab-log.md."""
+SHORT = 600
+"""Seconds up to which a smaller one arrives further."""
+IN_SHORT: Table = {
+    "pieces": {"kind": "unigram", "size": 3000, "shared": False},
+    "model": {"inner": 512, "encoder_layers": 3, "decoder_layers": 1, "dropout": 0.1, "share": "none"},
+    "training": {"batch_tokens": 1280, "adam_share": 1.5, "rate": {"warmup": 20, "hold": 0.0}},
+    "decoding": {"alpha": 1.8},
+}
+"""The same in so short a time: recipes/multi30k-short.toml."""
 
 
 def seconds(text: str) -> float:
@@ -56,8 +67,11 @@ def seconds(text: str) -> float:
     return total
 
 
-def sizes(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "pairs") -> Table:
-    """A recipe for this much data: little of it wants a small model and many rounds, much of it the paper's."""
+def sizes(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "pairs", time: float = inf) -> Table:
+    """A recipe for this much data: little of it wants a small model and many rounds, much of it the paper's.
+
+    With so many seconds to learn in, if they are few, a smaller model yet.
+    """
     words = sum(map(_words, (pair.source if task == "labels" else pair.target for pair in pairs)))
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
     alphabet = len({character for pair in pairs for character in pair.source + pair.target})
@@ -81,7 +95,7 @@ def sizes(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "pairs"
         "decoding": {"beam": 5, "alpha": 1.2},
     }
     if kind == "transformer" and FEW <= words < MANY:
-        found = merged(found, BETWEEN)
+        found = merged(found, IN_SHORT if time <= SHORT else BETWEEN)
     pieces, training = max(1, round(1.25 * words)), found["training"]
     training["steps"] = max(300, min(100_000, rounds * pieces // training["batch_tokens"]))
     found["pieces"]["size"] = max(found["pieces"]["size"], 300 + 2 * alphabet)

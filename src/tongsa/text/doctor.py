@@ -42,13 +42,13 @@ def _key(pair: Pair) -> tuple[str, str]:
     return pair.source.casefold(), pair.target.casefold()
 
 
-def leakage(train: Iterable[Pair], held: Sequence[Pair], name: str) -> Finding:
-    """Lines of a held-out set, `name`, that stand in train as well."""
+def leakage(known: Iterable[Pair], held: Sequence[Pair], name: str, home: str = "train") -> Finding:
+    """Lines of a held-out set, `name`, that stand in what was known before it, `home`, as well."""
     wanted = {_key(pair) for pair in held}
     sources = {source for source, _ in wanted if source}
     met: dict[tuple[str, str], Pair] = {}
     asked: set[str] = set()
-    for pair in train:
+    for pair in known:
         key = _key(pair)
         if key in wanted:
             met.setdefault(key, pair)
@@ -61,13 +61,15 @@ def leakage(train: Iterable[Pair], held: Sequence[Pair], name: str) -> Finding:
         graded(len(other) / max(1, len(held)), warning=OTHER_WARNING),
         key=LEVELS.index,
     )
-    seen = f"{len(same):,} of {len(held):,} lines of {name} ({percent(len(same), len(held))}) stand in train as well"
+    seen = f"{len(same):,} of {len(held):,} lines of {name} ({percent(len(same), len(held))}) stand in {home} as well"
     return Finding(
-        name=f"leakage into {name}",
+        name=f"leakage into {name}" if home == "train" else f"leakage from {home} into {name}",
         level=level,
         seen=seen + (f"; {len(other):,} more sources do, with another target" if other else ""),
-        means="what was learnt by heart is scored as if it had been understood: the score is too high",
-        remedy=f"take these lines out of train, or say with the score that {name} is not all unseen",
+        means="what was learnt by heart is scored as if it had been understood: the score is too high"
+        if home == "train"
+        else f"the model is chosen by lines that it is scored on: the score of {name} is too high",
+        remedy=f"take these lines out of {home}, or say with the score that {name} is not all unseen",
         examples=tuple(f"{place(pair)}  = {_at(met[_key(pair)])}" for pair in same[:SHOWN])
         + tuple(f"{place(pair)}  (another target in train)" for pair in other[: SHOWN - len(same[:SHOWN])]),
         figures={"lines": len(held), "same": len(same), "same_source": len(other)},

@@ -17,11 +17,13 @@ LETTERS = 3
 TRACE = 0.1
 """A line with less than this share of its letters in the script of its side is in another one."""
 WRONG_WARNING = 0.05
+HALF, RUN = 0.6, 12
+"""A line with less than this share is half in another one, if that has more letters than a name has."""
 LOOKALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"})
 """Scripts whose letters are taken for each other; Hangul beside Latin in a word (Python은) is how Korean is written."""
 CUSTOM = 0.05
 """What so many lines do is a way of writing (phones are), not a slip of the keyboard."""
-MIXED_WARNING = DAMAGED_WARNING = STRAY_WARNING = 0.005
+MIXED_WARNING = HALF_WARNING = DAMAGED_WARNING = STRAY_WARNING = 0.005
 STRAY_FAULT = 0.1
 APART, STRAY = 0.3, -0.25
 """In nats a trigram: how far sides must differ before it can be said where a line belongs; where it is elsewhere."""
@@ -52,8 +54,7 @@ def scripts(text: str) -> Counter[str]:
 
 def wrong_script(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Finding:
     """Lines of one side, `texts`, that have next to no letter of the side's usual script."""
-    letters = [counts if (counts := scripts(text)).total() >= LETTERS else Counter[str]() for text in texts]
-    mains = Counter(counts.most_common(1)[0][0] for counts in letters if counts)
+    letters, mains = _counted(texts)
     usual = mains.most_common(1)[0][0] if mains else ""
     wrong = [
         (pair, text)
@@ -70,6 +71,35 @@ def wrong_script(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Find
         remedy="look at these lines; correct data.columns or take the lines out",
         examples=tuple(place(pair, text) for pair, text in wrong[:SHOWN]),
         figures={"lines": len(texts), "wrong": len(wrong)},
+    )
+
+
+def _counted(texts: Sequence[str]) -> tuple[list[Counter[str]], Counter[str]]:
+    """The letters of each line that has enough of them, and how many lines each script is the main one of."""
+    letters = [counts if (counts := scripts(text)).total() >= LETTERS else Counter[str]() for text in texts]
+    return letters, Counter(counts.most_common(1)[0][0] for counts in letters if counts)
+
+
+def mixed_lines(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Finding:
+    """Lines of one side, `texts`, that are half in another script; where many are, as in manuals, it is their way."""
+    letters, mains = _counted(texts)
+    usual = mains.most_common(1)[0][0] if mains else ""
+    found = [
+        (pair, text)
+        for pair, text, counts in zip(pairs, texts, letters, strict=True)
+        if TRACE * counts.total() <= counts[usual] < HALF * counts.total() and counts.total() - counts[usual] >= RUN
+    ]
+    share = len(found) / max(1, len(texts))
+    custom = share > CUSTOM
+    return Finding(
+        name=f"mixed lines, {name}",
+        level="ok" if custom else graded(share, warning=HALF_WARNING),
+        seen=f"{len(found):,} of {len(texts):,} lines ({percent(len(found), len(texts))}) are half in another script "
+        f"than {usual or 'their side'}" + ("; it seems to be their way of writing" if custom else ""),
+        means="translated in part, or with the other side glued to it; a model learns to leave words as they are",
+        remedy="finish or cut these lines, or take them out; names and code that stay as they are do no harm",
+        examples=tuple(place(pair, text) for pair, text in found[:SHOWN]),
+        figures={"lines": len(texts), "mixed": len(found)},
     )
 
 

@@ -1,7 +1,7 @@
 """The update, and nothing but the update. What happens between two of them is the caller's `for`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import isfinite
 from time import perf_counter
@@ -177,10 +177,13 @@ def _settled(
     while True:
         try:
             loss, norm = gradient(learner, [batch.parts(most) for batch in batches], step, config, workers, scale)
-        except torch.OutOfMemoryError as error:
-            most //= 2  # in smaller parts
-            if workers.count > 1 or most < 1:
+        except (RuntimeError, MemoryError) as error:
+            if not _does_not_fit(error):
+                raise
+            most //= 2
+            if workers.count > 1 or most < 1:  # others may wait for this one's gradient already
                 raise InputError(f"step {step}: {error}; lower training.batch_tokens") from None
+            config = replace(config, part_tokens=most)  # in smaller parts, and never two at once
         else:
             if isfinite(loss) and isfinite(norm):
                 return loss, norm, scale
@@ -191,6 +194,12 @@ def _settled(
             else:
                 slips += 1  # of the machine, perhaps
         learner.zero_grad(set_to_none=True)
+
+
+def _does_not_fit(error: Exception) -> bool:
+    """Whether memory is short: a GPU's failure has a type of its own, a CPU's is told by its words alone."""
+    short = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return short or "can't allocate memory" in str(error)
 
 
 def gradient(
