@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from table import SIZE, Table, every_output, sentences
 from tiny import CONFIGS, padded, sentence, tiny
-from tongsa.decoding.constraints import Phrases, Progress
+from tongsa.decoding.constraints import MOST, Phrases, Progress, fitting
 from tongsa.decoding.request import Request, answered
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import alone
@@ -43,8 +43,13 @@ def repeats(output: Sequence[int], count: int) -> bool:
     return len(set(runs)) < len(runs)
 
 
-def holds(output: Sequence[int], phrase: Sequence[int]) -> bool:
-    return any(tuple(output[at : at + len(phrase)]) == tuple(phrase) for at in range(len(output) + 1))
+def holds(output: Sequence[int], wanted: Sequence[Sequence[int]]) -> bool:
+    """Each phrase, as often as it is wanted."""
+
+    def times(phrase: Sequence[int]) -> int:
+        return sum(tuple(output[at : at + len(phrase)]) == tuple(phrase) for at in range(len(output)))
+
+    return all(times(phrase) >= list(wanted).count(phrase) for phrase in wanted)
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 3))
@@ -120,7 +125,7 @@ def test_phrases_are_there_whenever_an_output_of_that_length_can_hold_them(
     seed: int, wanted: list[list[int]], limit: int, beam: int
 ) -> None:
     table = Table(seed)
-    possible = ordered(table, limit, lambda out: all(holds(out, phrase) for phrase in wanted))
+    possible = ordered(table, limit, lambda out: holds(out, wanted))
     (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=beam, beam=beam, alpha=0)
     assert found
     if possible:
@@ -135,7 +140,7 @@ def test_long_outputs_hold_their_phrases_and_neighbours_are_left_alone(
 ) -> None:
     table = Table(seed)
     held, free = asked(table, [limit, limit], Request(phrases=[wanted, []]), nbest=1, beam=beam)
-    assert all(holds(held[0].pieces, phrase) for phrase in wanted)
+    assert holds(held[0].pieces, wanted)
     state = table.start(sentences(2)).select(torch.tensor([1]))
     (by_itself,) = search(alone(table), state, torch.tensor([limit]), SearchConfig(beam=beam))
     assert free[0].pieces == by_itself[0].pieces
@@ -151,17 +156,65 @@ def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: lis
     alphabet = range(UNK, SIZE)
 
     def enough(more: int) -> bool:
-        return any(all(holds([*begun, *rest], phrase) for phrase in wanted) for rest in product(alphabet, repeat=more))
+        return any(holds([*begun, *rest], wanted) for rest in product(alphabet, repeat=more))
 
     assert enough(needed)
     assert needed == 0 or not enough(needed - 1)
+
+
+@given(seeds, st.lists(st.lists(LETTERS, min_size=1, max_size=4), max_size=4), st.integers(0, 6), st.integers(1, 3))
+@settings(max_examples=150)
+def test_a_phrase_is_given_up_only_if_it_does_not_fit_beside_those_that_are_kept(
+    seed: int, wanted: list[list[int]], limit: int, beam: int
+) -> None:
+    kept = fitting(wanted, [], limit)
+    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted]), nbest=beam, beam=beam)
+    assert found and all(holds(one.pieces, [wanted[at] for at in kept]) for one in found)
+    for given_up in {*range(len(wanted))} - {*kept}:
+        together = [wanted[at] for at in (*kept, given_up)]
+        assert not any(holds(output, together) for output in product(range(UNK, SIZE), repeat=limit))
+
+
+@given(seeds, phrases, st.lists(LETTERS, max_size=4), st.integers(0, 4), st.integers(1, 3))
+@settings(max_examples=150)
+def test_phrases_and_a_beginning_share_the_room(
+    seed: int, wanted: list[list[int]], prefix: list[int], more: int, beam: int
+) -> None:
+    limit = len(prefix) + more
+    kept = fitting(wanted, prefix, limit)
+    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted], prefixes=[prefix]), nbest=beam, beam=beam)
+    assert found
+    for one in found:
+        assert one.pieces[: len(prefix)] == prefix
+        assert holds(one.pieces, [wanted[at] for at in kept])
+    for given_up in {*range(len(wanted))} - {*kept}:
+        together = [wanted[at] for at in (*kept, given_up)]
+        rests = product(range(UNK, SIZE), repeat=more)
+        assert not any(holds([*prefix, *rest], together) for rest in rests)
+
+
+@given(
+    st.lists(st.lists(LETTERS, min_size=1, max_size=3), min_size=MOST + 1, max_size=2 * MOST),
+    st.lists(LETTERS, max_size=5),
+    st.integers(0, 40),
+    seeds,
+)
+@settings(max_examples=40)
+def test_more_phrases_than_can_be_ordered_at_best_are_kept_too(
+    wanted: list[list[int]], prefix: list[int], more: int, seed: int
+) -> None:
+    limit = len(prefix) + more
+    kept = fitting(wanted, prefix, limit)
+    assert len(kept) == len(wanted) or sum(map(len, wanted)) > more
+    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted], prefixes=[prefix]), beam=2)
+    assert holds(found[0].pieces, [wanted[at] for at in kept])
 
 
 def test_overlapping_phrases_are_met_by_their_overlap() -> None:
     automaton = Phrases([[4, 5, 4], [5, 4, 3]])
     assert automaton.needed(automaton.start) == 4
     assert automaton.progress([4, 5, 4, 3]).met == automaton.all
-    assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()] if (3,) not in automaton.node else 1, 0)
+    assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()], (0, 0))
 
 
 def test_many_long_phrases_are_no_more_work_than_short_ones() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tongsa.decoding.beams import Choice, Guide, Witness
-from tongsa.decoding.constraints import Phrases, allocated
+from tongsa.decoding.constraints import Phrases, allocated, fitting
 from tongsa.decoding.rules import diverse, drawn, forced, from_config
 from tongsa.decoding.sampling import Draw
 from tongsa.decoding.scorers import Scorer
@@ -26,7 +26,7 @@ class Request:
     prefixes: Sequence[Indices] = ()
     """Each output begins with these pieces."""
     phrases: Sequence[Sequence[Indices]] = ()
-    """Each output holds these runs of pieces."""
+    """Each output holds these runs of pieces; one that is given twice, twice."""
     draw: Draw | None = None
     """Outputs are drawn, not searched for."""
     witness: Witness | None = None
@@ -67,8 +67,8 @@ def answered(
 ) -> list[list[Hypothesis]]:
     """The best `nbest` of each sentence, or so many draws.
 
-    Groups of a diverse beam and draws are sentences of their own to the search. Phrases that do not fit into an output
-    are not asked for; whoever asked sees from the output that they are not there.
+    Groups of a diverse beam and draws are sentences of their own to the search. Of phrases that do not fit into an
+    output together those are asked for that `fitting` keeps.
     """
     copies = nbest if request.draw else config.groups
     if copies > 1:
@@ -89,17 +89,16 @@ def _choice(config: SearchConfig, request: Request, beam: int, limits: list[int]
     if request.draw:
         return drawn(request.draw)
     if any(map(len, request.phrases)):
-        wanted = [_feasible(phrases, limit) for phrases, limit in zip(request.phrases, limits, strict=True)]
-        return allocated(beam, wanted, limits)
+        prefixes = request.prefixes or [()] * len(limits)
+        wanted = [_held(*each) for each in zip(request.phrases, prefixes, limits, strict=True)]
+        return allocated(beam, wanted, limits, [len(prefix) for prefix in prefixes])
     return diverse(beam, config.groups, config.diversity) if config.groups > 1 else None
 
 
-def _feasible(phrases: Sequence[Indices], limit: int) -> Phrases | None:
-    """The phrases of one output, if all fit into it together."""
-    if not phrases:
-        return None
-    found = Phrases(phrases)
-    return found if found.needed(found.start) <= limit else None
+def _held(phrases: Sequence[Indices], prefix: Indices, limit: int) -> Phrases | None:
+    """The phrases that one output shall hold."""
+    kept = fitting(phrases, prefix, limit)
+    return Phrases(phrases[at] for at in kept) if kept else None
 
 
 def _merged(lists: list[list[Hypothesis]], nbest: int, *, apart: bool) -> list[Hypothesis]:
