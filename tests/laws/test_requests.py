@@ -242,6 +242,17 @@ def test_groups_that_must_differ_begin_differently(seed: int, limits: list[int])
         assert all(math.isclose(one.total, table.total(at, one.pieces), abs_tol=1e-4) for one in found)
 
 
+@given(seeds, phrases, st.integers(2, 4), st.integers(1, 2))
+def test_groups_keep_away_from_each_other_with_phrases_too(
+    seed: int, wanted: list[list[int]], more: int, each: int
+) -> None:
+    table, limit = Table(seed), sum(map(len, wanted)) + more
+    (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity=1e6)
+    assert all(holds(one.pieces, wanted) for one in found)
+    assert len({tuple(one.pieces) for one in found}) == len(found) > each
+    assert all(math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4) for one in found)
+
+
 def test_draws_of_one_text_differ_and_come_as_often_as_they_are_likely() -> None:
     table, draw = Table(5), SamplingConfig(seed=3).build()
     (found,) = asked(table, [1], Request(draw=draw), nbest=4000)

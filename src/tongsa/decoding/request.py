@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import Choice, Guide, Witness
+from tongsa.decoding.beams import Choice, Guide, Witness, best
 from tongsa.decoding.constraints import Phrases, allocated, fitting
 from tongsa.decoding.rules import diverse, drawn, forced, from_config
 from tongsa.decoding.sampling import Draw
@@ -88,11 +88,14 @@ def _rules(config: SearchConfig, request: Request) -> tuple[Any, ...]:
 def _choice(config: SearchConfig, request: Request, beam: int, limits: list[int]) -> Choice | None:
     if request.draw:
         return drawn(request.draw)
-    if any(map(len, request.phrases)):
-        prefixes = request.prefixes or [()] * len(limits)
-        wanted = [_held(*each) for each in zip(request.phrases, prefixes, limits, strict=True)]
-        return allocated(beam, wanted, limits, [len(prefix) for prefix in prefixes])
-    return diverse(beam, config.groups, config.diversity) if config.groups > 1 else None
+    choice = _holding(request, beam, limits) if any(map(len, request.phrases)) else None
+    return diverse(choice or best(beam), config.groups, config.diversity) if config.groups > 1 else choice
+
+
+def _holding(request: Request, beam: int, limits: list[int]) -> Choice:
+    prefixes = request.prefixes or [()] * len(limits)
+    wanted = [_held(*each) for each in zip(request.phrases, prefixes, limits, strict=True)]
+    return allocated(beam, wanted, limits, [len(prefix) for prefix in prefixes])
 
 
 def _held(phrases: Sequence[Indices], prefix: Indices, limit: int) -> Phrases | None:

@@ -22,12 +22,12 @@ from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Outcome, Term
 from tongsa.decoding.text_model import TextModel, listed
-from tongsa.threads import side_by_side
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, State
 from tongsa.text import EOS, UNK, Pieces, Vocabulary, normalise
+from tongsa.threads import side_by_side
 
 MOST_DRAWN = 1000
 """Draws of one text in one call."""
