@@ -135,7 +135,7 @@ def test_a_word_is_as_sure_as_its_least_likely_piece(server: Running, run: Path)
 def test_terms_are_put_where_the_sentence_holds_them(server: Running, run: Path) -> None:
     (made,) = server.translate("a b! C d", terms=[{"source": "b", "target": "가 나"}])
     first, second = made["sentences"]
-    assert first["terms"] == [{"source": "b", "target": "가 나", "met": True}]
+    assert first["terms"] == [{"source": "b", "target": "가 나", "text": "가 나", "wanted": 1, "found": 1, "met": True}]
     assert "가 나" in first["text"]
     assert "terms" not in second
     own = tongsa.load(run, engine="torch").translate(["a b!"], glossary=Glossary.of([("b", "가 나")]))[0]
