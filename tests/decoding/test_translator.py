@@ -268,6 +268,27 @@ def test_alternatives_go_on_differently_after_the_same_beginning(translator: Tra
     assert translator.alternatives("", "고양이는") == []
 
 
+def test_the_end_is_a_way_to_go_on_where_it_is_among_the_likeliest(translator: Translator) -> None:
+    text, begun, size = "the cat sleeps", "고양이는", len(PIECES.split("고양이는"))
+    found = translator.alternatives(text, begun, count=len(PIECES), beam=1)
+    (end,) = (one for one in found if len(one.pieces) == size)
+    (logs,) = translator.score([(text, begun)])
+    assert end.text == begun and end.total == pytest.approx(sum(logs), abs=1e-4)
+    merits = [one.logs[size] for one in found]
+    assert merits == sorted(merits, reverse=True), "the end has its place among the others"
+    longer = translator.alternatives(text, begun, count=len(PIECES), beam=1, at_least=size + 1)
+    assert end.text not in [one.text for one in longer if len(one.pieces) == size]
+
+
+def test_where_there_is_no_room_the_end_is_the_only_way_to_go_on(translator: Translator) -> None:
+    text, prefix = "the cat sleeps", "고양이는 잔다"
+    beyond = len(PIECES.split(prefix)) - len(PIECES.split(text)) - 1
+    (end,) = translator.alternatives(text, prefix, beyond=beyond)
+    assert end.text == prefix
+    assert translator.alternatives(text, prefix + " 뉴욕", beyond=beyond) == []
+    assert all(one.pieces for one in translator.alternatives(text, "", count=len(PIECES)))
+
+
 def test_draws_are_repeatable_and_differ(translator: Translator) -> None:
     def drawn(seed: int) -> list[str]:
         (found,) = translator.translate(["the cat sleeps"], nbest=6, sampling=SamplingConfig(seed=seed))

@@ -148,6 +148,7 @@ def test_a_prefix_begins_the_translation_and_alternatives_go_on_from_it(server: 
     found = server.post("/v1/alternatives", {"text": "a b c", "prefix": "가", "count": 4}).json()["alternatives"]
     assert len({one["text"] for one in found}) >= 2
     assert all(one["text"].startswith("가") for one in found)
+    assert all(one["ends"] == (one["text"] == "가") for one in found)
 
 
 def test_scores_are_the_translators(server: Running, run: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import Choice, Guide, Witness, best
+from tongsa.decoding.beams import Beams, Choice, Guide, Witness, best
 from tongsa.decoding.constraints import Phrases, allocated, fitting
 from tongsa.decoding.rules import diverse, drawn, forced, from_config
 from tongsa.decoding.sampling import Draw
 from tongsa.decoding.scorers import Scorer
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.interface import State
+from tongsa.text import BOS, PAD
 
 Indices = Sequence[int]
 
@@ -79,6 +80,20 @@ def answered(
     guide = Guide(_rules(config, request), _choice(config, request, beam, limits.tolist()), request.witness)
     found = search(scorer, state, limits, own, nbest=min(nbest, beam), guide=guide)
     return [_merged(found[at : at + copies], nbest, apart=not request.draw) for at in range(0, len(found), copies)]
+
+
+@torch.inference_mode()
+def onward(scorer: Scorer[Any], state: State, begun: Tensor, config: SearchConfig) -> Tensor:  # (piece,)
+    """What each piece, </s> included, counts behind a beginning (piece,) of the only sentence of a state."""
+    prefix = torch.cat([begun.new_tensor([BOS]), begun])
+    for piece in prefix:
+        logs, state = scorer(piece.view(1), state)
+    zeros = logs.new_zeros(1, 1)
+    beams = Beams([0], zeros, zeros, prefix.view(1, 1, -1), zeros.expand(1, 1, len(prefix)), zeros.view(1, 1, 1))
+    counted = logs.unsqueeze(0)  # (sentence, hypothesis, piece)
+    for rule in from_config(config):
+        counted = rule(counted, beams)
+    return counted[0, 0].index_fill(0, begun.new_tensor([PAD, BOS]), -torch.inf)
 
 
 def _rules(config: SearchConfig, request: Request) -> tuple[Any, ...]:

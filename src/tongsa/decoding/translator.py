@@ -14,7 +14,7 @@ from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
 from tongsa.config import build, table
 from tongsa.decoding.beams import Witness
 from tongsa.decoding.engine import Engine
-from tongsa.decoding.request import NOTHING, Request, answered
+from tongsa.decoding.request import NOTHING, Request, answered, onward
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig
@@ -115,23 +115,28 @@ class Translator(TextModel):
         answers = dict(self._answers(texts, self._settings(settings, nbest, drawn=bool(sampling)), asked))
         return [answers[at] for at in range(len(texts))]
 
+    @torch.inference_mode()
     def alternatives(
         self, text: str, prefix: str = "", *, count: int = 5, **settings: float | str
     ) -> list[Translation]:
-        """Other ways to go on after a beginning: the likeliest next pieces, each with the best output from there on."""
+        """Other ways to go on after a beginning: the likeliest next pieces, each with the best output from there on.
+
+        Where the end is among the likeliest, one of them is the beginning itself, and nothing behind it.
+        """
         source = Ragged(self.source.split_all([text]))[0][: self.longest - 1]
         begun = self.target.split_all([normalise(prefix)])[0]
-        if not len(source):
-            return []
-        steps: list[torch.Tensor] = []
-        request = Request(prefixes=[begun], witness=lambda _, merits, __: steps.append(merits[0, 0]))
         config = self._settings(settings, 1)
-        self.search(pad([ended(source)]), replace(config, beam=1, groups=1), 1, request)
-        if len(steps) <= len(begun):
+        left = min(len(source) + 1 + config.beyond, self.longest - 1) - len(begun)
+        if not len(source) or left < 0:
             return []
-        likeliest = steps[len(begun)].topk(min(count, len(steps[0])))
-        nexts = [int(piece) for merit, piece in zip(*likeliest, strict=True) if merit > -torch.inf and piece != EOS]
-        rows = [[*begun, piece] for piece in nexts]
+        scorer, state = self._scorer(pad([ended(source)]).to(self.device))
+        merits = onward(scorer, state, torch.tensor(begun, dtype=torch.long, device=self.device), config)
+        if not begun:
+            merits[EOS] = -torch.inf  # an empty output is no way to go on
+        if not left:
+            merits[EOS + 1 :] = -torch.inf
+        likeliest = merits.topk(min(count, len(merits)))
+        rows = [[*begun, int(piece)] for merit, piece in zip(*likeliest, strict=True) if merit > -torch.inf]
         found = self.search(pad([ended(source)] * len(rows)), config, 1, Request(prefixes=rows)) if rows else []
         return [self._translation(source, best, cut=False) for best, *_ in found]
 
