@@ -14,7 +14,7 @@ from tiny import CONFIGS, padded, sentence, tiny
 from tongsa.decoding.constraints import MOST, Phrases, Progress, fitting
 from tongsa.decoding.request import Request, answered
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.scorers import alone
+from tongsa.decoding.scorers import Together, alone, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.errors import InputError
 from tongsa.layers.attention import watching
@@ -263,6 +263,69 @@ def test_draws_of_one_text_differ_and_come_as_often_as_they_are_likely() -> None
         possible = 1 - float(first[:2].exp().sum())  # <pad> and <s> are never drawn
         likely = math.exp(float(first[(output or [EOS])[0]])) / possible
         assert abs(share - likely) < 0.03
+
+
+@given(seeds, st.integers(0, 3), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=30)
+def test_several_models_find_the_best_of_all_outputs_by_their_mean_or_their_weighted_sum(
+    seed: int, limit: int, weight: float
+) -> None:
+    one, other = Table(seed), Table(seed + 1)
+    state = Together((one.start(sentences(1)), other.start(sentences(1))))
+
+    def mean(output: list[int]) -> float:
+        both = zip(one.logs(0, output), other.logs(0, output), strict=True)
+        return sum(math.log((math.exp(a) + math.exp(b)) / 2) for a, b in both)
+
+    def added(output: list[int]) -> float:
+        return one.total(0, output) + weight * other.total(0, output)
+
+    for scorer, total in ((ensemble([one, other]), mean), (fused(alone(one), alone(other), weight), added)):
+        config = SearchConfig(beam=WIDE, alpha=0)
+        (found,) = answered(scorer, state, torch.tensor([limit]), config, 3, Request())
+        assert [each.pieces for each in found] == sorted(every_output(limit), key=lambda out: -total(out))[:3]
+        assert all(math.isclose(each.total, total(each.pieces), abs_tol=1e-4) for each in found)
+
+
+@given(seeds, phrases, st.lists(LETTERS, max_size=2), st.integers(0, 3), st.integers(0, 3))
+@settings(max_examples=60)
+def test_phrases_a_beginning_no_repeat_and_a_least_length_hold_together(
+    seed: int, wanted: list[list[int]], prefix: list[int], count: int, least: int
+) -> None:
+    table, limit = Table(seed), 4
+    kept = [wanted[at] for at in fitting(wanted, prefix, limit)]
+
+    def allowed(output: list[int]) -> bool:
+        free = not count or not repeats(output, count)
+        return free and len(output) >= least and output[: len(prefix)] == prefix and holds(output, kept)
+
+    request = Request(phrases=[wanted], prefixes=[prefix])
+    (found,) = asked(table, [limit], request, nbest=2, beam=WIDE, alpha=0, no_repeat=count, at_least=least)
+    assert [one.pieces for one in found] == ordered(table, limit, allowed)[:2]
+
+
+CUTS: dict[str, Callable[[list[float]], list[bool]]] = {
+    "top_k": lambda shares: [share >= sorted(shares)[-2] for share in shares],
+    "top_p": lambda shares: [sum(more for more in shares if more > share) < 0.6 for share in shares],
+    "min_p": lambda shares: [share >= 0.4 * max(shares) for share in shares],
+}
+
+
+@given(seeds, st.sampled_from([("top_k", 2), ("top_p", 0.6), ("min_p", 0.4)]))
+@settings(max_examples=15)
+def test_draws_of_a_search_stay_among_the_allowed_and_follow_what_these_share(
+    seed: int, cut: tuple[str, float]
+) -> None:
+    table, draws = Table(seed), 1000
+    draw = SamplingConfig(seed=3, **{cut[0]: cut[1]}).build()  # type: ignore[arg-type]
+    (found,) = asked(table, [1], Request(draw=draw), nbest=draws)
+    shares = torch.tensor(table.logits((0, BOS)))[EOS:].softmax(0).tolist()  # <pad> and <s> are never drawn
+    inside = [share * kept for share, kept in zip(shares, CUTS[cut[0]](shares), strict=True)]
+    counts = [sum(([*one.pieces, EOS])[0] == piece for one in found) for piece in range(EOS, SIZE)]
+    assert not any(count for count, share in zip(counts, inside, strict=True) if not share)
+    expected = [draws * share / sum(inside) for share in inside]
+    surprise = sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True) if mean)
+    assert surprise < 40, "chi-square of three degrees of freedom: once in a hundred million"
 
 
 WITH_ATTENTION = [
