@@ -12,9 +12,9 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from machine import machine
 from tongsa import bundle
 from tongsa.bundle import Bundle
 from tongsa.decoding.ctranslate2_engine import CTranslate2Engine
+from tongsa.decoding.translation import Translation
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.metrics import bleu, tokenisation
@@ -33,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from reference import reference
 
 TIE = 1e-3
+FEW = 100
 Table = dict[str, Any]
 
 
@@ -40,7 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("--pairs", nargs="+", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--few", type=int, default=100, help="sentences for the reference (default: 100)")
+    parser.add_argument("--few", type=int, default=FEW, help=f"sentences for the reference (default: {FEW})")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
     parser.add_argument("--json", action="store_true", help="one object instead of a table")
     options = parser.parse_args()
@@ -49,7 +51,7 @@ def main() -> int:
     except InputError as error:
         print(f"agreement: {error}", file=sys.stderr)
         return 2
-    report = {"rows": rows, "machine": machine()}
+    report = {"rows": rows, "few": options.few, "machine": machine()}
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
     return 0
 
@@ -67,19 +69,20 @@ def measured(options: argparse.Namespace) -> list[Table]:
         }
         ours = loaded.translator(engine="torch")
         for beam in options.beams:
-            batched = [one.text for one in ours.translate(sources, beam=beam)]
+            batched = said(ours.translate(sources, beam=beam))
             signed = {"beam": beam, "signature": f"|beam:{beam}|alpha:{loaded.decoding.alpha}"}
             tokenise = tokenisation(loaded.target_language)
-            rows.append(signed | {"who": "torch, batched", "bleu": bleu(batched, targets, tokenise).value})
-            singly = [ours.translate([text], beam=beam)[0].text for text in sources]
+            rows.append(
+                signed | {"who": "torch, batched", "bleu": bleu([one.text for one in batched], targets, tokenise).value}
+            )
+            singly = said(ours.translate([text], beam=beam)[0] for text in sources)
             plain = plainly(ours, sources[: options.few], beam)
             others = {"the reference": plain, "torch, one by one": singly}
-            others |= {
-                name: [one.text for one in engine.translate(sources, beam=beam)] for name, engine in engines.items()
-            }
-            for name, texts in others.items():
-                score = bleu(texts, targets, tokenise).value if len(texts) == len(targets) else None
-                rows.append(signed | {"who": name, "bleu": score} | compared(ours, sources, batched, texts))
+            others |= {name: said(engine.translate(sources, beam=beam)) for name, engine in engines.items()}
+            for name, found in others.items():
+                texts = [one.text for one in found]
+                score = bleu(texts, targets, tokenise).value if name != "the reference" else None
+                rows.append(signed | {"who": name, "bleu": score} | compared(ours, sources, batched, found))
                 print(f"beam {beam}  {name}", file=sys.stderr, flush=True)
     return rows
 
@@ -90,20 +93,32 @@ def exported(loaded: Bundle, folder: Path, *, int8: bool) -> Translator:
     return Translator(loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine)
 
 
-def plainly(translator: Translator, texts: Sequence[str], beam: int) -> list[str]:
+class Said(NamedTuple):
+    """An output to the token: two segmentations of one text differ."""
+
+    pieces: tuple[str, ...]
+    text: str
+
+
+def said(found: Iterable[Translation]) -> list[Said]:
+    return [Said(one.pieces, one.text) for one in found]
+
+
+def plainly(translator: Translator, texts: Sequence[str], beam: int) -> list[Said]:
     found, config = [], translator.settled({"beam": beam})
     for pieces in translator.source.split_all(texts):
         limit = min(len(pieces) + 1 + config.beyond, translator.longest - 1)
-        found.append(translator.target.join(reference(translator.model, [*pieces, EOS], limit, config)[0][0]))
+        best = reference(translator.model, [*pieces, EOS], limit, config)[0][0]
+        found.append(Said(tuple(translator.target.names(best)), translator.target.join(best)))
     return found
 
 
-def compared(translator: Translator, sources: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Table:
-    """How many are the same, and of the others how many are ties."""
+def compared(translator: Translator, sources: Sequence[str], ours: Sequence[Said], theirs: Sequence[Said]) -> Table:
+    """How many are the same, pieces and text, and of the others how many are ties."""
     differing = [at for at, other in enumerate(theirs) if ours[at] != other]
     gaps = []
     for at in differing:
-        pair = translator.score([(sources[at], ours[at]), (sources[at], theirs[at])])
+        pair = translator.score([(sources[at], ours[at].text), (sources[at], theirs[at].text)])
         mine, other = (sum(logs) / translator.config.penalty(len(logs)) for logs in pair)
         gaps.append(mine - other)
     return {
@@ -119,7 +134,7 @@ def compared(translator: Translator, sources: Sequence[str], ours: Sequence[str]
 def as_text(report: Table) -> str:
     host = report["machine"]
     lines = [
-        f"{host['cpu']}, torch {host['torch']}, {host['date']}",
+        f"{host['cpu']}, torch {host['torch']}, {host['date']}; the reference: the first {report['few']} sentences",
         "",
         "| beam | beside torch, batched | sentences | same | ties | ours scores better | theirs | largest gap | BLEU |",
         "|--:|---|--:|--:|--:|--:|--:|--:|--:|",

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tongsa.decoding.consensus import agreed, chrf, utilities
 from tongsa.decoding.sampling import SamplingConfig
@@ -22,6 +24,15 @@ def test_what_most_draws_nearly_say_beats_what_one_says_otherwise() -> None:
     texts = ["나는 책을 읽는다", "나는 책을 읽었다", "나는 책만 읽는다", "salad salad"]
     values = utilities(texts, texts)
     assert max(range(4), key=values.__getitem__) == 0
+
+
+@given(st.lists(st.text("ab", max_size=3), min_size=1, max_size=8))
+def test_utilities_are_what_every_pair_of_draws_says_in_the_mean(draws: list[str]) -> None:
+    def alike(candidate: str, right: str) -> float:
+        return sum(a == b for a, b in zip(candidate, right, strict=False)) - 0.5 * len(candidate)
+
+    by_hand = [sum(alike(one, other) for other in draws) / len(draws) for one in draws]
+    assert utilities(draws, draws, alike) == pytest.approx(by_hand)
 
 
 def test_chrf_is_one_for_the_same_and_nothing_for_strangers() -> None:

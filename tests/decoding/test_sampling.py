@@ -41,6 +41,12 @@ def test_top_p_takes_the_fewest_that_reach_it() -> None:
     assert near(shares(SamplingConfig(top_p=0.01)), [1, 0, 0, 0])
 
 
+def test_min_p_takes_those_that_are_likely_beside_the_likeliest() -> None:
+    assert near(shares(SamplingConfig(min_p=0.45)), [2 / 3, 1 / 3, 0, 0])
+    assert near(shares(SamplingConfig(min_p=0.25)), [5 / 9, 2.5 / 9, 1.5 / 9, 0])
+    assert near(shares(SamplingConfig(min_p=1.0)), [1, 0, 0, 0])
+
+
 @given(st.lists(st.floats(-9, 9), min_size=2, max_size=12), st.floats(0.01, 1.0))
 def test_a_nucleus_reaches_its_share_and_would_not_without_its_last(values: list[float], share: float) -> None:
     probabilities = torch.tensor(values, dtype=torch.float64).softmax(0)
@@ -64,7 +70,7 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
     assert not torch.equal(SamplingConfig(seed=3).build()(rows), SamplingConfig(seed=4).build()(rows))
 
 
-@pytest.mark.parametrize("wrong", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}])
+@pytest.mark.parametrize("wrong", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}, {"min_p": 1.5}])
 def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         SamplingConfig(**wrong)  # type: ignore[arg-type]

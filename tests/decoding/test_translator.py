@@ -111,7 +111,85 @@ def test_a_term_that_does_not_fit_is_reported_as_missing_and_the_sentence_is_tra
     long = " ".join(["고양이는 책을 읽는다"] * 9)
     (found,) = translator.translate(["the cat sleeps"], glossary=Glossary.of([("cat", long)]))
     assert found.text == translator("the cat sleeps").text
-    assert [outcome.there for outcome in found.terms] == [False]
+    (outcome,) = found.terms
+    assert not outcome.there and "raise beyond" in outcome.given_up
+
+
+def test_one_term_that_does_not_fit_takes_no_other_with_it(translator: Translator) -> None:
+    long = " ".join(["고양이는 책을 읽는다"] * 9)
+    glossary = Glossary.of([("cat", long), ("sleeps", "잔다")])
+    (found,) = translator.translate(["the cat sleeps"], glossary=glossary)
+    assert [outcome.there for outcome in found.terms] == [False, True]
+    assert [bool(outcome.given_up) for outcome in found.terms] == [True, False]
+
+
+def test_a_ninth_term_is_kept_like_the_others(translator: Translator) -> None:
+    words = [f"{first}{second}" for first in "abc" for second in "xyz"]
+    glossary = Glossary.of(zip(words, [*"고양이는책을읽잔", "뉴욕"], strict=True))
+    (found,) = translator.translate([" ".join(words)], glossary=glossary, beyond=40)
+    assert len(found.terms) == 9 and all(outcome.there for outcome in found.terms)
+
+
+def test_a_term_without_room_beside_the_prefix_says_so_and_the_rest_is_translated(translator: Translator) -> None:
+    glossary, long = Glossary.of([("cat", "뉴욕이 좋다")]), "고양이는 " * 4
+    (alone,) = translator.translate(["the cat"], prefixes=[long], beyond=10, glossary=glossary)
+    assert alone.text.startswith(long.strip())
+    (outcome,) = alone.terms
+    assert "shorten the prefix, or raise beyond" in outcome.given_up
+    (roomy,) = translator.translate(["the cat"], prefixes=[long], beyond=40, glossary=glossary)
+    assert roomy.terms[0].there and not roomy.terms[0].given_up
+
+
+def test_more_pieces_than_an_output_may_have_are_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
+    with pytest.raises(InputError, match=r"at_least 90: .* lower it, or raise beyond"):
+        translator.translate(["the cat sleeps"], at_least=90)
+
+
+def test_terms_do_not_make_alternatives_of_a_diverse_beam_alike(translator: Translator) -> None:
+    glossary = Glossary.of([("cat", "고양이")])
+    (found,) = translator.translate(["the cat sleeps"], nbest=4, groups=4, diversity=50.0, glossary=glossary)
+    texts = {one.text for one in (found, *found.alternatives)}
+    assert len(texts) > 1 and all("고양이" in text for text in texts)
+
+
+def test_what_is_drawn_gives_its_terms_up_and_says_so(translator: Translator) -> None:
+    glossary = Glossary.of([("cat", "고양이")])
+    (found,) = translator.translate(["the cat sleeps"], glossary=glossary, sampling=SamplingConfig())
+    assert "drawn" in found.terms[0].given_up
+
+
+@pytest.mark.parametrize(
+    "glossary", [Glossary.of([("cat", "cat")]), Glossary.of([], ["cat"]), Glossary.of([("cat", "")])]
+)
+def test_a_copy_is_what_stands_in_the_source_as_often_as_it_stands_there(
+    translator: Translator, glossary: Glossary
+) -> None:
+    (found,) = translator.translate(["the CAT and the cat like the cat"], glossary=glossary, beyond=30)
+    assert [(one.text, one.wanted) for one in found.terms] == [("CAT", 1), ("cat", 2)]
+    assert all(one.there and one.found == found.text.count(one.text) for one in found.terms)
+    (once,) = translator.translate(["the cat and the cat"], glossary=Glossary.of([("cat", "고양이")]), beyond=30)
+    assert [(one.text, one.wanted) for one in once.terms] == [("고양이", 1)], "a translation is wanted once"
+
+
+def test_copies_within_longer_copies_are_counted_with_them() -> None:
+    glossary = Glossary.of([], ["New York", "York"])
+    assert [(one.text, one.times) for one in glossary.wanted("York, New York")] == [("York", 2), ("New York", 1)]
+    translated = Glossary.of([("New York", "뉴욕")], ["York"])
+    assert [(one.text, one.times) for one in translated.wanted("York, New York")] == [("York", 1), ("뉴욕", 1)]
+
+
+def test_copies_that_do_not_all_fit_or_that_no_repeat_forbids_are_fewer_and_the_report_says_so(
+    translator: Translator,
+) -> None:
+    text, glossary = "New York New York New York", Glossary.of([], ["New York"])
+    (found,) = translator.translate([text], glossary=glossary, no_repeat=1)
+    (outcome,) = found.terms
+    assert outcome.wanted == 3 and outcome.found == 1 and "no_repeat 1 forbids more" in outcome.given_up
+    size = len(PIECES.split(text))
+    (found,) = translator.translate([text], prefixes=["개가"], glossary=glossary, beyond=0)
+    assert len(found.pieces) <= size + 1
+    (outcome,) = found.terms
+    assert 1 <= outcome.found < 3 and re.search(rf"{outcome.found} of 3: no more room", outcome.given_up)
 
 
 def test_a_term_that_no_repeat_forbids_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
@@ -124,8 +202,8 @@ def test_a_term_that_no_repeat_forbids_is_told_as_that_and_not_as_a_broken_model
 
 def test_a_glossary_is_read_with_its_comments_and_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
-    path.write_text("# 용어집\ncat\t고양이\n\nGitHub\n", "utf-8")
-    assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"))
+    path.write_text("# 용어집\ncat\t고양이\n\nGitHub\nGitLab\t\n", "utf-8")
+    assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"), Term("GitLab", "GitLab"))
     path.write_text("cat\t고양이\ndog\t개\t멍멍이\n", "utf-8")
     with pytest.raises(InputError, match=r"terms\.tsv:2"):
         Glossary.read(path)
@@ -161,7 +239,7 @@ def test_a_glossary_makes_its_patterns_once(monkeypatch: pytest.MonkeyPatch) -> 
     glossary = Glossary.of([("York", "요크"), ("New York", "뉴욕")])
     for _ in range(3):
         found = glossary.wanted("York, New York and YORK, new york")
-        assert [term.source for term in found] == ["York", "New York"]
+        assert [one.term.source for one in found] == ["York", "New York"]
     assert made == ["New York", "York"]
 
 
@@ -188,6 +266,27 @@ def test_alternatives_go_on_differently_after_the_same_beginning(translator: Tra
     totals = [sum(one.logs[: begun + 1]) for one in found]
     assert totals == sorted(totals, reverse=True), "the likeliest next piece comes first"
     assert translator.alternatives("", "고양이는") == []
+
+
+def test_the_end_is_a_way_to_go_on_where_it_is_among_the_likeliest(translator: Translator) -> None:
+    text, begun, size = "the cat sleeps", "고양이는", len(PIECES.split("고양이는"))
+    found = translator.alternatives(text, begun, count=len(PIECES), beam=1)
+    (end,) = (one for one in found if len(one.pieces) == size)
+    (logs,) = translator.score([(text, begun)])
+    assert end.text == begun and end.total == pytest.approx(sum(logs), abs=1e-4)
+    merits = [one.logs[size] for one in found]
+    assert merits == sorted(merits, reverse=True), "the end has its place among the others"
+    longer = translator.alternatives(text, begun, count=len(PIECES), beam=1, at_least=size + 1)
+    assert end.text not in [one.text for one in longer if len(one.pieces) == size]
+
+
+def test_where_there_is_no_room_the_end_is_the_only_way_to_go_on(translator: Translator) -> None:
+    text, prefix = "the cat sleeps", "고양이는 잔다"
+    beyond = len(PIECES.split(prefix)) - len(PIECES.split(text)) - 1
+    (end,) = translator.alternatives(text, prefix, beyond=beyond)
+    assert end.text == prefix
+    assert translator.alternatives(text, prefix + " 뉴욕", beyond=beyond) == []
+    assert all(one.pieces for one in translator.alternatives(text, "", count=len(PIECES)))
 
 
 def test_draws_are_repeatable_and_differ(translator: Translator) -> None:

@@ -33,9 +33,11 @@ def test_terms_are_in_the_lines_that_hold_their_source(said, tmp_path: Path) -> 
     code, lines, _ = said("--terms", str(tmp_path / "terms.tsv"), "--json")
     assert code == 0
     home, letters, empty = (json.loads(line) for line in lines)
-    assert home["terms"] == [{"source": "집에", "target": "ab 다", "there": True}]
+    assert home["terms"] == [
+        {"source": "집에", "target": "ab 다", "text": "ab 다", "wanted": 1, "found": 1, "there": True}
+    ]
     assert "ab 다" in home["text"]
-    assert letters["terms"] == [{"source": "c", "target": "c", "there": True}]
+    assert letters["terms"] == [{"source": "c", "target": "c", "text": "c", "wanted": 1, "found": 1, "there": True}]
     assert "terms" not in empty
     _, free, _ = said("--json")
     assert "ab 다" not in json.loads(free[0])["text"]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from table import SIZE, Table, every_output, sentences
 from tiny import CONFIGS, padded, sentence, tiny
-from tongsa.decoding.constraints import Phrases, Progress
+from tongsa.decoding.constraints import MOST, Phrases, Progress, fitting
 from tongsa.decoding.request import Request, answered
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.scorers import alone
+from tongsa.decoding.scorers import Together, alone, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.errors import InputError
 from tongsa.layers.attention import watching
@@ -43,8 +43,13 @@ def repeats(output: Sequence[int], count: int) -> bool:
     return len(set(runs)) < len(runs)
 
 
-def holds(output: Sequence[int], phrase: Sequence[int]) -> bool:
-    return any(tuple(output[at : at + len(phrase)]) == tuple(phrase) for at in range(len(output) + 1))
+def holds(output: Sequence[int], wanted: Sequence[Sequence[int]]) -> bool:
+    """Each phrase, as often as it is wanted."""
+
+    def times(phrase: Sequence[int]) -> int:
+        return sum(tuple(output[at : at + len(phrase)]) == tuple(phrase) for at in range(len(output)))
+
+    return all(times(phrase) >= list(wanted).count(phrase) for phrase in wanted)
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 3))
@@ -120,7 +125,7 @@ def test_phrases_are_there_whenever_an_output_of_that_length_can_hold_them(
     seed: int, wanted: list[list[int]], limit: int, beam: int
 ) -> None:
     table = Table(seed)
-    possible = ordered(table, limit, lambda out: all(holds(out, phrase) for phrase in wanted))
+    possible = ordered(table, limit, lambda out: holds(out, wanted))
     (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=beam, beam=beam, alpha=0)
     assert found
     if possible:
@@ -135,7 +140,7 @@ def test_long_outputs_hold_their_phrases_and_neighbours_are_left_alone(
 ) -> None:
     table = Table(seed)
     held, free = asked(table, [limit, limit], Request(phrases=[wanted, []]), nbest=1, beam=beam)
-    assert all(holds(held[0].pieces, phrase) for phrase in wanted)
+    assert holds(held[0].pieces, wanted)
     state = table.start(sentences(2)).select(torch.tensor([1]))
     (by_itself,) = search(alone(table), state, torch.tensor([limit]), SearchConfig(beam=beam))
     assert free[0].pieces == by_itself[0].pieces
@@ -151,17 +156,65 @@ def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: lis
     alphabet = range(UNK, SIZE)
 
     def enough(more: int) -> bool:
-        return any(all(holds([*begun, *rest], phrase) for phrase in wanted) for rest in product(alphabet, repeat=more))
+        return any(holds([*begun, *rest], wanted) for rest in product(alphabet, repeat=more))
 
     assert enough(needed)
     assert needed == 0 or not enough(needed - 1)
+
+
+@given(seeds, st.lists(st.lists(LETTERS, min_size=1, max_size=4), max_size=4), st.integers(0, 6), st.integers(1, 3))
+@settings(max_examples=150)
+def test_a_phrase_is_given_up_only_if_it_does_not_fit_beside_those_that_are_kept(
+    seed: int, wanted: list[list[int]], limit: int, beam: int
+) -> None:
+    kept = fitting(wanted, [], limit)
+    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted]), nbest=beam, beam=beam)
+    assert found and all(holds(one.pieces, [wanted[at] for at in kept]) for one in found)
+    for given_up in {*range(len(wanted))} - {*kept}:
+        together = [wanted[at] for at in (*kept, given_up)]
+        assert not any(holds(output, together) for output in product(range(UNK, SIZE), repeat=limit))
+
+
+@given(seeds, phrases, st.lists(LETTERS, max_size=4), st.integers(0, 4), st.integers(1, 3))
+@settings(max_examples=150)
+def test_phrases_and_a_beginning_share_the_room(
+    seed: int, wanted: list[list[int]], prefix: list[int], more: int, beam: int
+) -> None:
+    limit = len(prefix) + more
+    kept = fitting(wanted, prefix, limit)
+    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted], prefixes=[prefix]), nbest=beam, beam=beam)
+    assert found
+    for one in found:
+        assert one.pieces[: len(prefix)] == prefix
+        assert holds(one.pieces, [wanted[at] for at in kept])
+    for given_up in {*range(len(wanted))} - {*kept}:
+        together = [wanted[at] for at in (*kept, given_up)]
+        rests = product(range(UNK, SIZE), repeat=more)
+        assert not any(holds([*prefix, *rest], together) for rest in rests)
+
+
+@given(
+    st.lists(st.lists(LETTERS, min_size=1, max_size=3), min_size=MOST + 1, max_size=2 * MOST),
+    st.lists(LETTERS, max_size=5),
+    st.integers(0, 40),
+    seeds,
+)
+@settings(max_examples=40)
+def test_more_phrases_than_can_be_ordered_at_best_are_kept_too(
+    wanted: list[list[int]], prefix: list[int], more: int, seed: int
+) -> None:
+    limit = len(prefix) + more
+    kept = fitting(wanted, prefix, limit)
+    assert len(kept) == len(wanted) or sum(map(len, wanted)) > more
+    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted], prefixes=[prefix]), beam=2)
+    assert holds(found[0].pieces, [wanted[at] for at in kept])
 
 
 def test_overlapping_phrases_are_met_by_their_overlap() -> None:
     automaton = Phrases([[4, 5, 4], [5, 4, 3]])
     assert automaton.needed(automaton.start) == 4
     assert automaton.progress([4, 5, 4, 3]).met == automaton.all
-    assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()] if (3,) not in automaton.node else 1, 0)
+    assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()], (0, 0))
 
 
 def test_many_long_phrases_are_no_more_work_than_short_ones() -> None:
@@ -189,6 +242,17 @@ def test_groups_that_must_differ_begin_differently(seed: int, limits: list[int])
         assert all(math.isclose(one.total, table.total(at, one.pieces), abs_tol=1e-4) for one in found)
 
 
+@given(seeds, phrases, st.integers(2, 4), st.integers(1, 2))
+def test_groups_keep_away_from_each_other_with_phrases_too(
+    seed: int, wanted: list[list[int]], more: int, each: int
+) -> None:
+    table, limit = Table(seed), sum(map(len, wanted)) + more
+    (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity=1e6)
+    assert all(holds(one.pieces, wanted) for one in found)
+    assert len({tuple(one.pieces) for one in found}) == len(found) > each
+    assert all(math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4) for one in found)
+
+
 def test_draws_of_one_text_differ_and_come_as_often_as_they_are_likely() -> None:
     table, draw = Table(5), SamplingConfig(seed=3).build()
     (found,) = asked(table, [1], Request(draw=draw), nbest=4000)
@@ -199,6 +263,69 @@ def test_draws_of_one_text_differ_and_come_as_often_as_they_are_likely() -> None
         possible = 1 - float(first[:2].exp().sum())  # <pad> and <s> are never drawn
         likely = math.exp(float(first[(output or [EOS])[0]])) / possible
         assert abs(share - likely) < 0.03
+
+
+@given(seeds, st.integers(0, 3), st.sampled_from([0.0, 0.5]))
+@settings(max_examples=30)
+def test_several_models_find_the_best_of_all_outputs_by_their_mean_or_their_weighted_sum(
+    seed: int, limit: int, weight: float
+) -> None:
+    one, other = Table(seed), Table(seed + 1)
+    state = Together((one.start(sentences(1)), other.start(sentences(1))))
+
+    def mean(output: list[int]) -> float:
+        both = zip(one.logs(0, output), other.logs(0, output), strict=True)
+        return sum(math.log((math.exp(a) + math.exp(b)) / 2) for a, b in both)
+
+    def added(output: list[int]) -> float:
+        return one.total(0, output) + weight * other.total(0, output)
+
+    for scorer, total in ((ensemble([one, other]), mean), (fused(alone(one), alone(other), weight), added)):
+        config = SearchConfig(beam=WIDE, alpha=0)
+        (found,) = answered(scorer, state, torch.tensor([limit]), config, 3, Request())
+        assert [each.pieces for each in found] == sorted(every_output(limit), key=lambda out: -total(out))[:3]
+        assert all(math.isclose(each.total, total(each.pieces), abs_tol=1e-4) for each in found)
+
+
+@given(seeds, phrases, st.lists(LETTERS, max_size=2), st.integers(0, 3), st.integers(0, 3))
+@settings(max_examples=60)
+def test_phrases_a_beginning_no_repeat_and_a_least_length_hold_together(
+    seed: int, wanted: list[list[int]], prefix: list[int], count: int, least: int
+) -> None:
+    table, limit = Table(seed), 4
+    kept = [wanted[at] for at in fitting(wanted, prefix, limit)]
+
+    def allowed(output: list[int]) -> bool:
+        free = not count or not repeats(output, count)
+        return free and len(output) >= least and output[: len(prefix)] == prefix and holds(output, kept)
+
+    request = Request(phrases=[wanted], prefixes=[prefix])
+    (found,) = asked(table, [limit], request, nbest=2, beam=WIDE, alpha=0, no_repeat=count, at_least=least)
+    assert [one.pieces for one in found] == ordered(table, limit, allowed)[:2]
+
+
+CUTS: dict[str, Callable[[list[float]], list[bool]]] = {
+    "top_k": lambda shares: [share >= sorted(shares)[-2] for share in shares],
+    "top_p": lambda shares: [sum(more for more in shares if more > share) < 0.6 for share in shares],
+    "min_p": lambda shares: [share >= 0.4 * max(shares) for share in shares],
+}
+
+
+@given(seeds, st.sampled_from([("top_k", 2), ("top_p", 0.6), ("min_p", 0.4)]))
+@settings(max_examples=15)
+def test_draws_of_a_search_stay_among_the_allowed_and_follow_what_these_share(
+    seed: int, cut: tuple[str, float]
+) -> None:
+    table, draws = Table(seed), 1000
+    draw = SamplingConfig(seed=3, **{cut[0]: cut[1]}).build()  # type: ignore[arg-type]
+    (found,) = asked(table, [1], Request(draw=draw), nbest=draws)
+    shares = torch.tensor(table.logits((0, BOS)))[EOS:].softmax(0).tolist()  # <pad> and <s> are never drawn
+    inside = [share * kept for share, kept in zip(shares, CUTS[cut[0]](shares), strict=True)]
+    counts = [sum(([*one.pieces, EOS])[0] == piece for one in found) for piece in range(EOS, SIZE)]
+    assert not any(count for count, share in zip(counts, inside, strict=True) if not share)
+    expected = [draws * share / sum(inside) for share in inside]
+    surprise = sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True) if mean)
+    assert surprise < 40, "chi-square of three degrees of freedom: once in a hundred million"
 
 
 WITH_ATTENTION = [

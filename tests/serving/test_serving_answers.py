@@ -139,7 +139,7 @@ def test_a_word_is_as_sure_as_its_least_likely_piece(server: Running, run: Path)
 def test_terms_are_put_where_the_sentence_holds_them(server: Running, run: Path) -> None:
     (made,) = server.translate("a b! C d", terms=[{"source": "b", "target": "가 나"}])
     first, second = made["sentences"]
-    assert first["terms"] == [{"source": "b", "target": "가 나", "met": True}]
+    assert first["terms"] == [{"source": "b", "target": "가 나", "text": "가 나", "wanted": 1, "found": 1, "met": True}]
     assert "가 나" in first["text"]
     assert "terms" not in second
     own = tongsa.load(run, engine="torch").translate(["a b!"], glossary=Glossary.of([("b", "가 나")]))[0]
@@ -152,6 +152,7 @@ def test_a_prefix_begins_the_translation_and_alternatives_go_on_from_it(server: 
     found = server.post("/v1/alternatives", {"text": "a b c", "prefix": "가", "count": 4}).json()["alternatives"]
     assert len({one["text"] for one in found}) >= 2
     assert all(one["text"].startswith("가") for one in found)
+    assert all(one["ends"] == (one["text"] == "가") for one in found)
 
 
 def test_scores_are_the_translators(server: Running, run: Path) -> None:

@@ -249,6 +249,7 @@ def _sample(every: Any) -> None:
     verb.add_argument("--temperature", type=float, default=1.0, metavar="T", help="lower is tamer (default: 1)")
     verb.add_argument("--top-k", type=int, default=0, metavar="K", help="draw from the K likeliest pieces only")
     verb.add_argument("--top-p", type=float, default=1.0, metavar="P", help="draw from the likeliest of this total")
+    verb.add_argument("--min-p", type=float, default=0.0, metavar="P", help="none below P times the likeliest's share")
     verb.add_argument("--longest", type=int, default=100, metavar="N", help="at most N pieces (default: 100)")
     verb.add_argument("--seed", type=int, default=1, metavar="N", help="the same seed draws the same")
     verb.add_argument("--json", action="store_true", help="one object a line, with log p")

@@ -138,7 +138,11 @@ def sample(options: argparse.Namespace) -> None:
 
     try:
         sampling = SamplingConfig(
-            temperature=options.temperature, top_k=options.top_k, top_p=options.top_p, seed=options.seed
+            temperature=options.temperature,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            min_p=options.min_p,
+            seed=options.seed,
         )
     except ValueError as error:
         raise InputError(str(error)) from None

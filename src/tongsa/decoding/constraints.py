@@ -7,7 +7,8 @@ least, overlaps included. Whoever could no longer hold everything within the lim
 with all the phrases is found whenever there is one of that length.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from tongsa.decoding.beams import Beams, Choice
 from tongsa.text import EOS
 
 MOST = 8
-"""Phrases in one output: 2 to this power of them may be met."""
+"""Phrases whose best order is searched for: there are 2 to this power of ways to have met some of them."""
 
 
 class Progress(NamedTuple):
@@ -26,22 +27,23 @@ class Progress(NamedTuple):
 
     node: int
     """The longest end of the output that begins a phrase, as a node of the tree of phrases."""
-    met: int
-    """Bit i says whether phrase i is there."""
+    met: tuple[int, ...]
+    """How often each phrase is there, counted up to as often as it is wanted."""
 
 
 class Phrases:
-    """The automaton of the phrases (none empty, none twice) of one output."""
+    """The automaton of the phrases of one output; none is empty, and one that is given twice is wanted twice."""
 
-    def __init__(self, phrases: Sequence[Sequence[int]]) -> None:
-        self.phrases = [tuple(phrase) for phrase in dict.fromkeys(map(tuple, phrases))]
-        if len(self.phrases) > MOST or not all(self.phrases):
-            raise ValueError(f"{len(self.phrases)} phrases in one output; at most {MOST}, and none empty")
+    def __init__(self, phrases: Iterable[Sequence[int]]) -> None:
+        counts = Counter(map(tuple, phrases))
+        if not all(counts):
+            raise ValueError("an empty phrase: every output holds it already")
+        self.phrases = list(counts)
+        self.all = tuple(counts.values())
         self.alphabet = sorted({piece for phrase in self.phrases for piece in phrase})
         self.begun = sorted({phrase[:end] for phrase in self.phrases for end in range(len(phrase) + 1)}, key=len)
         self.node = {beginning: at for at, beginning in enumerate(self.begun)}
-        self.start = Progress(0, 0)
-        self.all = (1 << len(self.phrases)) - 1
+        self.start = Progress(0, (0,) * len(self.phrases))
 
     @cached_property
     def children(self) -> list[dict[int, int]]:
@@ -62,13 +64,13 @@ class Phrases:
         return found
 
     @cached_property
-    def completed(self) -> list[int]:
-        """For each node: a bit for each phrase that its beginning ends with."""
-        found = [0] * len(self.begun)
+    def completed(self) -> list[list[int]]:
+        """For each node: the phrases that its beginning ends with."""
+        found: list[list[int]] = [[] for _ in self.begun]
         for at, phrase in enumerate(self.phrases):
-            found[self.node[phrase]] |= 1 << at
+            found[self.node[phrase]].append(at)
         for at in range(1, len(found)):
-            found[at] |= found[self.shorter[at]]
+            found[at] += found[self.shorter[at]]
         return found
 
     def _onward(self, node: int, piece: int, shorter: Sequence[int]) -> int:
@@ -78,51 +80,16 @@ class Phrases:
 
     def after(self, progress: Progress, piece: int) -> Progress:
         node = self._onward(progress.node, piece, self.shorter)
-        return Progress(node, progress.met | self.completed[node])
+        return Progress(node, self._counted(progress.met, self.completed[node]))
 
-    @cached_property
-    def outer(self) -> list[int]:
-        """The phrases that lie in no other: whoever holds these holds all."""
-        return [
-            at
-            for at, phrase in enumerate(self.phrases)
-            if not any(_within(phrase, other) for other in self.phrases if len(other) > len(phrase))
-        ]
-
-    @cached_property
-    def needed(self) -> Callable[[Progress], int]:
-        """The fewest pieces from a progress to all phrases.
-
-        Of phrases that lie in no other, whichever is complete first has begun first, and the next one can overlap with
-        that one alone: so the shortest way is one of the orders (Held and Karp 1962), whatever the phrases' lengths.
-        """
-        return cache(self._needed)
-
-    def _needed(self, progress: Progress) -> int:
-        left = [at for at in self.outer if not progress.met >> at & 1]
-        overlaps = self.overlaps(progress.node) if left else ()
-        ways = (
-            len(self.phrases[at])
-            - overlaps[at]
-            + self.needed(Progress(self.node[self.phrases[at]], progress.met | 1 << at))
-            for at in left
-        )
-        return min(ways, default=0)
-
-    @cached_property
-    def overlaps(self) -> Callable[[int], list[int]]:
-        """From a node to how many pieces of each phrase its beginning ends with."""
-        return cache(self._overlaps)
-
-    def _overlaps(self, node: int) -> list[int]:
-        found = [0] * len(self.phrases)
-        while node:
-            ending = self.begun[node]
-            for at, phrase in enumerate(self.phrases):
-                if not found[at] and phrase[: len(ending)] == ending:
-                    found[at] = len(ending)
-            node = self.shorter[node]
-        return found
+    def _counted(self, met: tuple[int, ...], more: Sequence[int]) -> tuple[int, ...]:
+        """What is met when these phrases have come, too."""
+        if not more:
+            return met
+        counts = list(met)
+        for at in more:
+            counts[at] = min(counts[at] + 1, self.all[at])
+        return tuple(counts)
 
     def progress(self, pieces: Sequence[int]) -> Progress:
         found = self.start
@@ -130,9 +97,90 @@ class Phrases:
             found = self.after(found, piece)
         return found
 
+    @cached_property
+    def needed(self) -> Callable[[Progress], int]:
+        """The fewest pieces from a progress to all phrases; a way there that may not be the shortest, if many are left.
 
-def _within(phrase: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return any(other[at : at + len(phrase)] == phrase for at in range(len(other) - len(phrase) + 1))
+        The first MOST of those that are left come in their best order, and the others behind them one by one.
+        """
+        return cache(self._needed)
+
+    def _needed(self, progress: Progress) -> int:
+        near, behind, room = list(progress.met), 0, MOST
+        for at, (phrase, there, wanted) in enumerate(zip(self.phrases, progress.met, self.all, strict=True)):
+            later = max(0, wanted - there - room)
+            room -= wanted - there - later
+            behind += later * len(phrase)
+            near[at] += later
+        return behind + self.shortest(Progress(progress.node, tuple(near)))
+
+    @cached_property
+    def shortest(self) -> Callable[[Progress], int]:
+        """The fewest pieces from a progress to all phrases.
+
+        Of those that lie in no other, whichever is complete first has begun first, and the next one can overlap with
+        that one alone: so the shortest way is one of the orders (Held and Karp 1962), whatever the phrases' lengths.
+        """
+        return cache(self._shortest)
+
+    def _shortest(self, progress: Progress) -> int:
+        left = [at for at, wanted in enumerate(self.all) if progress.met[at] < wanted]
+        overlaps = self.overlaps(progress.node) if left else ()
+        ways = (
+            len(self.phrases[at])
+            - overlap
+            + self.shortest(
+                Progress(self.node[self.phrases[at]], self._counted(progress.met, self.within(at, overlap)))
+            )
+            for at in left
+            for overlap in overlaps[at]
+        )
+        return min(ways, default=0)
+
+    @cached_property
+    def overlaps(self) -> Callable[[int], list[list[int]]]:
+        """From a node to the numbers of pieces, fewer than all, of each phrase that its beginning may end with."""
+        return cache(self._overlaps)
+
+    def _overlaps(self, node: int) -> list[list[int]]:
+        found = [[0] for _ in self.phrases]
+        while node:
+            ending = self.begun[node]
+            for at, phrase in enumerate(self.phrases):
+                if len(ending) < len(phrase) and phrase[: len(ending)] == ending:
+                    found[at].append(len(ending))
+            node = self.shorter[node]
+        return found
+
+    def within(self, at: int, overlap: int) -> list[int]:
+        """The phrases that come with this one, itself included, when so many of its pieces are there already."""
+        return [other for end, other in self._ends[at] if end > overlap]
+
+    @cached_property
+    def _ends(self) -> list[list[tuple[int, int]]]:
+        return [
+            [(end, other) for end in range(1, len(phrase) + 1) for other in self.completed[self.node[phrase[:end]]]]
+            for phrase in self.phrases
+        ]
+
+
+def fitting(phrases: Sequence[Sequence[int]], begun: Sequence[int], limit: int) -> list[int]:
+    """The places of those that an output of at most `limit` pieces which begins so can hold together.
+
+    If not all can, the short ones go first, so that many are kept; none is left out that fits beside those.
+    """
+    room = limit - len(begun)
+    if sum(map(len, phrases)) <= room:
+        return [*range(len(phrases))]
+    kept: list[int] = []
+    tried = -1
+    while len(kept) > tried:  # of very many `needed` knows a way, not the shortest: one more may make it shorter
+        tried = len(kept)
+        for at in sorted({*range(len(phrases))} - {*kept}, key=lambda at: (len(phrases[at]), at)):
+            together = Phrases(phrases[one] for one in (*kept, at))
+            if together.needed(together.progress(begun)) <= room:
+                kept.append(at)
+    return sorted(kept)
 
 
 class _Candidate(NamedTuple):
@@ -143,14 +191,17 @@ class _Candidate(NamedTuple):
     """Pieces that it still needs at least, to hold all phrases."""
 
 
-def allocated(beam: int, phrases: Sequence[Phrases | None], limits: Sequence[int]) -> Choice:
-    """The beam of each sentence shared out by how many pieces a hypothesis still needs; None has no phrases."""
+def allocated(beam: int, phrases: Sequence[Phrases | None], limits: Sequence[int], begun: Sequence[int]) -> Choice:
+    """The beam of each sentence shared out by how many pieces a hypothesis still needs; None has no phrases.
+
+    Of the first `begun` pieces of a sentence there is nothing to choose.
+    """
 
     def choose(merits: Tensor, beams: Beams) -> Tensor:
         every = merits.flatten(1)
         places = every.topk(min(beam, every.shape[1]), dim=1).indices
         for row, sentence in enumerate(beams.sentences):
-            if (wanted := phrases[sentence]) is not None:
+            if (wanted := phrases[sentence]) is not None and beams.prefixes.shape[2] > begun[sentence]:
                 room = limits[sentence] - beams.prefixes.shape[2] + 1  # pieces, this one included
                 found = _candidates(merits[row], beams.prefixes[row].tolist(), wanted, room, beam)
                 places[row] = _padded(

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import Choice, Guide, Witness
-from tongsa.decoding.constraints import Phrases, allocated
+from tongsa.decoding.beams import Beams, Choice, Guide, Witness, best
+from tongsa.decoding.constraints import Phrases, allocated, fitting
 from tongsa.decoding.rules import diverse, drawn, forced, from_config
 from tongsa.decoding.sampling import Draw
 from tongsa.decoding.scorers import Scorer
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.interface import State
+from tongsa.text import BOS, PAD
 
 Indices = Sequence[int]
 
@@ -26,7 +27,7 @@ class Request:
     prefixes: Sequence[Indices] = ()
     """Each output begins with these pieces."""
     phrases: Sequence[Sequence[Indices]] = ()
-    """Each output holds these runs of pieces."""
+    """Each output holds these runs of pieces; one that is given twice, twice."""
     draw: Draw | None = None
     """Outputs are drawn, not searched for."""
     witness: Witness | None = None
@@ -67,8 +68,8 @@ def answered(
 ) -> list[list[Hypothesis]]:
     """The best `nbest` of each sentence, or so many draws.
 
-    Groups of a diverse beam and draws are sentences of their own to the search. Phrases that do not fit into an output
-    are not asked for; whoever asked sees from the output that they are not there.
+    Groups of a diverse beam and draws are sentences of their own to the search. Of phrases that do not fit into an
+    output together those are asked for that `fitting` keeps.
     """
     copies = nbest if request.draw else config.groups
     if copies > 1:
@@ -81,6 +82,20 @@ def answered(
     return [_merged(found[at : at + copies], nbest, apart=not request.draw) for at in range(0, len(found), copies)]
 
 
+@torch.inference_mode()
+def onward(scorer: Scorer[Any], state: State, begun: Tensor, config: SearchConfig) -> Tensor:  # (piece,)
+    """What each piece, </s> included, counts behind a beginning (piece,) of the only sentence of a state."""
+    prefix = torch.cat([begun.new_tensor([BOS]), begun])
+    for piece in prefix:
+        logs, state = scorer(piece.view(1), state)
+    zeros = logs.new_zeros(1, 1)
+    beams = Beams([0], zeros, zeros, prefix.view(1, 1, -1), zeros.expand(1, 1, len(prefix)), zeros.view(1, 1, 1))
+    counted = logs.unsqueeze(0)  # (sentence, hypothesis, piece)
+    for rule in from_config(config):
+        counted = rule(counted, beams)
+    return counted[0, 0].index_fill(0, begun.new_tensor([PAD, BOS]), -torch.inf)
+
+
 def _rules(config: SearchConfig, request: Request) -> tuple[Any, ...]:
     return (*from_config(config), *([forced(request.prefixes)] if any(map(len, request.prefixes)) else []))
 
@@ -88,18 +103,20 @@ def _rules(config: SearchConfig, request: Request) -> tuple[Any, ...]:
 def _choice(config: SearchConfig, request: Request, beam: int, limits: list[int]) -> Choice | None:
     if request.draw:
         return drawn(request.draw)
-    if any(map(len, request.phrases)):
-        wanted = [_feasible(phrases, limit) for phrases, limit in zip(request.phrases, limits, strict=True)]
-        return allocated(beam, wanted, limits)
-    return diverse(beam, config.groups, config.diversity) if config.groups > 1 else None
+    choice = _holding(request, beam, limits) if any(map(len, request.phrases)) else None
+    return diverse(choice or best(beam), config.groups, config.diversity) if config.groups > 1 else choice
 
 
-def _feasible(phrases: Sequence[Indices], limit: int) -> Phrases | None:
-    """The phrases of one output, if all fit into it together."""
-    if not phrases:
-        return None
-    found = Phrases(phrases)
-    return found if found.needed(found.start) <= limit else None
+def _holding(request: Request, beam: int, limits: list[int]) -> Choice:
+    prefixes = request.prefixes or [()] * len(limits)
+    wanted = [_held(*each) for each in zip(request.phrases, prefixes, limits, strict=True)]
+    return allocated(beam, wanted, limits, [len(prefix) for prefix in prefixes])
+
+
+def _held(phrases: Sequence[Indices], prefix: Indices, limit: int) -> Phrases | None:
+    """The phrases that one output shall hold."""
+    kept = fitting(phrases, prefix, limit)
+    return Phrases(phrases[at] for at in kept) if kept else None
 
 
 def _merged(lists: list[list[Hypothesis]], nbest: int, *, apart: bool) -> list[Hypothesis]:

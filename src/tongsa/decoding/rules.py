@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import Beams, Choice, Rule, best
+from tongsa.decoding.beams import Beams, Choice, Rule
 from tongsa.decoding.sampling import Draw
 from tongsa.decoding.search import SearchConfig
 from tongsa.text import EOS
@@ -87,11 +87,11 @@ def drawn(draw: Draw) -> Choice:
     return choose
 
 
-def diverse(beam: int, groups: int, strength: float) -> Choice:
+def diverse(choice: Choice, groups: int, strength: float) -> Choice:
     """Diverse beams (Vijayakumar et al. 2018, section 4): sentence s·groups + g of the batch is group g of sentence s.
 
-    Groups choose one after another; a piece that earlier groups of the same sentence have just taken counts less, each
-    time by `strength`. That changes who is chosen, never what a hypothesis is worth.
+    Groups make their choice one after another; a piece that earlier groups of the same sentence have just taken counts
+    less, each time by `strength`. That changes who is chosen, never what a hypothesis is worth.
     """
 
     def choose(merits: Tensor, beams: Beams) -> Tensor:
@@ -100,17 +100,18 @@ def diverse(beam: int, groups: int, strength: float) -> Choice:
         owners = [sentence // groups for sentence in beams.sentences]
         owner = torch.tensor([sorted(set(owners)).index(one) for one in owners], device=merits.device)
         taken = merits.new_zeros(len(set(owners)), size)
-        places = torch.zeros(len(owners), min(beam, merits.shape[1] * size), dtype=torch.long, device=merits.device)
+        places: list[Tensor] = [merits.new_empty(0)] * len(owners)
         for number in range(groups):
             rows = (group == number).nonzero().squeeze(1)
             if not len(rows):
                 continue
             counted = merits[rows] - strength * taken[owner[rows]].unsqueeze(1)
-            chosen = best(beam)(counted, beams)
+            chosen = choice(counted, beams.select(rows.tolist()))
             order = merits[rows].flatten(1).gather(1, chosen).argsort(dim=1, descending=True)
-            places[rows] = chosen.gather(1, order)
+            for row, own in zip(rows.tolist(), chosen.gather(1, order), strict=True):
+                places[row] = own
             real = counted.flatten(1).gather(1, chosen).isfinite().to(taken.dtype)
             taken.index_put_((owner[rows].unsqueeze(1).expand_as(chosen), chosen % size), real, accumulate=True)
-        return places
+        return torch.stack(places)
 
     return choose

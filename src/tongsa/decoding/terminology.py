@@ -1,14 +1,16 @@
 """Words that must be translated in a given way, or not at all."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from tongsa.decoding.constraints import fitting
 from tongsa.errors import InputError
-from tongsa.text import normalise, read_lines
+from tongsa.text import UNK, normalise, read_lines
 
 WITHOUT_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 """Scripts whose words stand side by side: Thai, Lao, Burmese, Khmer, kana, Han."""
@@ -20,12 +22,42 @@ class Term(NamedTuple):
     target: str
     """How it is to appear; the same as source where it is to be copied."""
 
+    @property
+    def copied(self) -> bool:
+        return self.source == self.target
+
+
+class Wanted(NamedTuple):
+    """What a term asks of the output of one text."""
+
+    term: Term
+    text: str
+    """What is to appear: its target, or, of a term that is copied, what stands in the source, in its own case."""
+    times: int
+    """How often: a copy as often as in the source, a translation once."""
+
 
 class Outcome(NamedTuple):
     """What became of a term in one output."""
 
     term: Term
-    there: bool
+    text: str
+    wanted: int
+    found: int
+    """How often the text was to appear, and how often it does."""
+    given_up: str = ""
+    """Why the search was not asked for all of it, and what to do; empty if it was."""
+
+    @property
+    def there(self) -> bool:
+        return self.found >= self.wanted
+
+    @property
+    def record(self) -> dict[str, str | int]:
+        """For JSON, but for whether it is there."""
+        found: dict[str, str | int] = {**self.term._asdict(), "text": self.text}
+        found |= {"wanted": self.wanted, "found": self.found}
+        return found | ({"given_up": self.given_up} if self.given_up else {})
 
 
 @dataclass(frozen=True)
@@ -34,9 +66,10 @@ class Glossary:
 
     @classmethod
     def of(cls, terms: Iterable[tuple[str, str]], copied: Iterable[str] = ()) -> Self:
-        """From pairs (source, target), and from what is to be copied as it stands."""
+        """From pairs (source, target), and from what is to be copied as it stands: so is what has no target."""
         both = [*terms, *((text, text) for text in copied)]
-        return cls(tuple(Term(normalise(source), normalise(target)) for source, target in both))
+        terms = [(normalise(source), normalise(target)) for source, target in both]
+        return cls(tuple(Term(source, target or source) for source, target in terms))
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
@@ -46,19 +79,26 @@ class Glossary:
             if not line.strip() or line.startswith("#"):
                 continue
             cells = [normalise(cell) for cell in line.split("\t")]
-            if len(cells) > 2 or not all(cells):
+            if len(cells) > 2 or not cells[0]:
                 raise InputError(f"{path}:{number}: not source<TAB>target, and not one text to copy")
-            found.append((cells[0], cells[-1]))
+            found.append((cells[0], cells[-1]))  # an empty cell is no target
         return cls.of(found)
 
-    def wanted(self, text: str) -> tuple[Term, ...]:
-        """The terms that a text holds, in its order; of two that overlap the longer one counts."""
-        free, found = text, {}
+    def wanted(self, text: str) -> tuple[Wanted, ...]:
+        """What the terms that a text holds ask for, in its order; of two that overlap the longer one counts.
+
+        A copy that lies in a longer one comes with that one: it is wanted as often as both have it.
+        """
+        free, untranslated, found = text, text, {}
         for term, pattern in self._patterns:
             if first := pattern.search(free):
-                found[first.start()] = term
-                free = pattern.sub(lambda match: "\0" * len(match[0]), free)
-        return tuple(dict.fromkeys(found[at] for at in sorted(found)))
+                copies = Counter(match[0] for match in pattern.finditer(untranslated))
+                found[first.start()] = [Wanted(term, *each) for each in copies.items()]
+                if not term.copied:
+                    found[first.start()] = [Wanted(term, term.target, 1)]
+                    untranslated = pattern.sub(_nothing, untranslated)
+                free = pattern.sub(_nothing, free)
+        return tuple(dict.fromkeys(one for at in sorted(found) for one in found[at]))
 
     @cached_property
     def _patterns(self) -> list[tuple[Term, re.Pattern[str]]]:
@@ -66,8 +106,70 @@ class Glossary:
         return [(term, _pattern(term.source)) for term in sorted(self.terms, key=lambda term: -len(term.source))]
 
 
+def _nothing(match: re.Match[str]) -> str:
+    return "\0" * len(match[0])
+
+
 def _pattern(term: str) -> re.Pattern[str]:
     """Whole words in any case; a Korean particle may follow any word, and some scripts have no spaces at all."""
     before = "" if re.match(rf"[{WITHOUT_SPACES}\W]", term) else r"(?<!\w)"
     after = "" if re.search(rf"[{WITHOUT_SPACES}{HANGUL}\W]$", term) else rf"(?![^\W{HANGUL}])"  # GitHub에서
     return re.compile(before + re.escape(term) + after, re.IGNORECASE)
+
+
+class Promise(NamedTuple):
+    """What the search for one output is asked for of a term."""
+
+    wanted: Wanted
+    pieces: tuple[int, ...]
+    times: int
+    """How often it is asked for: where there is no room for all, fewer times than it is wanted."""
+    given_up: str = ""
+
+    def kept(self, text: str) -> Outcome:
+        """What has become of it in an output."""
+        return Outcome(*self.wanted, text.count(self.wanted.text), self.given_up)
+
+
+class Room(NamedTuple):
+    """What else decides how much of its terms an output can hold."""
+
+    begun: Sequence[int]
+    """The pieces that it begins with."""
+    limit: int
+    """The most pieces that it may have."""
+    no_repeat: int = 0
+
+    def __str__(self) -> str:
+        others, shorten = ("the prefix and ", "shorten the prefix, or ") if len(self.begun) else ("", "")
+        return (
+            f"room beside {others}the other terms in {self.limit} pieces; {shorten}raise beyond (--search beyond=200)"
+        )
+
+
+def promised(wanted: Sequence[Wanted], pieces: Sequence[Sequence[int]], room: Room) -> list[Promise]:
+    """What can be asked for in one output of what is wanted there; `pieces` are its texts as the model writes them."""
+    most: dict[tuple[int, ...], int] = {}
+    for one, run in zip(wanted, map(tuple, pieces), strict=True):
+        most[run] = max(most.get(run, 0), _possible(one, run, room))
+    runs = [run for run, times in most.items() for _ in range(times)]
+    kept = Counter(runs[at] for at in fitting(runs, room.begun, room.limit))
+    found = []
+    for one, run in zip(wanted, map(tuple, pieces), strict=True):
+        possible = _possible(one, run, room)
+        times, why = min(possible, kept[run]), ""
+        if not possible:
+            why = "the model's pieces cannot write it; write it otherwise"
+        elif times < possible:
+            why = f"no {room}" if not times else f"{times} of {one.times}: no more {room}"
+        elif times < one.times:
+            why = f"{times} of {one.times}: no_repeat {room.no_repeat} forbids more; raise it, or leave it at 0"
+        found.append(Promise(one, run, times, why))
+    return found
+
+
+def _possible(wanted: Wanted, pieces: Sequence[int], room: Room) -> int:
+    """How often an output could hold it if it were as long as one likes."""
+    if not pieces or UNK in pieces:
+        return 0
+    return 1 if 0 < room.no_repeat <= len(pieces) else wanted.times

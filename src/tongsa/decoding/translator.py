@@ -13,20 +13,19 @@ from torch import Tensor
 from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
 from tongsa.config import build, table
 from tongsa.decoding.beams import Witness
-from tongsa.decoding.constraints import MOST
 from tongsa.decoding.engine import Engine
-from tongsa.decoding.request import NOTHING, Request, answered
+from tongsa.decoding.request import NOTHING, Request, answered, onward
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.shortlist import Shortlist
-from tongsa.decoding.terminology import Glossary, Outcome, Term
+from tongsa.decoding.terminology import Glossary, Promise, Room, Wanted, promised
 from tongsa.decoding.text_model import TextModel, listed
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, State
-from tongsa.text import EOS, UNK, Pieces, Vocabulary, normalise
+from tongsa.text import EOS, Pieces, Vocabulary, normalise
 from tongsa.threads import side_by_side
 
 MOST_DRAWN = 1000
@@ -116,23 +115,28 @@ class Translator(TextModel):
         answers = dict(self._answers(texts, self._settings(settings, nbest, drawn=bool(sampling)), asked))
         return [answers[at] for at in range(len(texts))]
 
+    @torch.inference_mode()
     def alternatives(
         self, text: str, prefix: str = "", *, count: int = 5, **settings: float | str
     ) -> list[Translation]:
-        """Other ways to go on after a beginning: the likeliest next pieces, each with the best output from there on."""
+        """Other ways to go on after a beginning: the likeliest next pieces, each with the best output from there on.
+
+        Where the end is among the likeliest, one of them is the beginning itself, and nothing behind it.
+        """
         source = Ragged(self.source.split_all([text]))[0][: self.longest - 1]
         begun = self.target.split_all([normalise(prefix)])[0]
-        if not len(source):
-            return []
-        steps: list[torch.Tensor] = []
-        request = Request(prefixes=[begun], witness=lambda _, merits, __: steps.append(merits[0, 0]))
         config = self._settings(settings, 1)
-        self.search(pad([ended(source)]), replace(config, beam=1, groups=1), 1, request)
-        if len(steps) <= len(begun):
+        left = min(len(source) + 1 + config.beyond, self.longest - 1) - len(begun)
+        if not len(source) or left < 0:
             return []
-        likeliest = steps[len(begun)].topk(min(count, len(steps[0])))
-        nexts = [int(piece) for merit, piece in zip(*likeliest, strict=True) if merit > -torch.inf and piece != EOS]
-        rows = [[*begun, piece] for piece in nexts]
+        scorer, state = self._scorer(pad([ended(source)]).to(self.device))
+        merits = onward(scorer, state, torch.tensor(begun, dtype=torch.long, device=self.device), config)
+        if not begun:
+            merits[EOS] = -torch.inf  # an empty output is no way to go on
+        if not left:
+            merits[EOS + 1 :] = -torch.inf
+        likeliest = merits.topk(min(count, len(merits)))
+        rows = [[*begun, int(piece)] for merit, piece in zip(*likeliest, strict=True) if merit > -torch.inf]
         found = self.search(pad([ended(source)] * len(rows)), config, 1, Request(prefixes=rows)) if rows else []
         return [self._translation(source, best, cut=False) for best, *_ in found]
 
@@ -167,29 +171,36 @@ class Translator(TextModel):
             fits = all(len(part) * lengths[part[0]] <= self.batch_tokens for part in equal)  # the longest comes first
             batches = equal if fits else batches
 
+        room = np.minimum(lengths + config.beyond, self.longest - 1).tolist()
+        promises = {
+            at: self._promises(wanted, Room(asked.prefixes[at], room[at], config.no_repeat), asked.request)
+            for at, wanted in enumerate(asked.terms)
+            if wanted
+        }
+
         def searched(batch: Rows) -> list[list[Hypothesis]]:
             source = pad([ended(rows[at][: lengths[at] - 1]) for at in batch])
-            return self.search(source, config, asked.nbest, self._request(asked, batch))
+            phrases = [_phrases(promises.get(int(at), ())) for at in batch]
+            request = replace(asked.request, prefixes=[asked.prefixes[at] for at in batch], phrases=phrases)
+            return self.search(source, config, asked.nbest, request)
 
         for batch, found in zip(batches, side_by_side(searched, batches, count), strict=True):
             if not all(found):
-                room = np.minimum(lengths[batch] + config.beyond, self.longest - 1)
-                raise InputError(_nothing_found(config, asked, dict(zip(batch.tolist(), room.tolist(), strict=True))))
+                raise InputError(_nothing_found(config, asked, {int(at): room[at] for at in batch}))
             for at, hypotheses in zip(batch, found, strict=True):
                 row = rows[at][: lengths[at] - 1]
-                made = partial(
-                    self._translation, row, cut=bool(rows.lengths[at] >= self.longest), terms=asked.terms[at]
-                )
+                cut = bool(rows.lengths[at] >= self.longest)
+                made = partial(self._translation, row, cut=cut, promises=promises.get(int(at), ()))
                 first, *rest = map(made, hypotheses)
                 yield int(at), replace(first, alternatives=tuple(rest))
 
-    def _request(self, asked: "_Asked", batch: Rows) -> Request:
-        """What is asked for these texts, in pieces. A term that the pieces cannot write is not asked for."""
-        phrases = []
-        for at in batch:
-            every = self.target.split_all([term.target for term in asked.terms[at]]) if asked.terms[at] else []
-            phrases.append([pieces for pieces in every if pieces and UNK not in pieces][:MOST])
-        return replace(asked.request, prefixes=[asked.prefixes[at] for at in batch], phrases=phrases)
+    def _promises(self, wanted: Sequence[Wanted], room: Room, request: Request) -> list[Promise]:
+        """What is asked for in the output of one text."""
+        pieces = self.target.split_all([one.text for one in wanted])
+        if request.draw:
+            why = "outputs are drawn, not searched for; leave --sample out"
+            return [Promise(one, tuple(run), 0, why) for one, run in zip(wanted, pieces, strict=True)]
+        return promised(wanted, pieces, room)
 
     @torch.inference_mode()
     def search(
@@ -221,7 +232,7 @@ class Translator(TextModel):
         return scorer, state
 
     def _translation(
-        self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool, terms: Sequence[Term] = ()
+        self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool, promises: Sequence[Promise] = ()
     ) -> Translation:
         source, text = row.tolist(), self.target.join(hypothesis.pieces)
         logs = self._logs(source, hypothesis.pieces) if self.fusion else hypothesis.logs
@@ -232,7 +243,7 @@ class Translator(TextModel):
             pieces=tuple(self.target.names(hypothesis.pieces)),
             source_pieces=tuple(self.source.names(source)),
             _logs=tuple(logs),
-            terms=tuple(Outcome(term, term.target in text) for term in terms),
+            terms=tuple(promise.kept(text) for promise in promises),
             cut=cut,
             _indices=(tuple(source), tuple(hypothesis.pieces)),
             _look=self.attention,
@@ -257,10 +268,23 @@ def _shared_out(order: Rows, lengths: NDArray[np.int64], count: int) -> list[Row
     return [part for part in np.split(order, cuts) if len(part)]
 
 
+def _phrases(promises: Sequence[Promise]) -> list[tuple[int, ...]]:
+    """Each run of pieces as often as the term that wants it most often."""
+    times: dict[tuple[int, ...], int] = {}
+    for promise in promises:
+        times[promise.pieces] = max(times.get(promise.pieces, 0), promise.times)
+    return [pieces for pieces, count in times.items() for _ in range(count)]
+
+
 def _nothing_found(config: SearchConfig, asked: "_Asked", room: Mapping[int, int]) -> str:
     """Why a search may end without any output: its rules leave none, or nothing was a number."""
     if any(len(asked.prefixes[at]) > most for at, most in room.items()):
         return "prefix: longer than the translation of a text may be; shorten it, or raise beyond (--search beyond=200)"
+    if config.at_least > (least := min(room.values())):
+        return (
+            f"at_least {config.at_least}: the translation of a text here has at most {least} pieces; lower it, or raise"
+            " beyond (--search beyond=200)"
+        )
     if config.no_repeat and (any(asked.terms) or any(map(len, asked.prefixes))):
         return f"no output has what is asked for and keeps to no_repeat {config.no_repeat}: raise it, or leave it at 0"
     return "the model's scores are no numbers: train again with a lower training.rate.peak"
@@ -272,5 +296,5 @@ class _Asked:
 
     nbest: int
     prefixes: Sequence[Sequence[int]]
-    terms: Sequence[tuple[Term, ...]]
+    terms: Sequence[tuple[Wanted, ...]]
     request: Request

@@ -140,7 +140,7 @@ def _as_json(source: str, result: Translation, *, alignments: bool) -> str:
     ]
     record = {"source": source, "text": result.text, "score": result.score, "cut": result.cut, "nbest": nbest}
     if result.terms:
-        record["terms"] = [{**one.term._asdict(), "there": one.there} for one in result.terms]
+        record["terms"] = [one.record | {"there": one.there} for one in result.terms]
     return json.dumps(record, ensure_ascii=False)
 
 

@@ -32,7 +32,7 @@ def sentence(source: str, best: "Translation", details: frozenset[str], *, watch
     if PROBABILITIES in details:
         found["words"] = probabilities(best)
     if best.terms:
-        found["terms"] = [{"source": term.source, "target": term.target, "met": there} for term, there in best.terms]
+        found["terms"] = [outcome.record | {"met": outcome.there} for outcome in best.terms]
     return found
 
 

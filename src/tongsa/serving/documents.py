@@ -56,7 +56,7 @@ def _job(
     served: Served, asked: TranslateRequest, glossary: Glossary, text: str, details: frozenset[str], guarded: bool
 ) -> Job:
     size, own = served.size(text), served.reader.config.beam
-    terms = tuple((term.source, term.target) for term in glossary.wanted(normalise(text)))
+    terms = tuple(dict.fromkeys((one.term.source, one.term.target) for one in glossary.wanted(normalise(text))))
     order = Translate(
         nbest=asked.nbest,
         beam=asked.beam,

@@ -24,7 +24,8 @@ def alternatives(asked: AlternativesRequest) -> Look:
     def look(reader: Any) -> Any:
         check_prefix(reader, asked.text, asked.prefix)
         found = reader.alternatives(asked.text, asked.prefix, count=asked.count)
-        return {"alternatives": [{"text": one.text, "score": one.score} for one in found]}
+        begun = normalise(asked.prefix)
+        return {"alternatives": [{"text": one.text, "score": one.score, "ends": one.text == begun} for one in found]}
 
     return look
 

@@ -78,9 +78,9 @@ export const alternatives = (session) => {
   };
   /** The first word, by which the ways differ, stands out; the rest follows quietly. */
   const headed = (text, prefix) => {
-    const tail = text.startsWith(prefix) ? text.slice(prefix.length) : text, first = tail.match(/^\s*\S+/u);
+    const begun = prefix.trimEnd(), tail = text.startsWith(begun) ? text.slice(begun.length) : text, first = tail.match(/^\s*\S+/u);
     const strong = document.createElement("b");
-    strong.textContent = first ? first[0].trim() : "—";
+    strong.textContent = first ? first[0].trim() : say().endsHere;
     return [strong, first ? tail.slice(first[0].length) : ""];
   };
   const fill = (parts) => {

@@ -76,6 +76,7 @@ export const glossary = (changed) => {
         const own = outcomes.filter((one) => one.source === source.value.trim() && one.target === target.value.trim());
         const met = own.every((one) => one.met);
         state.textContent = own.length ? say()[met ? "met" : "unmet"] : "";
+        state.title = own.find((one) => one.given_up)?.given_up || "";
         state.classList.toggle("unmet", !met);
       }
     },

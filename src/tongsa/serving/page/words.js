@@ -8,7 +8,7 @@ const ENGLISH = {
   source: "Source", target: "Translation", label: "Label", empty: "The translation appears here as you type.",
   emptyLabel: "The label appears here as you type.",
   alternatives: "Other translations", which: (number, count) => `Sentence ${number} of ${count}`,
-  goOn: "Other ways to go on from this word", noOther: "The model sees no other way to go on.", searching: "Looking …", original: "As it was first",
+  goOn: "Other ways to go on from this word", noOther: "The model sees no other way to go on.", endsHere: "(ends here)", searching: "Looking …", original: "As it was first",
   confidence: (share) => `Confidence ${share}`, sure: (word, share) => `${word}: ${share}`,
   flags: {
     loop: "The model repeated itself here.", length: "This is unusually short or long for its source.",
@@ -47,7 +47,7 @@ const KOREAN = {
   source: "원문", target: "번역", label: "레이블", empty: "입력하면 여기에 번역이 나타납니다.",
   emptyLabel: "입력하면 여기에 레이블이 나타납니다.",
   alternatives: "다른 번역", which: (number, count) => `문장 ${count}개 가운데 ${number}번째`,
-  goOn: "이 단어부터 다르게 잇기", noOther: "다르게 이을 방법이 없습니다.", searching: "찾는 중…", original: "처음 번역으로",
+  goOn: "이 단어부터 다르게 잇기", noOther: "다르게 이을 방법이 없습니다.", endsHere: "(여기서 끝냄)", searching: "찾는 중…", original: "처음 번역으로",
   confidence: (share) => `신뢰도 ${share}`, sure: (word, share) => `${word}: ${share}`,
   flags: {
     loop: "모델이 같은 말을 되풀이했습니다.", length: "원문에 비해 번역이 지나치게 짧거나 깁니다.",
