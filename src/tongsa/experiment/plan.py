@@ -42,7 +42,7 @@ BETWEEN: Table = {
     "pieces": {"kind": "unigram", "size": 5000, "shared": False},
     "model": {"encoder_layers": 4, "decoder_layers": 2, "share": "target"},
     "training": {"rate": {"hold": 0.0}},
-    "decoding": {"alpha": 2.4},
+    "decoding": {"alpha": 3.0},
 }
 """What a Transformer does best with between them, given half an hour or more: benchmarks/quality.md, lab-log.md."""
 SHORT = 600
