@@ -1,15 +1,21 @@
 """Batches of an update side by side: the same gradient, to the byte, as one after another."""
 
+import shutil
 import threading
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tiny import CONFIGS, SIZE, tiny
+from tiny import CONFIGS, SIZE, SMALL, reversing, tiny, write_pairs
+from tongsa import experiment
 from tongsa.batch import Batch, Padded, pad
+from tongsa.experiment import plan
 from tongsa.layers.dropout import drawing, kept
+from tongsa.models.transformer import TransformerConfig
 from tongsa.text import BOS
 from tongsa.threads import side_by_side
 from tongsa.training.loop import TrainingConfig, gradient
@@ -99,3 +105,36 @@ def test_a_fault_in_one_of_them_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(model, "forward", broken)
     with pytest.raises(ZeroDivisionError):
         gradient(model, batches("transformer", 3), 1, replace(CONFIG, threads=2))
+
+
+def test_an_update_is_cut_for_the_threads_of_a_cpu_where_each_has_enough_to_do() -> None:
+    model = TransformerConfig(norm="pre")
+    training = TrainingConfig(device="cpu", precision="fp32", threads=4, batch_tokens=4 * plan.ENOUGH)
+    assert plan.at_once(training, model) == 4
+    assert plan.at_once(replace(training, threads=1), model) == 1
+    assert plan.at_once(replace(training, batch_tokens=2 * plan.ENOUGH + 1), model) == 2
+    assert plan.at_once(replace(training, batch_tokens=3), model) == 1
+    assert plan.shared_out(training, 4).accumulate * plan.shared_out(training, 4).batch_tokens == training.batch_tokens
+    for settings in (
+        {"memory": 900},
+        {"part_tokens": 64},
+        {"precision": "bf16"},
+        {"device": "cuda"},
+        {"compile": True},
+    ):
+        assert plan.at_once(replace(training, **settings), model) == 1, settings  # type: ignore[arg-type]
+    assert plan.at_once(training, replace(model, norm_kind="batch")) == 1
+
+
+def test_a_run_on_two_threads_says_so_and_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.tsv", reversing(300))
+    asked = ["training.threads=2", "training.batch_tokens=1100", "training.steps=8", "training.snapshot_every=4"]
+    run = tmp_path / "run"
+    experiment.train(pairs=pairs, run=run, settings=[*SMALL, *asked], quiet=True)
+    training = tomllib.loads((run / "run.toml").read_text("utf-8"))["training"]
+    assert (training["accumulate"], training["batch_tokens"]) == (2, 550)
+    last = run / "snapshots" / f"{8:09d}"
+    state = (last / "state.safetensors").read_bytes()
+    shutil.rmtree(last)
+    experiment.resume(run, quiet=True)
+    assert (last / "state.safetensors").read_bytes() == state
