@@ -34,7 +34,7 @@ def explained(path: Path) -> Iterator[None]:
             errno.EEXIST: "a file of this name is in the way; choose another folder",
             errno.EISDIR: "a folder of this name is there; name a file",
             errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
-            errno.EFBIG: "the file is larger than the disk or your limits allow",
+            errno.EFBIG: "the file is larger than the disk or your limits allow; raise the limit (ulimit -f)",
         }
         if error.errno not in reasons:
             raise

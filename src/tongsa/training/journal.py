@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,7 +29,9 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.file.close()
+        # what a full disk did not take is tried once more on closing, and has been told about
+        with suppress(OSError) if error else files.explained(Path(self.file.name)):
+            self.file.close()
 
 
 def _lines(path: Path) -> Iterator[str]:
