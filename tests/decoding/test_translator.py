@@ -123,11 +123,13 @@ def test_one_term_that_does_not_fit_takes_no_other_with_it(translator: Translato
     assert [bool(outcome.given_up) for outcome in found.terms] == [True, False]
 
 
-def test_a_ninth_term_is_kept_like_the_others(translator: Translator) -> None:
+def test_a_ninth_term_is_given_up_and_says_why(translator: Translator) -> None:
     words = [f"{first}{second}" for first in "abc" for second in "xyz"]
     glossary = Glossary.of(zip(words, [*"고양이는책을읽잔", "뉴욕"], strict=True))
     (found,) = translator.translate([" ".join(words)], glossary=glossary, beyond=40)
-    assert len(found.terms) == 9 and all(outcome.there for outcome in found.terms)
+    (given_up,) = [outcome for outcome in found.terms if outcome.given_up]
+    assert len(found.terms) == 9 and all(outcome.there for outcome in found.terms if outcome is not given_up)
+    assert "held to 8 terms" in given_up.given_up
 
 
 def test_a_term_without_room_beside_the_prefix_says_so_and_the_rest_is_translated(translator: Translator) -> None:

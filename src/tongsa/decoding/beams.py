@@ -44,6 +44,8 @@ class Guide(NamedTuple):
     choice: Choice | None = None
     """The likeliest `beam`, if nothing else is asked for."""
     witness: Witness | None = None
+    eager: frozenset[int] = frozenset()
+    """Sentences whose living hypotheses may never be allowed to end: the first outputs that finish are enough."""
 
 
 FREE = Guide()

@@ -19,7 +19,7 @@ from tongsa.decoding.beams import Beams, Choice
 from tongsa.text import EOS
 
 MOST = 8
-"""Phrases whose best order is searched for: there are 2 to this power of ways to have met some of them."""
+"""Phrases in one output: there are 2 to this power of ways to have met some of them."""
 
 
 class Progress(NamedTuple):
@@ -99,39 +99,20 @@ class Phrases:
 
     @cached_property
     def needed(self) -> Callable[[Progress], int]:
-        """The fewest pieces from a progress to all phrases; a way there that may not be the shortest, if many are left.
-
-        The first MOST of those that are left come in their best order, and the others behind them one by one.
-        """
-        return cache(self._needed)
-
-    def _needed(self, progress: Progress) -> int:
-        near, behind, room = list(progress.met), 0, MOST
-        for at, (phrase, there, wanted) in enumerate(zip(self.phrases, progress.met, self.all, strict=True)):
-            later = max(0, wanted - there - room)
-            room -= wanted - there - later
-            behind += later * len(phrase)
-            near[at] += later
-        return behind + self.shortest(Progress(progress.node, tuple(near)))
-
-    @cached_property
-    def shortest(self) -> Callable[[Progress], int]:
         """The fewest pieces from a progress to all phrases.
 
         Of those that lie in no other, whichever is complete first has begun first, and the next one can overlap with
         that one alone: so the shortest way is one of the orders (Held and Karp 1962), whatever the phrases' lengths.
         """
-        return cache(self._shortest)
+        return cache(self._needed)
 
-    def _shortest(self, progress: Progress) -> int:
+    def _needed(self, progress: Progress) -> int:
         left = [at for at, wanted in enumerate(self.all) if progress.met[at] < wanted]
         overlaps = self.overlaps(progress.node) if left else ()
         ways = (
             len(self.phrases[at])
             - overlap
-            + self.shortest(
-                Progress(self.node[self.phrases[at]], self._counted(progress.met, self.within(at, overlap)))
-            )
+            + self.needed(Progress(self.node[self.phrases[at]], self._counted(progress.met, self.within(at, overlap))))
             for at in left
             for overlap in overlaps[at]
         )
@@ -167,19 +148,17 @@ class Phrases:
 def fitting(phrases: Sequence[Sequence[int]], begun: Sequence[int], limit: int) -> list[int]:
     """The places of those that an output of at most `limit` pieces which begins so can hold together.
 
-    If not all can, the short ones go first, so that many are kept; none is left out that fits beside those.
+    If not all can, the short ones go first, so that many are kept; none is left out that fits beside those, unless
+    MOST are kept.
     """
     room = limit - len(begun)
-    if sum(map(len, phrases)) <= room:
+    if len(phrases) <= MOST and sum(map(len, phrases)) <= room:
         return [*range(len(phrases))]
     kept: list[int] = []
-    tried = -1
-    while len(kept) > tried:  # of very many `needed` knows a way, not the shortest: one more may make it shorter
-        tried = len(kept)
-        for at in sorted({*range(len(phrases))} - {*kept}, key=lambda at: (len(phrases[at]), at)):
-            together = Phrases(phrases[one] for one in (*kept, at))
-            if together.needed(together.progress(begun)) <= room:
-                kept.append(at)
+    for at in sorted(range(len(phrases)), key=lambda at: (len(phrases[at]), at)):
+        together = Phrases(phrases[one] for one in (*kept, at))
+        if len(kept) < MOST and together.needed(together.progress(begun)) <= room:
+            kept.append(at)
     return sorted(kept)
 
 

@@ -77,7 +77,9 @@ def answered(
         state, limits, request = state.select(rows), limits[rows], request.repeated(copies)
     beam = 1 if request.draw else config.beam // config.groups
     own = replace(config, beam=beam, groups=1)
-    guide = Guide(_rules(config, request), _choice(config, request, beam, limits.tolist()), request.witness)
+    choice = _choice(config, request, beam, limits.tolist())
+    eager = frozenset(at for at, phrases in enumerate(request.phrases) if phrases)
+    guide = Guide(_rules(config, request), choice, request.witness, eager)
     found = search(scorer, state, limits, own, nbest=min(nbest, beam), guide=guide)
     return [_merged(found[at : at + copies], nbest, apart=not request.draw) for at in range(0, len(found), copies)]
 

@@ -194,12 +194,11 @@ def _grown(
     finished = ended.merit.isfinite().nonzero()
     if len(finished):
         outputs = _hypotheses(_longer(beams, judged.covered, ended), finished, config)
-        # where a choice has a say, who lives may never be allowed to end: the first that finish are enough
-        least = living.merit[:, 0].tolist() if guide.choice is None else [-torch.inf] * len(beams.sentences)
+        most = living.merit[:, 0].tolist()
         for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
-            answer = answers[beams.sentences[row]]
-            answer.finished.append(output)
-            answer.settled |= output.merit >= least[row]
+            sentence = beams.sentences[row]
+            answers[sentence].finished.append(output)
+            answers[sentence].settled |= output.merit >= most[row] or sentence in guide.eager
     return _longer(beams, judged.covered, living), living.origin
 
 

@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tongsa.decoding.constraints import fitting
 from tongsa.errors import InputError
-from tongsa.text import UNK, normalise, read_lines
+from tongsa.text import normalise, read_lines
 
 WITHOUT_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 """Scripts whose words stand side by side: Thai, Lao, Burmese, Khmer, kana, Han."""
@@ -115,61 +114,3 @@ def _pattern(term: str) -> re.Pattern[str]:
     before = "" if re.match(rf"[{WITHOUT_SPACES}\W]", term) else r"(?<!\w)"
     after = "" if re.search(rf"[{WITHOUT_SPACES}{HANGUL}\W]$", term) else rf"(?![^\W{HANGUL}])"  # GitHub에서
     return re.compile(before + re.escape(term) + after, re.IGNORECASE)
-
-
-class Promise(NamedTuple):
-    """What the search for one output is asked for of a term."""
-
-    wanted: Wanted
-    pieces: tuple[int, ...]
-    times: int
-    """How often it is asked for: where there is no room for all, fewer times than it is wanted."""
-    given_up: str = ""
-
-    def kept(self, text: str) -> Outcome:
-        """What has become of it in an output."""
-        return Outcome(*self.wanted, text.count(self.wanted.text), self.given_up)
-
-
-class Room(NamedTuple):
-    """What else decides how much of its terms an output can hold."""
-
-    begun: Sequence[int]
-    """The pieces that it begins with."""
-    limit: int
-    """The most pieces that it may have."""
-    no_repeat: int = 0
-
-    def __str__(self) -> str:
-        others, shorten = ("the prefix and ", "shorten the prefix, or ") if len(self.begun) else ("", "")
-        return (
-            f"room beside {others}the other terms in {self.limit} pieces; {shorten}raise beyond (--search beyond=200)"
-        )
-
-
-def promised(wanted: Sequence[Wanted], pieces: Sequence[Sequence[int]], room: Room) -> list[Promise]:
-    """What can be asked for in one output of what is wanted there; `pieces` are its texts as the model writes them."""
-    most: dict[tuple[int, ...], int] = {}
-    for one, run in zip(wanted, map(tuple, pieces), strict=True):
-        most[run] = max(most.get(run, 0), _possible(one, run, room))
-    runs = [run for run, times in most.items() for _ in range(times)]
-    kept = Counter(runs[at] for at in fitting(runs, room.begun, room.limit))
-    found = []
-    for one, run in zip(wanted, map(tuple, pieces), strict=True):
-        possible = _possible(one, run, room)
-        times, why = min(possible, kept[run]), ""
-        if not possible:
-            why = "the model's pieces cannot write it; write it otherwise"
-        elif times < possible:
-            why = f"no {room}" if not times else f"{times} of {one.times}: no more {room}"
-        elif times < one.times:
-            why = f"{times} of {one.times}: no_repeat {room.no_repeat} forbids more; raise it, or leave it at 0"
-        found.append(Promise(one, run, times, why))
-    return found
-
-
-def _possible(wanted: Wanted, pieces: Sequence[int], room: Room) -> int:
-    """How often an output could hold it if it were as long as one likes."""
-    if not pieces or UNK in pieces:
-        return 0
-    return 1 if 0 < room.no_repeat <= len(pieces) else wanted.times

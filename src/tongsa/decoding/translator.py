@@ -14,12 +14,13 @@ from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
 from tongsa.config import build, table
 from tongsa.decoding.beams import Witness
 from tongsa.decoding.engine import Engine
+from tongsa.decoding.promises import Promise, Room, promised
 from tongsa.decoding.request import NOTHING, Request, answered, onward
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
 from tongsa.decoding.search import Hypothesis, SearchConfig
 from tongsa.decoding.shortlist import Shortlist
-from tongsa.decoding.terminology import Glossary, Promise, Room, Wanted, promised
+from tongsa.decoding.terminology import Glossary, Wanted
 from tongsa.decoding.text_model import TextModel, listed
 from tongsa.decoding.translation import Translation
 from tongsa.decoding.writer import Writer
