@@ -122,7 +122,7 @@ def test_an_update_is_cut_for_the_threads_of_a_cpu_where_each_has_enough_to_do()
         {"device": "cuda"},
         {"compile": True},
     ):
-        assert plan.at_once(replace(training, **settings), model) == 1, settings  # type: ignore[arg-type]
+        assert plan.at_once(replace(training, **settings), model) == 1, settings
     assert plan.at_once(training, replace(model, norm_kind="batch")) == 1
 
 
