@@ -1,20 +1,25 @@
 """How fast a trained model translates, beside CTranslate2 and transformers' `generate`, in the same minutes.
 
+    python benchmarks/decode_speed.py [--json]                          two models of its own, trained for minutes
     python benchmarks/decode_speed.py runs/multi30k                     a run of recipes/multi30k-de-en.toml, say
     python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run that was made to be fast
-    python benchmarks/decode_speed.py runs/multi30k --json --rounds 1
+
+Without a run it trains one by recipes/multi30k-de-en.toml, and a student of it by recipes/multi30k-fast.toml, for
+--budget each, and keeps both in runs/decode_speed for the next time.
 
 Text in, text out, pieces included, on the threads that torch takes: torch and CTranslate2 search batches side by side
 on one thread each. `ctranslate2_…` is the library itself: all pieces in one call, batches of 64, its own length
 penalty, one hypothesis back; `tongsa_ctranslate2` is what `Translator` makes of it. Contestants take turns, round by
 round; figures are medians, ratios those of one round. A batch of 1 is one sentence after another, as somebody who types
-would have it, on the first --few sentences. `generate` has no model of ours to run unless it is post-norm: it runs
+would have it, on the first --few sentences. Where references stand beside the texts (FILE.en beside FILE.de), so does
+the BLEU of what was measured. `generate` has no model of ours to run unless it is post-norm: it runs
 transformers' Marian of the same sizes with drawn weights to the mean length of our outputs, so for it tokens a second
 are compared.
 """
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -32,45 +37,78 @@ from tongsa.bundle import Bundle
 from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
+from tongsa.evaluation.metrics import bleu
 from tongsa.export import export
 from tongsa.text import EOS, read_lines
 
 TEXTS = Path(__file__).parent.parent.parent / "shared/data/multi30k/test_2016_flickr.de"
+RECIPES = Path(__file__).parent.parent / "recipes"
+OWN = Path("runs/decode_speed")
+"""Where models are kept that nobody gave."""
 BEAMS = (1, 5)
 Table = dict[str, Any]
+Output = tuple[str, int]
+"""A text, and how many target tokens it is, </s> included."""
 
 
 @dataclass
 class Contestant:
     name: str
-    work: Callable[[list[str], int], int]
-    """Translate texts with a beam; how many target tokens came out, </s> included."""
+    work: Callable[[list[str], int], list[Output]]
+    """Translate texts with a beam."""
     rounds: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Setting → (sentences, tokens) a second, round by round."""
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    """Setting → what came out the last time."""
 
     def measure(self, setting: str, texts: list[str], beam: int, *, singly: bool) -> None:
         began = perf_counter()
-        tokens = sum(self.work([text], beam) for text in texts) if singly else self.work(texts, beam)
+        outputs = [self.work([text], beam)[0] for text in texts] if singly else self.work(texts, beam)
         seconds = perf_counter() - began
+        tokens = sum(count for _, count in outputs)
         self.rounds.setdefault(setting, []).append((len(texts) / seconds, tokens / seconds))
+        self.texts[setting] = [text for text, _ in outputs]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="folder of a run that translates with a Transformer")
+    parser.add_argument("run", type=Path, nargs="?", help="folder of a run that translates with a Transformer")
     parser.add_argument("--recipe", type=Path, help="a run made to be fast: exported to int8, searched greedily")
     parser.add_argument("--texts", type=Path, default=TEXTS, help="default: Multi30k's 1,000 German test sentences")
+    parser.add_argument("--budget", default="10m", help="for each model that is trained here (default: 10m)")
     parser.add_argument("--few", type=int, default=100, help="sentences for a batch of 1 (default: 100)")
     parser.add_argument("--rounds", type=int, default=3, help="default: 3")
     parser.add_argument("--json", action="store_true", help="one object instead of a table")
     options = parser.parse_args()
     try:
+        if options.run is None:
+            options.run, options.recipe = trained(options.budget), options.recipe or distilled(options.budget)
         report = measured(options)
     except InputError as error:
         print(f"decode_speed: {error}", file=sys.stderr)
         return 2
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
     return 0
+
+
+def trained(budget: str) -> Path:
+    recipe = RECIPES / "multi30k-de-en.toml"
+    return made(OWN / "plain", "train", str(recipe), "--set", "data.test=[]", "--budget", budget)
+
+
+def distilled(budget: str) -> Path:
+    options = ("--into", str(RECIPES / "multi30k-fast.toml"), "--mix", "--set", "data.test=[]", "--budget", budget)
+    return made(OWN / "fast", "distil", str(OWN / "plain"), *options)
+
+
+def made(run: Path, *command: str) -> Path:
+    """The run, by this command unless it is there; its progress goes where ours does."""
+    if run.exists():
+        return run
+    done = subprocess.run([sys.executable, "-m", "tongsa.cli", *command, "--run", str(run)], stdout=sys.stderr)
+    if done.returncode:
+        raise InputError(f"tongsa {command[0]} ended with code {done.returncode}; its last words are above")
+    return run
 
 
 def measured(options: argparse.Namespace) -> Table:
@@ -90,7 +128,7 @@ def measured(options: argparse.Namespace) -> Table:
                     sentences, tokens = one.rounds[f"beam {beam}, batch 64"][-1]
                     speed = f"{sentences:8.1f} sentences/s {tokens:9,.0f} tokens/s"
                     print(f"round {number}  beam {beam}  {one.name:20} {speed}", file=sys.stderr, flush=True)
-    return reported({one.name: one for one in contestants}, len(texts), options)
+    return reported({one.name: one for one in contestants}, options) | {"texts": len(texts)}
 
 
 def ours(loaded: Bundle, folder: Path) -> list[Contestant]:
@@ -112,14 +150,12 @@ def itself(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant
     torch.set_num_threads(threads)  # it has set them
     room = note(place).places - 1
 
-    def work(texts: list[str], beam: int) -> int:
+    def work(texts: list[str], beam: int) -> list[Output]:
         rows = [[str(piece) for piece in (*row, EOS)] for row in loaded.source.split_all(texts)]
         limit = min(max(map(len, rows)) + loaded.decoding.beyond, room)
         answers = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
         outputs = [[int(token) for token in answer.hypotheses[0]] for answer in answers]
-        for output in outputs:
-            loaded.target.join(output)
-        return sum(len(output) + 1 for output in outputs)
+        return [(loaded.target.join(output), len(output) + 1) for output in outputs]
 
     return Contestant(name, work)
 
@@ -132,9 +168,9 @@ def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contesta
     )
 
 
-def counted(translator: Translator) -> Callable[[list[str], int], int]:
-    def work(texts: list[str], beam: int) -> int:
-        return sum(len(one.pieces) + 1 for one in translator.translate(texts, beam=beam))
+def counted(translator: Translator) -> Callable[[list[str], int], list[Output]]:
+    def work(texts: list[str], beam: int) -> list[Output]:
+        return [(one.text, len(one.pieces) + 1) for one in translator.translate(texts, beam=beam)]
 
     return work
 
@@ -169,9 +205,9 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
         )
     ).eval()
 
-    def work(texts: list[str], beam: int) -> int:
+    def work(texts: list[str], beam: int) -> list[Output]:
         rows = sorted(loaded.source.split_all(texts), key=len)
-        made = 0
+        made: list[Output] = []
         for at in range(0, len(rows), 64):
             batch = [[*row, 2] for row in rows[at : at + 64]]
             longest = max(map(len, batch))
@@ -180,19 +216,27 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
                 found = model.generate(
                     pieces, attention_mask=pieces != 0, num_beams=beam, min_new_tokens=length, max_new_tokens=length
                 )
-            made += (found.shape[1] - 1) * len(batch)
+            made += [("", found.shape[1] - 1)] * len(batch)  # drawn weights have nothing to say
         return made
 
     return [Contestant("generate", work)]
 
 
-def reported(contestants: dict[str, Contestant], texts: int, options: argparse.Namespace) -> Table:
+def reported(contestants: dict[str, Contestant], options: argparse.Namespace) -> Table:
+    references = options.texts.with_suffix(".en")
+    right = list(read_lines(references)) if references != options.texts and references.exists() else []
+
+    def score(texts: list[str]) -> Table:
+        """Of all texts, if what they should be is known, and there is something to score."""
+        return {"bleu": round(bleu(texts, right).value, 2)} if len(texts) == len(right) and any(texts) else {}
+
     rows = {
         name: {
             setting: {
                 "sentences_per_second": median(s for s, _ in each),
                 "tokens_per_second": median(t for _, t in each),
             }
+            | score(one.texts[setting])
             for setting, each in one.rounds.items()
         }
         for name, one in contestants.items()
@@ -214,7 +258,6 @@ def reported(contestants: dict[str, Contestant], texts: int, options: argparse.N
         "torch_to_generate": ratio("torch", "generate", unit=1),
         "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
         "contestants": rows,
-        "texts": texts,
         "rounds": options.rounds,
         "machine": machine() | {"threads": torch.get_num_threads()},
     }
@@ -225,20 +268,21 @@ def as_text(report: Table) -> str:
     settings = [f"beam {beam}, batch {batch}" for beam in BEAMS for batch in (64, 1)]
     lines = [
         f"{report['texts']:,} sentences, {report['rounds']} rounds; {host['cpu']}, {host['threads']} threads, "
-        f"torch {host['torch']}, {host['date']}; sentences/s (tokens/s)",
+        f"torch {host['torch']}, {host['date']}; sentences/s (tokens/s) BLEU",
         "",
         f"| contestant | {' | '.join(settings)} |",
         "|---|" + "--:|" * len(settings),
     ]
     for name, row in report["contestants"].items():
-        cells = [
-            f"{row[one]['sentences_per_second']:,.0f} ({row[one]['tokens_per_second']:,.0f})" if one in row else "–"
-            for one in settings
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"| {name} | {' | '.join(cell(row[one]) if one in row else '–' for one in settings)} |")
     names = [name for name in report if name.startswith(("torch_to", "recipe_to"))]
     lines += ["", *(f"{name}: {report[name]}" for name in names if report[name] is not None)]
     return "\n".join(lines)
+
+
+def cell(found: Table) -> str:
+    score = f" {found['bleu']:.2f}" if "bleu" in found else ""
+    return f"{found['sentences_per_second']:,.0f} ({found['tokens_per_second']:,.0f}){score}"
 
 
 if __name__ == "__main__":

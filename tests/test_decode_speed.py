@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from jobs import write_model
+from tongsa import bundle
+from tongsa.evaluation.metrics import bleu
+from tongsa.text import read_lines
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 
@@ -15,6 +18,8 @@ SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None:
     run, texts = write_model(tmp_path / "model"), tmp_path / "texts.txt"
     texts.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
+    outputs = [one.text for one in bundle.load(run).translator(engine="torch").translate(read_lines(texts), beam=5)]
+    texts.with_suffix(".en").write_text("".join(f"{output} x\n" for output in outputs), "utf-8")
     command = [sys.executable, str(SCRIPT), str(run), "--texts", str(texts), "--json"]
     options = ["--recipe", str(run), "--rounds", "1", "--few", "2"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, timeout=300)
@@ -33,6 +38,10 @@ def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None
     greedy = report["contestants"]["recipe"]["beam 1, batch 64"]["sentences_per_second"]
     ratio = greedy / speeds["ctranslate2_int8"]["sentences_per_second"]
     assert report["recipe_to_ctranslate2_int8"] == pytest.approx(ratio, rel=1e-2)
+    right = bleu(outputs, [f"{output} x" for output in outputs]).value
+    assert speeds["torch"]["bleu"] == speeds["tongsa_ctranslate2"]["bleu"] == pytest.approx(right, abs=0.01)
+    assert "bleu" not in speeds["generate"]  # drawn weights
+    assert "bleu" not in report["contestants"]["torch"]["beam 5, batch 1"]  # a few of the texts
 
 
 def test_a_run_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
