@@ -52,6 +52,21 @@ def test_a_student_learns_from_what_the_teacher_says_and_is_validated_on_what_pe
     assert data["dev"] == ["dev.tsv"]
 
 
+def test_several_outputs_of_a_teacher_are_each_learnt_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert distil(place, "several", "--beam", "3", "--outputs", "3") == 0
+    records = [json.loads(line) for line in (place / "several/distilled/pairs.jsonl").read_text("utf-8").splitlines()]
+    sources = list(dict.fromkeys(record["source"] for record in records))
+    said = bundle.load(place / "teacher").translator().translate(sources, beam=3, nbest=3)
+    texts = [dict.fromkeys(one.text for one in (best, *best.alternatives)) for best in said]
+    right = [(source, text) for source, each in zip(sources, texts, strict=True) for text in each]
+    assert [(record["source"], record["target"]) for record in records] == right
+    assert len(records) > len(sources)
+    capsys.readouterr()
+    assert distil(place, "too-many", "--beam", "3", "--outputs", "4") == 2
+    assert "nbest 4" in capsys.readouterr().err
+    assert not (place / "too-many").exists()
+
+
 def test_with_mix_people_are_heard_too(place: Path) -> None:
     assert distil(place, "mixed", "--mix") == 0
     data = config.read(place / "mixed/run.toml")["data"]

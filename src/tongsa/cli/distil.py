@@ -15,6 +15,7 @@ def distil(options: argparse.Namespace) -> None:
         settings=options.set,
         budget=options.budget,
         beam=options.beam,
+        outputs=options.outputs,
         mix=options.mix,
         begin=options.begin,
     )

@@ -277,6 +277,7 @@ def _distil(every: Any) -> None:
     verb.add_argument("--into", type=Path, required=True, metavar="RECIPE", help="the student's recipe")
     verb.add_argument("--run", type=Path, required=True, metavar="FOLDER", help="where the student is kept")
     verb.add_argument("--beam", type=int, metavar="N", help="of the teacher (default: its own)")
+    verb.add_argument("--outputs", type=int, default=1, metavar="N", help="learn the teacher's N best (default: 1)")
     verb.add_argument("--mix", action="store_true", help="learn from what people wrote, too")
     verb.add_argument("--begin", action="store_true", help="begin with the teacher's weights, as far as they fit")
     verb.add_argument("--budget", metavar="TIME", help="plan the student's training for this time, e.g. 20m")

@@ -17,7 +17,7 @@ from tongsa.experiment import gathered, train
 from tongsa.experiment.data import read
 from tongsa.experiment.progress import Passage
 from tongsa.experiment.recipe import DataConfig
-from tongsa.experiment.translation import Models, Order
+from tongsa.experiment.translation import Models, Order, Work
 from tongsa.text import CorpusError, Ledger
 from tongsa.text.chunks import ChunkReader
 from tongsa.training.snapshot import Progress
@@ -34,10 +34,11 @@ def distil(
     settings: Sequence[str] = (),
     budget: str | None = None,
     beam: int | None = None,
+    outputs: int = 1,
     mix: bool = False,
     begin: bool = False,
 ) -> Progress:
-    """Train the recipe on the teacher's outputs; with `mix` on what people wrote too.
+    """Train the recipe on the teacher's best `outputs` of each source; with `mix` on what people wrote too.
 
     With `begin` the student has the teacher's pieces and begins with its weights, as far as they fit: of a stack of
     layers with the first ones ("shrink and fine-tune", Shleifer and Rush 2020, who take layers spread over the stack).
@@ -51,13 +52,15 @@ def distil(
         raise InputError(f"{run}: holds a run already; go on with: tongsa train --resume {run}")
     if not data.dev:
         raise InputError("data.dev: a student is validated on what people wrote; name a dev file in the recipe")
-    order = Order(models=Models(run=teacher), settings={} if beam is None else {"beam": beam})
+    order = Order(models=Models(run=teacher), settings={} if beam is None else {"beam": beam}, nbest=outputs, json=True)
     folder, sources = run / PLACE, _sources(data)
+    work = None if (folder / "pairs.jsonl").exists() else order.build()  # what cannot be is said before all else
     _check_same(folder / "order.json", order.fingerprint() | {"sources": hashlib.sha256(sources.encode()).hexdigest()})
     if not (folder / "sources.txt").exists():
         files.write_text(folder / "sources.txt", sources)
-    if not (folder / "pairs.jsonl").exists():
-        _translate(folder / "sources.txt", folder / "targets.txt", order)
+    if work:
+        if not (folder / "targets.jsonl").exists():
+            _translate(work, folder / "sources.txt", Job(folder / "targets.jsonl", order.fingerprint()))
         _write_pairs(folder)
     learnt = [str((folder / "pairs.jsonl").resolve())]
     if mix:
@@ -86,11 +89,8 @@ def _check_same(path: Path, order: Mapping[str, Any]) -> None:
         )
 
 
-def _translate(sources: Path, targets: Path, order: Order) -> None:
-    if targets.exists():
-        return
-    work = order.build()
-    with ChunkReader(str(sources)) as reader, Job(targets, order.fingerprint()) as job:
+def _translate(work: Work, sources: Path, job: Job) -> None:
+    with ChunkReader(str(sources)) as reader, job:
         if not job.finished:
             job.go_on(reader)
             with Passage(reader.size, reader.reached, job.position.lines) as passage:
@@ -102,7 +102,8 @@ def _translate(sources: Path, targets: Path, order: Order) -> None:
 
 
 def _write_pairs(folder: Path) -> None:
-    sources, targets = ((folder / name).read_text("utf-8").split("\n")[:-1] for name in ("sources.txt", "targets.txt"))
-    records = ({"source": one, "target": other} for one, other in zip(sources, targets, strict=True))
-    lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+    """What the teacher says of each source, best first; what it says twice, in other pieces, counts once."""
+    said = map(json.loads, (folder / "targets.jsonl").read_text("utf-8").split("\n")[:-1])
+    pairs = ((one["source"], text) for one in said for text in dict.fromkeys(best["text"] for best in one["nbest"]))
+    lines = [json.dumps({"source": source, "target": text}, ensure_ascii=False) + "\n" for source, text in pairs]
     files.write_text(folder / "pairs.jsonl", "".join(lines))
