@@ -35,14 +35,14 @@ import sys
 import torch
 from tongsa.training import loop
 
-whole, left = loop.cross_entropy, [int(sys.argv.pop(1))]
+whole, left = loop._loss, [int(sys.argv.pop(1))]
 
 def poisoned(*arguments):
     left[0] -= 1
     loss, plain = whole(*arguments)
     return (loss * torch.nan, plain * torch.nan) if left[0] in (0, -1) else (loss, plain)
 
-loop.cross_entropy = poisoned
+loop._loss = poisoned
 from tongsa.cli import main
 sys.exit(main())
 """

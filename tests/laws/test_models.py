@@ -18,8 +18,10 @@ from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.layers.attention import watching
+from tongsa.layers.judge import judged_by
 from tongsa.text import BOS, PiecesConfig, learn
-from tongsa.training.objective import cross_entropy
+from tongsa.training import objective
+from tongsa.training.objective import cross_entropy, judge
 
 kinds = pytest.mark.parametrize("kind", CONFIGS)
 writers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "labels"])
@@ -109,6 +111,25 @@ def test_every_parameter_gets_a_gradient(kind: str) -> None:
     loss.backward()  # type: ignore[no-untyped-call]
     idle = [name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
     assert idle == []
+
+
+@kinds
+def test_a_last_layer_that_is_judged_says_what_its_logits_would(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sums and the same gradients, whatever rows are computed at once; only classifiers still give logits."""
+    monkeypatch.setattr(objective, "PART", 3)
+    model, target = tiny(kind), padded(sentence(6, 1), sentence(4, 1))
+    sources = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(4, 1))
+    for smoothing in (0.0, 0.1):
+        loss, plain = cross_entropy(model(*sources), target, smoothing)
+        slopes = torch.autograd.grad(3 * loss, list(model.parameters()))
+        with judged_by(judge(target, smoothing)):
+            found = model(*sources)
+        if CONFIGS[kind].task == "labels":
+            assert found.dim() == 3
+            continue
+        assert_close(found, torch.stack([loss, plain]))
+        for slope, other in zip(torch.autograd.grad(3 * found[0], list(model.parameters())), slopes, strict=True):
+            assert_close(slope, other, rtol=1e-4, atol=1e-5)
 
 
 @translators

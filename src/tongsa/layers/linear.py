@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tongsa.layers.judge import judging
+
 
 class Linear(nn.Linear):
     """x W + b. Several projections may lie in one matrix, one above the other: one product, but drawn as several."""
@@ -35,7 +37,9 @@ class Outputs(NamedTuple):
         return Outputs(self.weight.index_select(0, pieces), bias)
 
     def logits(self, values: Tensor) -> Tensor:  # (…, piece)
-        return F.linear(values, self.weight, self.bias)
+        """Of all pieces; or what a judge says of them."""
+        judge = judging()
+        return judge(values, self.weight, self.bias) if judge else F.linear(values, self.weight, self.bias)
 
 
 def vectors(size: int, width: int) -> nn.Embedding:

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from tongsa.batch import Batch
 from tongsa.errors import InputError
 from tongsa.layers.dropout import drawing
+from tongsa.layers.judge import judged_by
 from tongsa.layers.penalty import penalties
 from tongsa.threads import side_by_side
-from tongsa.training.objective import cross_entropy
+from tongsa.training.objective import cross_entropy, judge
 from tongsa.training.parallel import ALONE, Workers, whole
 from tongsa.training.precision import Precision
 from tongsa.training.schedule import RateConfig, Schedule
@@ -243,9 +244,14 @@ def gradient(
 def _loss(learner: nn.Module, batch: Batch, tokens: int, config: TrainingConfig) -> tuple[Tensor, float]:
     """What this batch adds to the loss of an update of so many tokens, and its plain cross-entropy, summed."""
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
-    with torch.autocast(batch.source.pieces.device.type, half, enabled=half is not None), penalties() as charged:
-        logits = learner(batch.source, batch.shifted)
-    loss, plain = cross_entropy(logits, batch.target, config.smoothing)
+    asked = None if half or config.compile else judge(batch.target, config.smoothing)
+    with (
+        torch.autocast(batch.source.pieces.device.type, half, enabled=half is not None),
+        penalties() as charged,
+        judged_by(asked),
+    ):
+        found = learner(batch.source, batch.shifted)
+    loss, plain = found if found.dim() == 1 else cross_entropy(found, batch.target, config.smoothing)  # a classifier's
     return sum(charged, loss) / tokens, plain.item()  # per piece, not per batch: batches differ in length
 
 

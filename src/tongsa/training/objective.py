@@ -3,9 +3,14 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tongsa.batch import Padded
+from tongsa.layers.judge import Judge
+
+PART = 512
+"""Rows whose logits are there at once."""
 
 
 class _Smoothed(torch.autograd.Function):
@@ -38,4 +43,70 @@ def cross_entropy(logits: Tensor, target: Padded, smoothing: float) -> tuple[Ten
     rows, pieces = logits.flatten(0, 1).float(), target.pieces.flatten()
     kept = target.mask.flatten().to(rows.dtype)
     sums: tuple[Tensor, Tensor] = _Smoothed.apply(rows, pieces, kept, smoothing)  # type: ignore[no-untyped-call]
+    return sums
+
+
+class _InParts(torch.autograd.Function):
+    """The same from what stands before the last layer, some rows at a time: logits are made, judged, and forgotten.
+
+    With e = exp(z - max z) and s = Σe the slope of a kept row is (e - (1-ε) s one-hot) / s - ε/V. Only e is as large as
+    the logits: 1/s waits for the products that make it smaller, and ε/V, the same for all pieces, is a product with the
+    mean of the weights. So an exponential, a difference and three sums are all that is done beside the products.
+    """
+
+    @staticmethod
+    def forward(
+        context: Any,
+        values: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        kept: Tensor,
+        smoothing: float,
+    ) -> tuple[Tensor, Tensor]:
+        total, chosen = torch.empty_like(kept), torch.empty_like(kept)
+        value_slope, weight_slope = torch.empty_like(values), torch.zeros_like(weight)
+        bias_slope = None if bias is None else torch.zeros_like(bias)
+        for first in range(0, len(values), PART):
+            part = slice(first, first + PART)
+            pieces = target[part].unsqueeze(1)
+            logits = F.linear(values[part], weight, bias)
+            chosen[part] = logits.gather(1, pieces).squeeze(1)
+            top = logits.amax(dim=1, keepdim=True)
+            raised = logits.sub_(top).exp_()
+            sums = raised.sum(dim=1, keepdim=True)
+            total[part] = (top + sums.log()).squeeze(1)
+            raised.scatter_add_(1, pieces, sums * (smoothing - 1))
+            share = kept[part].unsqueeze(1) / sums
+            torch.mm(raised, weight, out=value_slope[part]).mul_(share)
+            weight_slope.addmm_(raised.T, values[part] * share)
+            if bias_slope is not None:
+                bias_slope.addmv_(raised.T, share.squeeze(1))
+        even = smoothing / len(weight)
+        value_slope.addr_(kept, weight.sum(dim=0), alpha=-even)
+        weight_slope.sub_(kept @ values, alpha=even)
+        mean = values @ weight.mean(dim=0)
+        if bias is not None and bias_slope is not None:
+            bias_slope.sub_(kept.sum(), alpha=even)
+            mean += bias.mean()
+        plain = (total - chosen) @ kept
+        context.slopes = value_slope, weight_slope, bias_slope
+        context.mark_non_differentiable(plain)
+        return plain + smoothing * ((chosen - mean) @ kept), plain
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        slopes = (None if slope is None else slope * gradients[0] for slope in context.slopes)
+        return *slopes, None, None, None
+
+
+def judge(target: Padded, smoothing: float) -> Judge:
+    """Asks a last layer for what `cross_entropy` says of its logits: both sums (2,)."""
+    pieces, mask = target.pieces.flatten(), target.mask.flatten()
+
+    def sums(values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        rows = values.flatten(0, 1)
+        kept = mask.to(rows.dtype)
+        return torch.stack(_InParts.apply(rows, weight, bias, pieces, kept, smoothing))  # type: ignore[no-untyped-call]
+
     return sums
