@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tongsa.batch import Examples, Padded, Ragged, Rows, by_tokens, ended, pad
+from tongsa.batch import Examples, Padded, Ragged, Rows, ended, pad
 from tongsa.config import build, table
+from tongsa.decoding.batches import batched
 from tongsa.decoding.beams import Witness
 from tongsa.decoding.engine import Engine
 from tongsa.decoding.promises import Promise, Room, promised
@@ -31,8 +32,6 @@ from tongsa.threads import side_by_side
 
 MOST_DRAWN = 1000
 """Draws of one text in one call."""
-FEW = 4
-"""Batches for each thread, below which all get equally many."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Translator(TextModel):
         fusion: Fusion | None = None,
         engine: Engine | None = None,
         shortlist: Callable[[], Shortlist] = nowhere,
-        batch_tokens: int = 2048,
+        batch_tokens: int = 4096,
     ) -> None:
         """`engine` does what it can of the searching; torch does the rest. `shortlist` is read when it is asked for."""
         super().__init__(model, source, target, others=others, batch_tokens=batch_tokens)
@@ -166,12 +165,8 @@ class Translator(TextModel):
         # draws come one after another, so that the same seed draws the same
         alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
         count = 1 if alone else torch.get_num_threads()
-        batches = list(by_tokens(lengths[:, None], order, self.batch_tokens))
-        if len(batches) < FEW * count:  # a thread would wait for another at the end
-            equal = _shared_out(order, lengths, -(-len(batches) // count) * count)
-            fits = all(len(part) * lengths[part[0]] <= self.batch_tokens for part in equal)  # the longest comes first
-            batches = equal if fits else batches
-
+        candidates = max(config.beam, asked.nbest) * len(self.target)
+        batches = batched(lengths, order, places=self.batch_tokens, candidates=candidates, threads=count)
         room = np.minimum(lengths + config.beyond, self.longest - 1).tolist()
         promises = {
             at: self._promises(wanted, Room(asked.prefixes[at], room[at], config.no_repeat), asked.request)
@@ -258,15 +253,6 @@ class Translator(TextModel):
             every = self._log_probabilities(batch)
             chosen: list[float] = every.gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
         return chosen
-
-
-def _shared_out(order: Rows, lengths: NDArray[np.int64], count: int) -> list[Rows]:
-    """So many batches of about as many pieces; texts of like length stay together."""
-    if not count:
-        return []
-    pieces = lengths[order].cumsum()
-    cuts = np.searchsorted(pieces, pieces[-1] * np.arange(1, count) / count) + 1
-    return [part for part in np.split(order, cuts) if len(part)]
 
 
 def _phrases(promises: Sequence[Promise]) -> list[tuple[int, ...]]:

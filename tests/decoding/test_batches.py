@@ -1,0 +1,37 @@
+"""Every text is in one batch, and no batch is larger than there is room for."""
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tongsa.decoding.batches import CANDIDATES, batched
+
+
+@given(
+    lengths=st.lists(st.integers(1, 60), max_size=80),
+    places=st.integers(1, 300),
+    each=st.integers(1, 40),
+    threads=st.integers(1, 4),
+)
+@example(lengths=[3] * 1000, places=4096, each=100, threads=2)  # short texts, a wide beam, many pieces
+def test_every_text_once_longest_first_and_never_more_than_there_is_room_for(
+    lengths: list[int], places: int, each: int, threads: int
+) -> None:
+    """With `each` sentences to a step."""
+    sizes = np.array(lengths, dtype=np.int64)
+    order = np.argsort(-sizes, kind="stable")
+    found = batched(sizes, order, places=places, candidates=CANDIDATES // each, threads=threads)
+    assert [row for batch in found for row in batch] == list(order)
+    for batch in found:
+        assert 1 <= len(batch) <= CANDIDATES // (CANDIDATES // each)
+        assert len(batch) == 1 or len(batch) * sizes[batch].max() <= places
+
+
+def test_a_few_texts_are_shared_out_evenly_among_threads() -> None:
+    sizes = np.full(100, 10)
+    found = batched(sizes, np.arange(100), places=600, candidates=1, threads=2)
+    assert [len(batch) for batch in found] == [50, 50]  # not 60 and 40
+
+
+def test_a_single_text_of_very_many_candidates_still_goes_through() -> None:
+    assert len(batched(np.array([5, 5]), np.arange(2), places=4096, candidates=10 * CANDIDATES, threads=1)) == 2
