@@ -11,6 +11,8 @@ from tongsa.layers.judge import Judge
 
 PART = 512
 """Rows whose logits are there at once."""
+FAR = -80.0
+"""Below the largest logit: e to that is nothing beside 1, but a number with which processors still compute fast."""
 
 
 class _Smoothed(torch.autograd.Function):
@@ -73,7 +75,7 @@ class _InParts(torch.autograd.Function):
             logits = F.linear(values[part], weight, bias)
             chosen[part] = logits.gather(1, pieces).squeeze(1)
             top = logits.amax(dim=1, keepdim=True)
-            raised = logits.sub_(top).exp_()
+            raised = logits.sub_(top).clamp_(min=FAR).exp_()
             sums = raised.sum(dim=1, keepdim=True)
             total[part] = (top + sums.log()).squeeze(1)
             raised.scatter_add_(1, pieces, sums * (smoothing - 1))
