@@ -12,6 +12,7 @@ from typing import Any
 
 from tongsa import files
 from tongsa.decoding.bulk import Job
+from tongsa.decoding.translation import Translation
 from tongsa.errors import InputError
 from tongsa.experiment import gathered, train
 from tongsa.experiment.data import read
@@ -52,9 +53,9 @@ def distil(
         raise InputError(f"{run}: holds a run already; go on with: tongsa train --resume {run}")
     if not data.dev:
         raise InputError("data.dev: a student is validated on what people wrote; name a dev file in the recipe")
-    order = Order(models=Models(run=teacher), settings={} if beam is None else {"beam": beam}, nbest=outputs, json=True)
+    order = Order(models=Models(run=teacher), settings={} if beam is None else {"beam": beam}, nbest=outputs)
     folder, sources = run / PLACE, _sources(data)
-    work = None if (folder / "pairs.jsonl").exists() else order.build()  # what cannot be is said before all else
+    work = None if (folder / "pairs.jsonl").exists() else order.build(_said)  # what cannot be is said before all else
     _check_same(folder / "order.json", order.fingerprint() | {"sources": hashlib.sha256(sources.encode()).hexdigest()})
     if not (folder / "sources.txt").exists():
         files.write_text(folder / "sources.txt", sources)
@@ -101,9 +102,14 @@ def _translate(work: Work, sources: Path, job: Job) -> None:
         job.finish()
 
 
+def _said(source: str, best: Translation) -> str:
+    """What the teacher says of a source, best first; what it says twice, in other pieces, counts once."""
+    targets = list(dict.fromkeys(one.text for one in (best, *best.alternatives)))
+    return json.dumps({"source": source, "targets": targets}, ensure_ascii=False)
+
+
 def _write_pairs(folder: Path) -> None:
-    """What the teacher says of each source, best first; what it says twice, in other pieces, counts once."""
     said = map(json.loads, (folder / "targets.jsonl").read_text("utf-8").split("\n")[:-1])
-    pairs = ((one["source"], text) for one in said for text in dict.fromkeys(best["text"] for best in one["nbest"]))
+    pairs = ((one["source"], text) for one in said for text in one["targets"])
     lines = [json.dumps({"source": source, "target": text}, ensure_ascii=False) + "\n" for source, text in pairs]
     files.write_text(folder / "pairs.jsonl", "".join(lines))

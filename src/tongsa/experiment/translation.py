@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from tongsa.errors import InputError
 
 Work = Callable[[Sequence[str], int], Translated]
 """From some lines, and how many stand before them, to what becomes of them."""
+Write = Callable[[str, Translation], str]
+"""From a source and its translation to a line of the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +66,15 @@ class Order:
     alignments: bool = False
     """Which word came from which, as `i-j`: source and target, counted from 0."""
 
-    def build(self) -> Work:
+    def build(self, write: Write | None = None) -> Work:
+        """`write` says what a line of the output is, where that is neither text nor a record of everything."""
         translate = self._translate(self.models.build())
-        write = _as_json if self.json else _as_text
+        write = write or partial(_as_json if self.json else _as_text, alignments=self.alignments)
 
         def translated(lines: Sequence[str], first: int) -> Translated:
             results = translate(lines, first)
             pairs = zip(lines, results, strict=True)
-            written = [write(source, result, alignments=self.alignments) for source, result in pairs]
+            written = [write(source, result) for source, result in pairs]
             return Translated(written, [at for at, result in enumerate(results) if result.cut])
 
         translated([""], 0)  # settings that cannot be are told before the first line, not after it
