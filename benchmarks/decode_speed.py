@@ -97,8 +97,8 @@ def trained(budget: str) -> Path:
 
 
 def distilled(budget: str) -> Path:
-    options = ("--into", str(RECIPES / "multi30k-fast.toml"), "--mix", "--set", "data.test=[]", "--budget", budget)
-    return made(OWN / "fast", "distil", str(OWN / "plain"), *options)
+    how = ("--begin", "--mix", "--outputs", "2", "--set", "data.test=[]", "--budget", budget)
+    return made(OWN / "fast", "distil", str(OWN / "plain"), "--into", str(RECIPES / "multi30k-fast.toml"), *how)
 
 
 def made(run: Path, *command: str) -> Path:
