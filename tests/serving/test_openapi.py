@@ -25,7 +25,7 @@ LIBRE = {"q": "a b", "source": "auto", "target": "ko"}
 QUESTIONS: list[tuple[str, dict[str, Any] | None]] = [
     (TRANSLATE, {"text": ["a b! C d", ""]}),
     (TRANSLATE, {"text": "a b c", "nbest": 3, "alignments": True, "probabilities": True, "terms": TERMS}),
-    (TRANSLATE, {"text": "a b! C d", "stream": True}),
+    (TRANSLATE, {"text": "a b! C d", "nbest": 2, "piece_probabilities": True, "stream": True}),
     ("/v1/alternatives", {"text": "a b c", "prefix": "가"}),
     ("/v1/score", {"source": "a b", "target": "가 나"}),
     ("/v1/score", {"source": "a b", "target": "나쁨", "model": "labels"}),

@@ -30,10 +30,17 @@ class Models(TypedDict):
     limits: Limits
 
 
+class PieceProbability(TypedDict):
+    piece: str
+    """By its name: ▁ marks the start of a word, and </s> is the end."""
+    probability: float
+
+
 class Hypothesis(TypedDict):
     text: str
     score: float
     """log p, over the penalty of its length."""
+    pieces: NotRequired[list[PieceProbability]]
 
 
 class Alignment(TypedDict):
@@ -91,6 +98,7 @@ class Sentence(TypedDict):
     """The source was too long for the model, and only its beginning was translated."""
     alignment: NotRequired[Alignment]
     words: NotRequired[list[WordProbability]]
+    pieces: NotRequired[list[PieceProbability]]
     terms: NotRequired[list[TermOutcome]]
 
 
