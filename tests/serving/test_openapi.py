@@ -32,7 +32,10 @@ QUESTIONS: list[tuple[str, dict[str, Any] | None]] = [
     ("/v1/score", {"source": "", "target": "가 나", "model": "text"}),
     ("/v1/attention", {"text": "a b c"}),
     ("/v1/attention", {"text": "a b c", "model": "labels"}),
+    ("/v1/attention", {"text": "a b c", "model": "text"}),
     ("/v1/tree", {"text": "a b c"}),
+    ("/v1/positions", {}),
+    ("/v1/curves", {"model": "labels"}),
     ("/v1/classify", {"text": ["a b", ""]}),
     ("/v1/models", None),
     ("/translate", LIBRE | {"alternatives": 2}),
@@ -98,7 +101,9 @@ def every(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runni
     folder, labels = tmp_path_factory.mktemp("tasks"), Labels(["good", "나쁨"])
     classifier = shaken("self_attentive", CONFIGS["self_attentive"], target=labels)  # type: ignore[arg-type]
     writer = shaken("transformer_language_model", CONFIGS["transformer_language_model"])
-    with serving(run, saved(folder / "labels", classifier), saved(folder / "text", writer)) as running:
+    served = [run, saved(folder / "labels", classifier), saved(folder / "text", writer)]
+    (folder / "labels" / "journal.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "loss": 1.5}\n')
+    with serving(*served) as running:
         yield running
 
 

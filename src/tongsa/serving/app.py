@@ -51,6 +51,8 @@ ROUTES = [
     Route("/v1/score", native.score, methods=["POST"]),
     Route("/v1/attention", native.attention, methods=["POST"]),
     Route("/v1/tree", native.tree, methods=["POST"]),
+    Route("/v1/positions", native.positions, methods=["POST"]),
+    Route("/v1/curves", native.curves, methods=["POST"]),
     Route("/v1/classify", native.classify, methods=["POST"]),
     Route("/v1/openapi.json", openapi.document),
     Route("/docs", openapi.page),

@@ -1,4 +1,4 @@
-"""What is told to be drawn, by the page here or by any other program: attention, and the search."""
+"""What is told to be drawn, by the page here or by any other program: attention, the search, positions, curves."""
 
 from typing import Literal, NotRequired, TypedDict
 
@@ -129,3 +129,36 @@ class SearchTree(TypedDict):
     steps: list[SearchStep]
     finished: list[tuple[int, int]]
     """Step and place of each output, best first."""
+
+
+class PackedNumbers(TypedDict):
+    most: float
+    """The largest distance from zero."""
+    packed: str
+    """Numbers from −most to most as 16-bit numbers from 0 to 65,534; deflated (zlib), in base64."""
+
+
+class PositionTable(TypedDict):
+    kind: Literal["sinusoidal", "learned", "rotary"]
+    owners: list[str]
+    """The parts of the model that read it."""
+    positions: int
+    width: int
+    values: PackedNumbers
+    """(position, width)"""
+    likeness: PackedNumbers
+    """The cosine of each two positions."""
+
+
+class Positions(TypedDict):
+    tables: list[PositionTable]
+
+
+class CurvePanel(TypedDict):
+    name: Literal["loss", "score", "rate", "norm"]
+    lines: dict[str, list[tuple[float, float]]]
+    """Name → step and value."""
+
+
+class Curves(TypedDict):
+    panels: list[CurvePanel]

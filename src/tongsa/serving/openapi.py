@@ -65,6 +65,8 @@ OPERATIONS = (
     _asked("/v1/score", "log p of a target given its source, piece by piece.", requests.ScoreRequest, responses.Score),
     _asked("/v1/attention", "What every head looked at.", requests.AttentionRequest, drawings.Attention),
     _asked("/v1/tree", "What the beam kept and pruned.", requests.TreeRequest, drawings.SearchTree),
+    _asked("/v1/positions", "What tells a model where a piece stands.", requests.ModelRequest, drawings.Positions),
+    _asked("/v1/curves", "How a model learnt: its run's journal.", requests.ModelRequest, drawings.Curves),
     _asked("/v1/classify", "A label for each text.", requests.ClassifyRequest, responses.Labels),
     _got("/v1/models", "The models, and the limits of a request.", responses.Models),
     _libre("/translate", "Translate, as LibreTranslate does.", LibreTranslateRequest, responses.LibreTranslation),

@@ -138,6 +138,14 @@ class TreeRequest(Which):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelRequest(Which):
+    """About a model itself, whatever the text."""
+
+    def check(self, limits: Limits) -> None:
+        """Nothing in it can be too much."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClassifyRequest:
     text: str | tuple[str, ...]
     """One text or several."""

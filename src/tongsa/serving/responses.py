@@ -21,6 +21,8 @@ class Model(TypedDict):
     engine: str
     """Who searches: torch, or ctranslate2."""
     parameters: int
+    views: list[Literal["attention", "tree", "positions", "curves"]]
+    """What can be looked at, each under /v1."""
     default: bool
     """The one that answers for its task where none is named."""
 
