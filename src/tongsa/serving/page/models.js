@@ -3,8 +3,8 @@ import { keep, kept } from "./keeping.js";
 import { languageName, onLanguage, say } from "./words.js";
 
 const VIEWS = ["attention", "tree", "positions", "curves"];
-/** What is hidden where a model does not translate. */
-const TRANSLATING = { glossary: ["pairs"], "mode-document": ["pairs"], "shading-field": ["pairs", "text"], copy: ["pairs"] };
+const TASKS = { glossary: ["pairs"], "mode-document": ["pairs"], "shading-field": ["pairs", "text"], copy: ["pairs"] };
+/** Element → the tasks that have it. */
 const element = (id) => document.getElementById(id);
 const direction = ({ source_language: from, target_language: to }) => (from && to ? `${languageName(from)} → ${languageName(to)}` : "");
 
@@ -14,7 +14,7 @@ const direction = ({ source_language: from, target_language: to }) => (from && t
 export const models = (changed) => {
   let all = [], limits = {}, model = null;
 
-  const opposite = () => model && all.find((one) => one.task === "pairs" && model.source_language
+  const opposite = () => model?.task === "pairs" && all.find((one) => one.task === "pairs" && model.source_language
     && one.source_language === model.target_language && one.target_language === model.source_language);
 
   const showSwap = () => {
@@ -40,7 +40,7 @@ export const models = (changed) => {
       if (code) element(id).lang = code;
       else element(id).removeAttribute("lang");
     }
-    for (const [id, tasks] of Object.entries(TRANSLATING)) element(id).hidden = !tasks.includes(task);
+    for (const [id, tasks] of Object.entries(TASKS)) element(id).hidden = !tasks.includes(task);
     for (const view of VIEWS) element(`open-${view}`).hidden = !model?.views.includes(view);
     showSwap();
   };
