@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 import tongsa
 from tongsa.text.words import merge_words, word_starts
+from tongsa.training import journal
 from tongsa.view.attention import GRAIN
 from tongsa.view.packing import unpacked
 
@@ -91,6 +92,20 @@ def test_the_tree_ends_in_the_translation(page: Page) -> None:
     expect(page.locator("#readout")).to_contain_text("The search begins here")
     page.keyboard.press("End")
     expect(page.locator("#readout")).to_contain_text(PHRASES[TEXT])
+
+
+def test_positions_and_curves_of_the_run_are_in_the_page(page: Page, runs: tuple[Path, Path]) -> None:
+    write(page, TEXT)
+    page.click("#open-positions")
+    expect(page.locator(".plots h2")).to_have_text("Sinusoids · encoder, decoder")
+    page.keyboard.press("Escape")
+    page.click("#open-curves")
+    page.wait_for_selector(".curve")
+    names = ["Loss", "Score on the validation set", "Learning rate", "Length of the gradient"]
+    assert page.locator(".curve h2").all_inner_texts() == names
+    *_, last = [one for one in journal.read(runs[0] / "journal.jsonl") if "rate" in one]
+    expect(page.locator(".curve li").first).to_contain_text(f"at step {last['step']}")
+    assert float(page.locator(".curve li b").first.inner_text()) == pytest.approx(last["loss"], rel=1e-3)
 
 
 @pytest.fixture(scope="module")

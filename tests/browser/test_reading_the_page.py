@@ -108,7 +108,7 @@ def test_everything_works_from_the_keyboard(page: Page) -> None:
 def test_the_tab_key_reaches_every_button_and_shows_where_it_is(page: Page) -> None:
     write(page, TWO)
     wanted = {"language", "theme", "shortcuts-open", "model", "mode-text", "source", "swap", "copy", "shading"}
-    wanted |= {"open-attention", "open-tree", "clear", "mode-document"}
+    wanted |= {"open-attention", "open-tree", "open-positions", "open-curves", "clear", "mode-document"}
     page.locator("body").evaluate("body => { document.activeElement.blur(); }")
     seen: set[str] = set()
     for _ in range(40):
@@ -149,6 +149,8 @@ STATES: dict[str, Callable[[Page], None]] = {
     "keys": pressed("#shortcuts-open", "#shortcut-list"),
     "attention": pressed("#open-attention", "[data-head]"),
     "tree": pressed("#open-tree", ".node"),
+    "positions": pressed("#open-positions", "canvas"),
+    "curves": pressed("#open-curves", ".curve"),
 }
 
 
@@ -214,6 +216,12 @@ def test_the_page_is_small_and_asks_nobody_else(visitor: Visitor) -> None:
     page.keyboard.press("Escape")
     page.click("#open-tree")
     page.wait_for_selector(".node")
+    page.keyboard.press("Escape")
+    page.click("#open-positions")
+    page.wait_for_selector("canvas")
+    page.keyboard.press("Escape")
+    page.click("#open-curves")
+    page.wait_for_selector(".curve")
     assert 0 < size(packed=True) < 1000 * KILOBYTES / 2
     assert all(one.url.startswith(visitor.address) for one in requests)
 

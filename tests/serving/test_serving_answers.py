@@ -1,6 +1,7 @@
 """What the server answers is what the translator says, whoever else is asking."""
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -134,6 +135,22 @@ def test_a_word_is_as_sure_as_its_least_likely_piece(server: Running, run: Path)
     lowest = [min(best.logs[begin:end]) for begin, end in pairwise([*starts, len(best.pieces)])]
     told = [word["probability"] for word in made["sentences"][0]["words"]]
     assert min(told) == pytest.approx(min(2.718281828459045**low for low in lowest), rel=1e-3)
+
+
+def told(pieces: list[dict[str, Any]]) -> tuple[list[str], list[float]]:
+    return [one["piece"] for one in pieces], [one["probability"] for one in pieces]
+
+
+def test_pieces_and_their_probabilities_are_the_translators(server: Running, run: Path) -> None:
+    assert "pieces" not in server.translate("a b c", nbest=2, probabilities=True)[0]["sentences"][0]
+    (made,) = server.translate("a b c", nbest=3, beam=5, piece_probabilities=True)
+    (one,) = made["sentences"]
+    best = tongsa.load(run, engine="torch").translate(["a b c"], nbest=3, beam=5)[0]
+    for shown, own in zip([one, *one["alternatives"]], [best, *best.alternatives], strict=True):
+        pieces, probabilities = told(shown["pieces"])
+        assert pieces == [*own.pieces, "</s>"]
+        assert probabilities == pytest.approx([math.exp(log) for log in own.logs], rel=1e-4)
+    assert math.fsum(map(math.log, told(one["pieces"])[1])) == pytest.approx(best.total, abs=1e-4)
 
 
 def test_terms_are_put_where_the_sentence_holds_them(server: Running, run: Path) -> None:

@@ -1,5 +1,6 @@
 """With CTranslate2 beside torch, who searches depends on a sentence alone and never on its company."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,22 @@ def test_a_sentence_for_torch_does_not_move_its_batch_there(tmp_path: Path) -> N
         assert [one["text"] for one in alone] == [one.text for one in map(own, short)]
         takes = [model.quick(model.size(text)) for text in (*short, long)]
         assert sum(map(len, asked[:-20])) == sum(takes) > 0
+
+
+def test_pieces_have_the_probabilities_that_the_translator_tells_beside_this_engine(tmp_path: Path) -> None:
+    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+    export(run, "ctranslate2")
+    own = tongsa.load(run)
+    with serving(run) as server:
+        assert server.worker.model.engine == "ctranslate2"
+        for text in texts(6):
+            (made,) = server.translate(text, nbest=2, piece_probabilities=True)
+            (one,), best = made["sentences"], own.translate([text], nbest=2)[0]
+            for shown, wanted in zip([one, *one["alternatives"]], [best, *best.alternatives], strict=True):
+                assert [piece["piece"] for piece in shown["pieces"]] == [*wanted.pieces, "</s>"]
+                logs = [math.log(piece["probability"]) for piece in shown["pieces"]]
+                assert logs == pytest.approx(wanted.logs, abs=1e-4)
+                assert sum(logs) == pytest.approx(wanted.total, abs=1e-3), "the engine searched with other numbers"
 
 
 def test_parts_of_a_batch_side_by_side_give_the_same_answers_in_the_same_order(tmp_path: Path) -> None:

@@ -189,6 +189,16 @@ def test_a_model_that_was_damaged_meanwhile_stays_as_it_was(tmp_path: Path) -> N
         assert server.translate("a b c") == before
 
 
+@pytest.mark.parametrize("journal", [b'{"step": 1, "loss": {}}\n', b"[1]\nnull\n\xff\n", b""])
+def test_a_journal_that_was_damaged_keeps_no_model_from_answering(tmp_path: Path, journal: bytes) -> None:
+    run = drawn(tmp_path / "run")
+    (run / "journal.jsonl").write_bytes(journal)
+    with serving(run) as server:
+        assert server.get("/v1/models").json()["models"][0]["views"] == ["attention", "tree", "positions"]
+        assert server.post("/v1/curves", {}).status_code == 422
+        assert server.translate("a b c")
+
+
 def test_a_worker_that_is_closed_answers_what_it_has_and_takes_no_more(run: Path) -> None:
     with serving(run, wait_ms=0) as server, ThreadPoolExecutor(4) as clients:
         worker = server.worker

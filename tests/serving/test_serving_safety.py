@@ -15,6 +15,7 @@ from tongsa.serving.config import Limits, ServingConfig
 from tongsa.serving.limits import Rates, network
 from tongsa.serving.record import Lines
 from tongsa.serving.refusal import Refusal
+from tongsa.serving.schemas import descriptions
 
 TRANSLATE, LOOK = "/v1/translate", "/v1/attention"
 LONG = "a " * 300
@@ -27,6 +28,7 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
     (TRANSLATE, {"text": "a", "nbest": 17}, 422, "from 1 to 16"),
     (TRANSLATE, {"text": "a", "nbest": -1}, 422, "from 1 to 16"),
     (TRANSLATE, {"text": "a", "nbest": 3, "beam": 2}, 422, "wider beam"),
+    (TRANSLATE, {"text": "a" * 5001, "nbest": 4, "piece_probabilities": True}, 413, "20,004 characters"),
     (TRANSLATE, {"text": "a", "nbest": 10**30}, 422, "from 1 to 16"),
     (TRANSLATE, {"text": "a", "nbest": True}, 422, "a whole number"),
     (TRANSLATE, {"text": "a", "beam": 1.5}, 422, "beam"),
@@ -234,7 +236,7 @@ def test_every_address_is_described_and_what_is_described_exists(server: Running
     assert "text/html" in page.headers["content-type"]
     assert all(path in page.text for path in routes)
     assert document["components"]["schemas"]["TranslateRequest"]["required"] == ["text"]
-    assert openapi.descriptions(openapi.OPERATIONS[0].asks or object)["text"].startswith("One text")
+    assert descriptions(openapi.OPERATIONS[0].asks or object)["text"].startswith("One text")
 
 
 def test_logs_and_counters_hold_no_text_and_no_address(server: Running, caplog: pytest.LogCaptureFixture) -> None:

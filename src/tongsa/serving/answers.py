@@ -12,28 +12,43 @@ from tongsa.text.words import SPACE, word_starts, written
 if TYPE_CHECKING:
     from tongsa.decoding.translation import Translation
 
-ALIGNMENT, PROBABILITIES = "alignments", "probabilities"
+ALIGNMENT, PROBABILITIES, PIECES = DETAILS = "alignments", "probabilities", "piece_probabilities"
+"""What is told only to those who ask for it."""
 UNKNOWN = "<unk>"
 _WORD = re.compile(r"\S+")
 
 
 def sentence(source: str, best: "Translation", details: frozenset[str], *, watched: bool) -> dict[str, Any]:
     """All about one sentence but its place in the text."""
+    logs = best.logs if details & {PROBABILITIES, PIECES} else ()  # once: an engine may leave them to be computed
     found: dict[str, Any] = {
         "source": source,
         "text": best.text,
         "score": best.score,
         "confidence": confidence(best),
-        "alternatives": [{"text": other.text, "score": other.score} for other in best.alternatives],
+        "alternatives": [alternative(other, details) for other in best.alternatives],
         "cut": best.cut,
     }
     if ALIGNMENT in details and watched:
         found["alignment"] = alignment(source, best)
     if PROBABILITIES in details:
-        found["words"] = probabilities(best)
+        found["words"] = probabilities(best, logs)
+    if PIECES in details:
+        found["pieces"] = pieces(best, logs)
     if best.terms:
         found["terms"] = [outcome.record | {"met": outcome.there} for outcome in best.terms]
     return found
+
+
+def alternative(other: "Translation", details: frozenset[str]) -> dict[str, Any]:
+    found = {"text": other.text, "score": other.score}
+    return found | ({"pieces": pieces(other, other.logs)} if PIECES in details else {})
+
+
+def pieces(made: "Translation", logs: Sequence[float]) -> list[dict[str, Any]]:
+    """Each piece with its probability, </s> last."""
+    names = [*made.pieces, "</s>"]
+    return [{"piece": name, "probability": math.exp(log)} for name, log in zip(names, logs, strict=True)]
 
 
 def confidence(best: "Translation") -> float:
@@ -48,9 +63,9 @@ def alignment(source: str, best: "Translation") -> dict[str, Any]:
     return {"source": read, "target": reading, "links": sorted(links)}
 
 
-def probabilities(best: "Translation") -> list[dict[str, Any]]:
+def probabilities(best: "Translation", logs: Sequence[float]) -> list[dict[str, Any]]:
     """Of each word the probability of its least likely piece."""
-    places, logs = spans(best.text), best.logs
+    places = spans(best.text)
     lowest = [0.0] * len(places)
     groups = pairwise([*word_starts(best.pieces), len(best.pieces)])
     for words, (begin, end) in zip(owned(best.pieces, len(places)), groups, strict=True):

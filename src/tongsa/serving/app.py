@@ -18,7 +18,7 @@ from tongsa.errors import InputError
 from tongsa.serving import libretranslate, native, openapi, pages
 from tongsa.serving.exchange import Answer
 from tongsa.serving.record import Record
-from tongsa.serving.refusal import Refusal, bad, busy
+from tongsa.serving.refusal import Error, Refusal, bad, busy
 from tongsa.serving.service import Service, service_of
 
 LOG = logging.getLogger("tongsa.serving")
@@ -51,6 +51,8 @@ ROUTES = [
     Route("/v1/score", native.score, methods=["POST"]),
     Route("/v1/attention", native.attention, methods=["POST"]),
     Route("/v1/tree", native.tree, methods=["POST"]),
+    Route("/v1/positions", native.positions, methods=["POST"]),
+    Route("/v1/curves", native.curves, methods=["POST"]),
     Route("/v1/classify", native.classify, methods=["POST"]),
     Route("/v1/openapi.json", openapi.document),
     Route("/docs", openapi.page),
@@ -69,9 +71,11 @@ async def refused(_: Request, error: Refusal) -> Response:
 
 async def unknown(_: Request, error: HTTPException) -> Response:
     """What the router refuses: no such path, or another method."""
-    code = {404: "not_found", 405: "bad_method"}.get(error.status_code, "bad_request")
-    sentence = {404: "no such address; /docs lists them all", 405: "another method is wanted here; see /docs"}
-    body = {"error": sentence.get(error.status_code, "this request cannot be read"), "code": code}
+    body: Error = {"error": "this request cannot be read", "code": "bad_request"}
+    if error.status_code == 404:
+        body = {"error": "no such address; /docs lists them all", "code": "not_found"}
+    if error.status_code == 405:
+        body = {"error": "another method is wanted here; see /docs", "code": "bad_method"}
     return Answer(body, error.status_code, headers=error.headers)
 
 

@@ -31,7 +31,7 @@ class Document:
 def documents(served: Served, asked: TranslateRequest, config: ServingConfig) -> list[Document]:
     """The texts of a request, ready to be queued."""
     glossary = Glossary.of((term.source, term.target) for term in asked.terms)
-    details = frozenset(name for name in (answers.ALIGNMENT, answers.PROBABILITIES) if getattr(asked, name))
+    details = frozenset(name for name in answers.DETAILS if getattr(asked, name))
     most = min(config.sentence_pieces, served.reader.longest - 1)
     found = []
     for text in asked.texts:

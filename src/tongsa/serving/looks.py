@@ -46,10 +46,12 @@ def attention(asked: AttentionRequest, title: str) -> Look:
 
     def look(reader: Any) -> Any:
         from tongsa.view.attention import page_data
-        from tongsa.view.readings import judgement, reading
+        from tongsa.view.readings import judgement, reading, writing
 
         if reader.task == "labels":
             found = judgement(reader(asked.text), asked.text)
+        elif reader.task == "text":
+            found = writing(reader, asked.text)
         elif asked.target is None:
             found = reading(reader(asked.text), asked.text)
         else:

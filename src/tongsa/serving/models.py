@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from tongsa.serving.requests import Which
 from tongsa.text.pieces import UNK
 
 LOG = logging.getLogger("tongsa.serving")
+SHORTEST = {"pairs": ([UNK], [UNK]), "labels": ([UNK], [0]), "text": ([], [UNK])}
+"""Task → the indices of a source and a target. What a model looks at along them tells whether it looks at anything."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,21 @@ class Served:
     """A Translator, a Classifier or a Writer."""
     watched: bool
     """Whether it looks at its source, so that what it has read can be told."""
+    seen: bool
+    """Whether it has attention to look at."""
+    drawings: Mapping[str, Any]
+    """Of "positions" and "curves" those that it has, ready to be drawn: no text changes them."""
 
     @property
     def engine(self) -> str:
         beside = getattr(self.reader, "engine", None)
         return beside.name if beside else "torch"
+
+    @property
+    def views(self) -> list[str]:
+        """What can be looked at."""
+        attention, tree = ["attention"] * self.seen, ["tree"] * (self.task == "pairs")
+        return [*attention, *tree, *self.drawings]
 
     def size(self, text: str) -> int:
         """In pieces, </s> included."""
@@ -83,16 +95,19 @@ class Served:
             "target_language": self.target_language,
             "engine": self.engine,
             "parameters": self.parameters,
+            "views": self.views,
             "default": default,
         }
 
 
 def loaded(place: Place, config: ServingConfig) -> Served:
     from tongsa import bundle
+    from tongsa.view import panels
 
     found = bundle.load(place.folder)
     task = found.config.task
     reader = found.translator(engine=config.engine) if task == "pairs" else found.reader()
+    seen = reader.attention(*SHORTEST[task])
     return Served(
         name=place.name,
         kind=found.kind,
@@ -101,8 +116,21 @@ def loaded(place: Place, config: ServingConfig) -> Served:
         target_language=found.target_language,
         parameters=sum(parameter.numel() for parameter in found.model.parameters()),
         reader=reader,
-        watched=task == "pairs" and bool(reader.attention([UNK], [UNK]).get("cross")),
+        watched=task == "pairs" and bool(seen.get("cross")),
+        seen=any(map(len, seen.values())),
+        drawings=panels.places(reader) | _past(place, found.folder),
     )
+
+
+def _past(place: Place, folder: Path | None) -> dict[str, Any]:
+    """The curves of its run. A journal that cannot be read is no reason not to translate."""
+    from tongsa.view import panels
+
+    try:
+        return panels.past(folder)
+    except (OSError, TypeError, ValueError) as error:
+        LOG.warning("no curves", extra={"model": place.name, "reason": str(error)})
+        return {}
 
 
 class Models:

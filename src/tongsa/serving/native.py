@@ -16,11 +16,12 @@ from tongsa.serving.documents import Document, assembled, documents, in_order, p
 from tongsa.serving.exchange import Answer, Lines, received, unless_gone, within
 from tongsa.serving.looks import Look
 from tongsa.serving.orders import Alone, Classify
-from tongsa.serving.refusal import too_long
+from tongsa.serving.refusal import bad, too_long
 from tongsa.serving.requests import (
     AlternativesRequest,
     AttentionRequest,
     ClassifyRequest,
+    ModelRequest,
     ScoreRequest,
     TranslateRequest,
     TreeRequest,
@@ -30,6 +31,8 @@ from tongsa.serving.requests import (
 )
 from tongsa.serving.service import Service, service_of
 from tongsa.text.normalise import normalise
+
+ANY = ("pairs", "labels", "text")
 
 
 class Question(Protocol):
@@ -119,13 +122,13 @@ async def alternatives(request: Request) -> Response:
 
 async def score(request: Request) -> Response:
     question = await asked(request, ScoreRequest)
-    worker = service_of(request).models.chosen(Which(model=question.model), ("pairs", "labels", "text"))
+    worker = service_of(request).models.chosen(Which(model=question.model), ANY)
     return await _looked(request, worker, looks.score(question), question.source, question.target)
 
 
 async def attention(request: Request) -> Response:
     question = await asked(request, AttentionRequest)
-    worker = service_of(request).models.chosen(Which(model=question.model), ("pairs", "labels"))
+    worker = service_of(request).models.chosen(Which(model=question.model), ANY)
     look = looks.attention(question, worker.name)
     return await _looked(request, worker, look, question.text, question.target or "")
 
@@ -134,6 +137,22 @@ async def tree(request: Request) -> Response:
     question = await asked(request, TreeRequest)
     worker = service_of(request).models.chosen(question)
     return await _looked(request, worker, looks.tree(question, worker.name), question.text)
+
+
+async def positions(request: Request) -> Response:
+    return await _drawn(request, "positions", "this model has no table of positions to look at")
+
+
+async def curves(request: Request) -> Response:
+    return await _drawn(request, "curves", "no journal of its training lies beside this model")
+
+
+async def _drawn(request: Request, view: str, missing: str) -> Response:
+    question = await asked(request, ModelRequest)
+    drawings = service_of(request).models.chosen(question, ANY).model.drawings
+    if view not in drawings:
+        raise bad(missing)
+    return Answer(drawings[view])
 
 
 async def classify(request: Request) -> Response:

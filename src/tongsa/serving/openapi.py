@@ -1,135 +1,132 @@
-"""The API described: an OpenAPI document of the very dataclasses that requests are checked by, and a page of it."""
+"""The API described: an OpenAPI document of the very types that are asked and answered, and a page of it."""
 
-import ast
 import html
-import inspect
-import textwrap
-import types
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from tongsa.serving import requests
+from tongsa.serving import drawings, requests, responses
 from tongsa.serving.exchange import Answer
 from tongsa.serving.libretranslate import DetectRequest, LibreTranslateRequest
+from tongsa.serving.refusal import KINDS, Error
+from tongsa.serving.schemas import Schemas, defaults, unsaid
 
-PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
-ERRORS = {
-    "400": "not JSON, or not a form",
-    "401": "no API key",
-    "403": "a wrong API key, or a page of another site",
-    "404": "no such model or address",
-    "408": "the request did not arrive in time",
-    "413": "too long",
-    "422": "a field that does not fit",
-    "429": "too many requests; see Retry-After",
-    "503": "busy, or still loading; see Retry-After",
-}
+JSON, LINES, PLAIN = "application/json", "application/x-ndjson", "text/plain"
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+PROBED = (400, 403, 421, 500)
+"""What even a health check may be refused with."""
+OPEN = (*PROBED, 503)
+"""What needs no key."""
+KEYED = (*OPEN, 401, 408, 413, 422, 429)
+NAMED = (*KEYED, 404)
+"""What names a model."""
 
 
 class Operation(NamedTuple):
     method: str
     path: str
     about: str
+    tells: Mapping[str, Any]
+    """Media type → what is answered."""
+    refusals: tuple[int, ...]
     asks: type[Any] | None = None
+    takes: tuple[str, ...] = (JSON,)
+
+
+def _asked(path: str, about: str, asks: type[Any], tells: Any, **others: Any) -> Operation:
+    return Operation("post", path, about, {JSON: tells, **others}, NAMED, asks)
+
+
+def _got(path: str, about: str, tells: Any, refusals: tuple[int, ...] = OPEN) -> Operation:
+    return Operation("get", path, about, {JSON: tells}, refusals)
+
+
+def _libre(path: str, about: str, asks: type[Any], tells: Any) -> Operation:
+    return Operation("post", path, about, {JSON: tells}, KEYED, asks, (JSON, *FORMS))
 
 
 OPERATIONS = (
-    Operation("post", "/v1/translate", "Translate texts, sentence by sentence.", requests.TranslateRequest),
-    Operation("post", "/v1/alternatives", "Other ways to go on after a beginning.", requests.AlternativesRequest),
-    Operation("post", "/v1/score", "log p of a target given its source, piece by piece.", requests.ScoreRequest),
-    Operation("post", "/v1/attention", "What every head looked at.", requests.AttentionRequest),
-    Operation("post", "/v1/tree", "What the beam kept and pruned.", requests.TreeRequest),
-    Operation("post", "/v1/classify", "A label for each text.", requests.ClassifyRequest),
-    Operation("get", "/v1/models", "The models, and the limits of a request."),
-    Operation("post", "/translate", "Translate, as LibreTranslate does.", LibreTranslateRequest),
-    Operation("post", "/detect", "Guess a text's language, as LibreTranslate does.", DetectRequest),
-    Operation("get", "/languages", "The languages, as LibreTranslate tells them."),
-    Operation("get", "/health", "Whether the server answers, as LibreTranslate tells it."),
-    Operation("get", "/frontend/settings", "Limits and languages, as LibreTranslate tells them."),
-    Operation("get", "/healthz", "Whether the server answers."),
-    Operation("get", "/readyz", "Whether its models are loaded."),
-    Operation("get", "/metrics", "Counters for Prometheus."),
+    _asked(
+        "/v1/translate",
+        "Translate texts, sentence by sentence.",
+        requests.TranslateRequest,
+        responses.Translations,
+        **{LINES: responses.Line},
+    ),
+    _asked(
+        "/v1/alternatives",
+        "Other ways to go on after a beginning.",
+        requests.AlternativesRequest,
+        responses.Alternatives,
+    ),
+    _asked("/v1/score", "log p of a target given its source, piece by piece.", requests.ScoreRequest, responses.Score),
+    _asked("/v1/attention", "What every head looked at.", requests.AttentionRequest, drawings.Attention),
+    _asked("/v1/tree", "What the beam kept and pruned.", requests.TreeRequest, drawings.SearchTree),
+    _asked("/v1/positions", "What tells a model where a piece stands.", requests.ModelRequest, drawings.Positions),
+    _asked("/v1/curves", "How a model learnt: its run's journal.", requests.ModelRequest, drawings.Curves),
+    _asked("/v1/classify", "A label for each text.", requests.ClassifyRequest, responses.Labels),
+    _got("/v1/models", "The models, and the limits of a request.", responses.Models),
+    _libre("/translate", "Translate, as LibreTranslate does.", LibreTranslateRequest, responses.LibreTranslation),
+    _libre("/detect", "Guess a text's language, as LibreTranslate does.", DetectRequest, list[responses.Guess]),
+    _got("/languages", "The languages, as LibreTranslate tells them.", list[responses.Language]),
+    _got("/health", "Whether the server answers, as LibreTranslate tells it.", responses.Status, PROBED),
+    _got("/frontend/settings", "Limits and languages, as LibreTranslate tells them.", responses.FrontendSettings),
+    _got("/healthz", "Whether the server answers.", responses.Status, PROBED),
+    _got("/readyz", "Whether its models are loaded.", responses.Status),
+    Operation("get", "/metrics", "Counters for Prometheus.", {PLAIN: str}, (*PROBED, 401, 429)),
 )
 
 
 @cache
 def described() -> dict[str, Any]:
     """The whole document."""
-    paths: dict[str, Any] = {}
-    schemas: dict[str, Any] = {}
-    for one in OPERATIONS:
-        answers: dict[str, Any] = {"200": {"description": "the answer"}}
-        if one.asks:
-            answers |= {status: {"description": why, "content": _json("Error")} for status, why in ERRORS.items()}
-            schemas[one.asks.__name__] = schema(one.asks)
-        body = {"requestBody": {"required": True, "content": _json(one.asks.__name__)}} if one.asks else {}
-        paths[one.path] = {one.method: {"summary": one.about, **body, "responses": answers}}
-    schemas["Error"] = {
-        "type": "object",
-        "properties": {"error": {"type": "string"}, "code": {"type": "string"}},
-        "required": ["error", "code"],
-    }
-    security = {"key": {"type": "http", "scheme": "bearer"}}
+    asked, told = Schemas(defaults), Schemas(unsaid)
+    refusals = {_name(status): _refusal(told, status) for status in KINDS}
+    paths = {one.path: {one.method: _operation(one, asked, told)} for one in OPERATIONS}
     return {
         "openapi": "3.1.0",
         "info": {"title": "tongsa", "version": "1"},
         "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": security},
+        "components": {
+            "schemas": asked.named | told.named,
+            "responses": refusals,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
         "security": [{}, {"key": []}],
     }
 
 
-def _json(name: str) -> dict[str, Any]:
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+def _operation(one: Operation, asked: Schemas, told: Schemas) -> dict[str, Any]:
+    content = {kind: {"schema": told.of(tells)} for kind, tells in one.tells.items()}
+    answers: dict[str, Any] = {"200": {"description": _about_lines(one), "content": content}}
+    answers |= {
+        str(status): {"$ref": f"#/components/responses/{_name(status)}"} for status in KINDS if status in one.refusals
+    }
+    body = {kind: {"schema": asked.of(one.asks)} for kind in one.takes} if one.asks else {}
+    wanted = {"requestBody": {"required": True, "content": body}} if body else {}
+    return {"summary": one.about, **wanted, "responses": answers}
 
 
-def schema(kind: type[Any]) -> dict[str, Any]:
-    """A frozen dataclass as JSON Schema, with what stands under its fields."""
-    hints, about = get_type_hints(kind), descriptions(kind)
-    properties = {}
-    for field in fields(kind):
-        described = {"description": about[field.name]} if field.name in about else {}
-        properties[field.name] = _schema(hints[field.name]) | described | _default(field)
-    needed = [field.name for field in fields(kind) if field.default is MISSING]
-    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+def _about_lines(one: Operation) -> str:
+    return "the answer; of a stream, what stands on each line" if LINES in one.tells else "the answer"
 
 
-def _default(field: "Field[Any]") -> dict[str, Any]:
-    if field.default is MISSING or field.default is None:
-        return {}
-    return {"default": list(field.default) if isinstance(field.default, tuple) else field.default}
+def _name(status: int) -> str:
+    return f"Refused{status}"
 
 
-def _schema(hint: Any) -> dict[str, Any]:
-    origin, options = get_origin(hint), get_args(hint)
-    if is_dataclass(hint) and isinstance(hint, type):
-        return schema(hint)
-    if origin is Literal:
-        return {"enum": list(options)}
-    if origin in (Union, types.UnionType):
-        some = [_schema(option) for option in options if option is not type(None)]
-        return some[0] if len(some) == 1 else {"anyOf": some}
-    if origin is tuple:
-        return {"type": "array", "items": _schema(options[0])}
-    return {"type": PLAIN[hint]}
-
-
-def descriptions(kind: type[Any]) -> dict[str, str]:
-    """Field → the sentence under it, of a dataclass and of those it builds on."""
-    found: dict[str, str] = {}
-    for one in reversed([base for base in kind.__mro__ if is_dataclass(base)]):
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
-        body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for before, after in pairwise(body):
-            told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and after.value.value
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and isinstance(told, str):
-                found[before.target.id] = told
-    return found
+def _refusal(told: Schemas, status: int) -> dict[str, Any]:
+    about, codes, again = KINDS[status]
+    own = {"properties": {"code": {"enum": list(codes)}}}
+    seconds = {"description": "Seconds.", "required": True, "schema": {"type": "integer", "minimum": 1}}
+    return {
+        "description": about,
+        **({"headers": {"Retry-After": seconds}} if again else {}),
+        "content": {JSON: {"schema": told.of(Error) | own}},
+    }
 
 
 async def document(_: Request) -> Response:
@@ -150,18 +147,45 @@ def shown() -> str:
         '<p>For programs: <a href="/v1/openapi.json">/v1/openapi.json</a>. Errors are ',
         '<code>{"error": "a sentence", "code": "a word"}</code>.</p>',
     ]
+    schemas = described()["components"]["schemas"]
     for one in OPERATIONS:
         parts.append(f"<h2><code>{one.method.upper()} {one.path}</code></h2><p>{html.escape(one.about)}</p>")
         if one.asks:
-            parts += ["<dl>", *_rows(schema(one.asks)), "</dl>"]
+            table = schemas[one.asks.__name__]
+            notes = dict.fromkeys(table["required"], " (needed)")
+            parts += ["<dl>", *_rows(table, notes), "</dl>"]
+        parts += [f"<p>Answers {_written(Schemas(unsaid).of(tells))}.</p>" for tells in one.tells.values()]
     parts.append("<h2>Refusals</h2><dl>")
-    parts += [f"<dt><code>{status}</code></dt><dd>{html.escape(why)}</dd>" for status, why in ERRORS.items()]
-    return "".join([*parts, "</dl></main></body></html>\n"])
+    parts += [f"<dt><code>{status}</code></dt><dd>{html.escape(one.about)}</dd>" for status, one in KINDS.items()]
+    parts.append("</dl><h2>Objects</h2>")
+    for name in sorted(schemas.keys() - {one.asks.__name__ for one in OPERATIONS if one.asks}):
+        table = schemas[name]
+        notes = dict.fromkeys(table["properties"].keys() - set(table["required"]), " (not always)")
+        parts += [f'<h3 id="{name}">{name}</h3><dl>', *_rows(table, notes), "</dl>"]
+    return "".join([*parts, "</main></body></html>\n"])
 
 
-def _rows(table: dict[str, Any]) -> list[str]:
+def _rows(table: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
     rows = []
     for name, value in table["properties"].items():
-        note = " (needed)" if name in table["required"] else ""
-        rows.append(f"<dt><code>{name}</code>{note}</dt><dd>{html.escape(value.get('description', ''))}</dd>")
+        about = html.escape(value.get("description", ""))
+        rows.append(f"<dt><code>{name}</code>{notes.get(name, '')}: {_written(value)}</dt><dd>{about}</dd>")
     return rows
+
+
+def _written(schema: Mapping[str, Any]) -> str:
+    """A schema in a few words, with links to those that have a name."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f'<a href="#{name}">{name}</a>'
+    if "anyOf" in schema:
+        return " or ".join(map(_written, schema["anyOf"]))
+    if "enum" in schema:
+        return " or ".join(f"<code>{html.escape(str(value))}</code>" for value in schema["enum"])
+    if "prefixItems" in schema:
+        return f"[{', '.join(map(_written, schema['prefixItems']))}]"
+    if schema["type"] == "array":
+        return f"a list of {_written(schema['items'])}"
+    if schema["type"] == "object":
+        return f"an object of {_written(schema['additionalProperties'])}"
+    return str(schema["type"])

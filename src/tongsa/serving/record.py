@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tongsa.serving.config import ServingConfig
 from tongsa.serving.exchange import GONE, Answer, ClientGone
 from tongsa.serving.metrics import Metrics
-from tongsa.serving.refusal import Refusal, busy
+from tongsa.serving.refusal import Error, Refusal, busy
 
 LOG = logging.getLogger("tongsa.serving")
 PROBES = frozenset({"/healthz", "/readyz", "/health", "/metrics"})
@@ -72,7 +72,8 @@ class Record:
         except Exception as error:  # noqa: BLE001 - said as it is, without what a user wrote
             LOG.error("internal error", extra={"request": name, "kind": type(error).__name__, "at": _place(error)})
             if not status:
-                await Answer({"error": "the server failed; ask again", "code": "internal"}, 500)(scope, receive, told)
+                body: Error = {"error": "the server failed; ask again", "code": "internal"}
+                await Answer(body, 500)(scope, receive, told)
             status = 500
         finally:
             self.metrics.inside.dec()

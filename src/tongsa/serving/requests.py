@@ -50,6 +50,8 @@ class TranslateRequest(Which):
     """Tell which word came from which."""
     probabilities: bool = False
     """Tell how sure the model was of each word."""
+    piece_probabilities: bool = False
+    """Tell each piece of every translation, </s> last, with its probability; characters count nbest times."""
     terms: tuple[TermPair, ...] = ()
     """Words that must be translated in a given way."""
     prefix: str = ""
@@ -64,8 +66,19 @@ class TranslateRequest(Which):
             _between("beam", self.beam, limits.beam)
             if self.nbest > self.beam:
                 raise bad(f"nbest {self.nbest} is more than the beam {self.beam}; ask for a wider beam")
+        if self.piece_probabilities:
+            self._check_pieces(limits)
         check_terms(self.terms, limits)
         check_prefix(self.prefix, limits)
+
+    def _check_pieces(self, limits: Limits) -> None:
+        """An engine that tells no probabilities leaves each translation to be scored; and the answer grows."""
+        total = self.nbest * sum(map(len, self.texts))
+        if total > limits.characters:
+            raise too_long(
+                f"piece_probabilities: {total:,} characters, counted once for each of {self.nbest} translations: "
+                f"at most {limits.characters:,} in one request; ask for fewer translations, or send less"
+            )
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -122,6 +135,14 @@ class TreeRequest(Which):
         check_look(self.text, limits)
         if self.beam is not None:
             _between("beam", self.beam, limits.beam)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest(Which):
+    """About a model itself, whatever the text."""
+
+    def check(self, limits: Limits) -> None:
+        """Nothing in it can be too much."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,10 +43,10 @@ def _lines(path: Path) -> Iterator[str]:
 def _record(line: str) -> dict[str, Any]:
     """A line cut short by a death is no record."""
     try:
-        record: dict[str, Any] = json.loads(line)
+        record = json.loads(line)
     except ValueError:
         return {}
-    return record
+    return record if isinstance(record, dict) else {}
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -48,9 +48,7 @@ def panels_of(reader: Reader, texts: Sequence[str], title: str) -> dict[str, Any
         found["attention"] = attention.page_data(title, seen)
     if isinstance(reader, Translator):
         found["tree"] = search_tree.page_data(title, search_tree.searched(reader, texts[0]))
-    if tables := positions.tables(reader.model):
-        found["positions"] = positions.page_data(tables)
-    return found
+    return found | places(reader)
 
 
 def readings(reader: Reader, texts: Sequence[str]) -> list[Reading]:
@@ -59,6 +57,12 @@ def readings(reader: Reader, texts: Sequence[str]) -> list[Reading]:
     if isinstance(reader, Writer):
         return [writing(reader, text) for text in texts]
     return [reading(*one) for one in zip(reader.translate(texts), texts, strict=True)]
+
+
+def places(reader: Reader) -> dict[str, Any]:
+    """How the model knows where a piece stands, whatever the text."""
+    tables = positions.tables(reader.model)
+    return {"positions": positions.page_data(tables)} if tables else {}
 
 
 def past(folder: Path | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ const WORDS = {
       rotary: "Sine and cosine of the angles by which queries and keys are turned in every head; what two of them have in common depends on their distance.",
     },
     table: (positions, width) => `Rows: positions 0 to ${positions - 1} · columns: the ${width} numbers of each`,
-    likeness: "Cosine of each two positions: dark is alike", cell: (position, place, value) => `Position ${position}, number ${place}: ${value}`,
+    likeness: "Cosine of each two positions: the nearer to the colour of the diagonal, the more alike", cell: (position, place, value) => `Position ${position}, number ${place}: ${value}`,
     pair: (one, other, value) => `Positions ${one} and ${other}: ${value}`,
   },
   ko: {
@@ -26,7 +26,7 @@ const WORDS = {
       rotary: "헤드마다 쿼리와 키를 돌리는 각의 사인과 코사인입니다. 둘의 내적은 거리에 따라 달라집니다.",
     },
     table: (positions, width) => `행: 위치 0~${positions - 1} · 열: 위치마다 ${width}개의 수`,
-    likeness: "두 위치의 코사인: 짙을수록 비슷합니다", cell: (position, place, value) => `위치 ${position}, ${place}번째 수: ${value}`,
+    likeness: "두 위치의 코사인: 대각선의 색에 가까울수록 비슷합니다", cell: (position, place, value) => `위치 ${position}, ${place}번째 수: ${value}`,
     pair: (one, other, value) => `위치 ${one}, ${other}: ${value}`,
   },
 };

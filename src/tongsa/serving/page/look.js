@@ -1,4 +1,4 @@
-/** Looking into a translation: attention and the search tree, drawn by the very modules of `tongsa view`. */
+/** Looking into a model and what it made of a text, drawn by the very modules of `tongsa view`. */
 import { asked, Refusal } from "./server.js";
 import { languageOf, onLanguage, say } from "./words.js";
 
@@ -6,6 +6,8 @@ const element = (id) => document.getElementById(id);
 const KINDS = {
   attention: { path: "/v1/attention", module: "/static/attention.js", style: "/static/attention.css", title: "lookAttention" },
   tree: { path: "/v1/tree", module: "/static/search_tree.js", style: "/static/search_tree.css", title: "lookTree" },
+  positions: { path: "/v1/positions", module: "/static/positions.js", style: "/static/plots.css", title: "lookPositions" },
+  curves: { path: "/v1/curves", module: "/static/curves.js", style: "/static/plots.css", title: "lookCurves" },
 };
 
 /** A stylesheet inside a room, where nothing of the page around reaches; it is there when this is done. */
@@ -19,7 +21,7 @@ const dressed = (root, address) => new Promise((resolve, reject) => {
 });
 
 /**
- * @param question the text (and target) to look into
+ * @param question what to ask for a kind of picture
  */
 export const looking = (question) => {
   const dialog = element("look");

@@ -29,6 +29,7 @@ documents(session, choice.limits);
 looking((kind) => {
   const sentence = session.sentences()[Math.min(session.active(), session.sentences().length - 1)];
   const { model } = session.request();
+  if (["positions", "curves"].includes(kind)) return { model }; // whatever the text
   if (!sentence) return { model, text: session.source() };
   return kind === "attention" ? { model, text: sentence.source, target: sentence.text } : { model, text: sentence.source };
 });
@@ -99,7 +100,7 @@ element("swap").addEventListener("click", () => {
 const begin = async () => {
   try {
     await ready();
-    if (!choice.known(await got("/v1/models"))) return warn(say().noModels);
+    choice.known(await got("/v1/models"));
     calm();
     await session.now();
   } catch (error) {

@@ -1,7 +1,10 @@
-/** Which model translates, and the way back: its languages, and the model for the other direction. */
+/** Which model is asked, what can be looked at in it, and the way back: the model for the other direction. */
 import { keep, kept } from "./keeping.js";
 import { languageName, onLanguage, say } from "./words.js";
 
+const VIEWS = ["attention", "tree", "positions", "curves"];
+const TASKS = { glossary: ["pairs"], "mode-document": ["pairs"], "shading-field": ["pairs", "text"], copy: ["pairs"] };
+/** Element → the tasks that have it. */
 const element = (id) => document.getElementById(id);
 const direction = ({ source_language: from, target_language: to }) => (from && to ? `${languageName(from)} → ${languageName(to)}` : "");
 
@@ -11,7 +14,7 @@ const direction = ({ source_language: from, target_language: to }) => (from && t
 export const models = (changed) => {
   let all = [], limits = {}, model = null;
 
-  const opposite = () => model && all.find((one) => one.task === "pairs" && model.source_language
+  const opposite = () => model?.task === "pairs" && all.find((one) => one.task === "pairs" && model.source_language
     && one.source_language === model.target_language && one.target_language === model.source_language);
 
   const showSwap = () => {
@@ -30,15 +33,15 @@ export const models = (changed) => {
     }));
     element("model").value = model?.name ?? "";
     element("model").disabled = all.length < 2;
-    const labels = model?.task === "labels";
+    const task = model?.task ?? "pairs", written = task === "pairs" ? model?.target_language : "";
     element("source-title").textContent = languageName(model?.source_language) || say().source;
-    element("target-title").textContent = labels ? say().label : languageName(model?.target_language) || say().target;
-    for (const [id, code] of [["source", model?.source_language], ["result", labels ? "" : model?.target_language]]) {
+    element("target-title").textContent = { pairs: languageName(written) || say().target, labels: say().label, text: say().likelihood }[task];
+    for (const [id, code] of [["source", model?.source_language], ["result", written]]) {
       if (code) element(id).lang = code;
       else element(id).removeAttribute("lang");
     }
-    for (const id of ["glossary", "mode-document", "shading"]) (id === "shading" ? element(id).parentElement : element(id)).hidden = labels;
-    element("open-tree").hidden = labels;
+    for (const [id, tasks] of Object.entries(TASKS)) element(id).hidden = !tasks.includes(task);
+    for (const view of VIEWS) element(`open-${view}`).hidden = !model?.views.includes(view);
     showSwap();
   };
   const use = (next) => {
@@ -57,10 +60,9 @@ export const models = (changed) => {
     opposite,
     use,
     known: (told) => {
-      all = told.models.filter((one) => one.task !== "text");
+      all = told.models;
       limits = told.limits || {};
       use(all.find((one) => one.name === kept("model", "")) || all.find((one) => one.default) || all[0]);
-      return all.length;
     },
   };
 };

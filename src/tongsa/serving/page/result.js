@@ -63,6 +63,21 @@ export const showLabels = ({ probabilities }) => {
   result.replaceChildren(list);
 };
 
+/** A text as a language model reads it: each piece shaded by its probability, and the whole in numbers. */
+export const showLikelihood = ({ total, pieces }) => {
+  const text = document.createElement("p"), facts = document.createElement("p");
+  text.append(...pieces.slice(0, -1).map(({ piece, log }, at) => { // the last is </s>
+    const made = document.createElement("span");
+    made.className = `piece ${doubt(Math.exp(log))}`;
+    made.textContent = at ? piece.replaceAll("▁", " ") : piece.replace("▁", "");
+    made.title = percent(Math.exp(log));
+    return made;
+  }));
+  facts.className = "quiet small figure";
+  facts.textContent = say().likely(total.toFixed(2).replace("-", "−"), Math.exp(-total / pieces.length).toFixed(1));
+  result.replaceChildren(text, facts);
+};
+
 let hint = "empty";
 const showHint = () => {
   const made = document.createElement("p");

@@ -5,6 +5,7 @@ const element = (id) => document.getElementById(id);
 const KEYS = {
   translate: [["Ctrl", "Enter"]], source: [["Alt", "1"]], result: [["Alt", "2"]], swap: [["Alt", "X"]], copy: [["Alt", "C"]],
   mode: [["Alt", "M"]], glossary: [["Alt", "G"]], attention: [["Alt", "A"]], tree: [["Alt", "T"]],
+  positions: [["Alt", "P"]], curves: [["Alt", "L"]],
   arrows: [["←"], ["→"]], enter: [["Enter"]], help: [["?"]], escape: [["Esc"]],
 };
 
@@ -32,6 +33,7 @@ export const shortcuts = (translate) => {
     Digit1: () => element("source").focus(), Digit2: toResult, KeyX: press("swap"), KeyC: press("copy"),
     KeyM: () => press(element("document-mode").hidden ? "mode-document" : "mode-text")(),
     KeyG: toGlossary, KeyA: press("open-attention"), KeyT: press("open-tree"),
+    KeyP: press("open-positions"), KeyL: press("open-curves"),
   };
   const help = () => element("shortcuts").showModal();
   const typing = (made) => made.matches("input[type=text], textarea, select");

@@ -2,7 +2,7 @@
 import { reflect } from "./alignment.js";
 import { count, places } from "./characters.js";
 import { calm, warn } from "./notice.js";
-import { show, showLabels, showNothing } from "./result.js";
+import { show, showLabels, showLikelihood, showNothing } from "./result.js";
 import { joined, placed, said } from "./sentences.js";
 import { asked, Refusal, streamed, TRIES } from "./server.js";
 import { onLanguage, percent, say } from "./words.js";
@@ -12,6 +12,7 @@ const PAUSE = 250;
 /** Milliseconds without a key before the text is sent. */
 const OTHERS = 4;
 /** How many translations of a sentence are asked for. */
+const EMPTY = { labels: "emptyLabel", text: "emptyLikelihood" };
 
 /**
  * @param models model() and limits() in force
@@ -50,8 +51,7 @@ export const translator = (models, terms, drawn) => {
   const forget = () => {
     sentences = [];
     translated = "";
-    const labels = models.model()?.task === "labels";
-    showNothing(labels ? "emptyLabel" : "empty");
+    showNothing(EMPTY[models.model()?.task] ?? "empty");
     reflect(source.value, []);
     usable();
     drawn(sentences);
@@ -87,7 +87,15 @@ export const translator = (models, terms, drawn) => {
     showLabels(found.labels[0]);
     const { label, probability } = found.labels[0];
     announce(`${label} ${percent(probability)}`);
-    // attention can be looked at as for a sentence
+    lookable();
+  };
+  const score = async (text, signal) => {
+    showLikelihood(await asked("/v1/score", { model: models.model().name, source: "", target: text }, signal));
+    announce(element("result").lastChild.textContent);
+    lookable();
+  };
+  /** Attention can be looked at as for a sentence. */
+  const lookable = () => {
     sentences = [];
     element("open-attention").disabled = false;
   };
@@ -121,7 +129,7 @@ export const translator = (models, terms, drawn) => {
     const own = working = new AbortController();
     busy(true);
     try {
-      await (model.task === "labels" ? classify : translate)(text, own.signal);
+      await { pairs: translate, labels: classify, text: score }[model.task](text, own.signal);
       failures = 0;
       if (own === working) calm();
     } catch (error) {
