@@ -151,6 +151,8 @@ def test_pieces_and_their_probabilities_are_the_translators(server: Running, run
         assert pieces == [*own.pieces, "</s>"]
         assert probabilities == pytest.approx([math.exp(log) for log in own.logs], rel=1e-4)
     assert math.fsum(map(math.log, told(one["pieces"])[1])) == pytest.approx(best.total, abs=1e-4)
+    (nothing,) = server.translate("\0", piece_probabilities=True, probabilities=True)  # it has no piece
+    assert [(one["text"], one["pieces"], one["words"]) for one in nothing["sentences"]] == [("", [], [])]
 
 
 def test_terms_are_put_where_the_sentence_holds_them(server: Running, run: Path) -> None:

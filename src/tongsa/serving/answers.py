@@ -46,8 +46,8 @@ def alternative(other: "Translation", details: frozenset[str]) -> dict[str, Any]
 
 
 def pieces(made: "Translation", logs: Sequence[float]) -> list[dict[str, Any]]:
-    """Each piece with its probability, </s> last."""
-    names = [*made.pieces, "</s>"]
+    """Each piece with its probability, </s> last; none where there was nothing to translate."""
+    names = [*made.pieces, "</s>"] if logs else []
     return [{"piece": name, "probability": math.exp(log)} for name, log in zip(names, logs, strict=True)]
 
 
