@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from export.bundles import saved, shaken, told
+from export.bundles import saved, shaken, told, transformer
 from tiny import CONFIGS, kind_of, padded, sentence
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
@@ -78,6 +78,15 @@ def test_encoder_and_steps_are_those_of_torch(name: str, tmp_path: Path) -> None
     assert distance(made, runtime, [sentence(2), sentence(3), sentence(2, 1), sentence(2, 2)], 3) < 1e-4
     other = shaken(kind_of(name), CONFIGS[name], seed=2)
     assert distance(other, runtime, [sentence(5)], 3) > 1e-2, "other weights would not be noticed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_decoder_that_sees_one_place_or_two_begins_with_none(count: int, tmp_path: Path) -> None:
+    made = transformer(neighbourhood=count)
+    runtime = Runtime(export(saved(tmp_path, made), "onnx"))
+    assert distance(made, runtime, [sentence(5), sentence(7)], 6) < 1e-4
+    assert distance(made, runtime, [sentence(2)], 4) < 1e-4
 
 
 @pytest.mark.parametrize("name", TRANSLATING)

@@ -10,7 +10,7 @@ is. Both graphs hold for any batch and any length.
 import dataclasses
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,14 +75,13 @@ def _started(model: EncoderDecoder, names: _Names) -> Any:
 
 
 def _stepping(model: EncoderDecoder, names: _Names) -> Any:
-    state, other = _after(model, [5, 7, 4], 2), _after(model, [9, 6], 5)
+    state, other = _after(model, [5, 7, 4], 2), _after(model, [9, 6], 0)
     one, two = leaves(state), leaves(other)
-    # copies: a part of a larger tensor would bring the larger one along
-    given = {name: one[name].clone() for name in names.state}
     sizes = {
         name: {at: Dim.DYNAMIC for at, size in enumerate(one[name].shape) if size != two[name].shape[at]}
         for name in names.state
     }
+    given = {name: _example(one[name], sizes[name]) for name in names.state}
     program = torch.export.export(
         _Step(model, state, names),
         (torch.tensor([4, 5, 6]), 2 if names.counts else None, given),
@@ -92,6 +91,13 @@ def _stepping(model: EncoderDecoder, names: _Names) -> Any:
     inputs = ["piece", *(["place"] if names.counts else []), *names.state]
     outputs = ["logits", *(f"new_{name}" for name in names.changing)]
     return torch.onnx.export(program, input_names=inputs, output_names=outputs, verbose=False)
+
+
+def _example(values: Tensor, dynamic: Iterable[int]) -> Tensor:
+    """A copy, for a part of a larger tensor would bring the larger one along; a size of 1 would be taken for fixed."""
+    for at in dynamic:
+        values = values.repeat_interleave(2, at) if values.shape[at] == 1 else values
+    return values.clone()
 
 
 def _source(lengths: list[int]) -> Padded:
