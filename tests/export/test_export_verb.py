@@ -65,6 +65,7 @@ def test_a_refused_model_leaves_the_older_export_as_it_was(tmp_path: Path) -> No
     assert "model.norm_kind = 'batch'" in done.stderr
     assert "Traceback" not in done.stderr
     assert everything(run / "ctranslate2") == before
+    assert {entry.name for entry in run.iterdir()} == {"model", "ctranslate2"}
 
 
 @pytest.mark.parametrize(
