@@ -1,5 +1,6 @@
 """A decoder that is nothing but a table of numbers, and the space of its outputs."""
 
+import math
 import random
 from collections.abc import Iterator
 from itertools import product
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from tongsa.decoding.search import SearchConfig
 from tongsa.interface import Memory
+from tongsa.layers.attention import sighted
 from tongsa.text import BOS, EOS, PAD
 
 SIZE = 6  # <pad> <s> </s> <unk> and two letters
@@ -54,6 +56,35 @@ class Table:
 
     def total(self, sentence: int, pieces: list[int]) -> float:
         return sum(self.logs(sentence, pieces))
+
+
+class Looking(Table):
+    """One that looks at its source too: two layers of two heads, whose weights are drawn as the logits are."""
+
+    slots = 3
+
+    def read(self, sentence: int) -> int:
+        """The slots of a sentence that may be read: 3, 2, 1, 3, …; the others are padding."""
+        return self.slots - sentence % self.slots
+
+    def weights(self, prefix: tuple[int, ...]) -> Tensor:  # (layer, head, slot)
+        generator, read = random.Random(f"{self.seed} looks {prefix}"), self.read(prefix[0])
+        energy = torch.full((2, 2, self.slots), -torch.inf)
+        energy[:, :, :read] = torch.tensor([generator.gauss(0, 1.5) for _ in range(4 * read)]).view(2, 2, read)
+        return energy.softmax(dim=2)
+
+    def step(self, piece: Tensor, state: Prefixes) -> tuple[Tensor, Prefixes]:
+        logits, after = super().step(piece, state)
+        for layer in torch.stack([self.weights(row) for row in after.rows], dim=1):  # (row, head, slot)
+            sighted("cross", layer.unsqueeze(2))
+        return logits, after
+
+    def coverage(self, sentence: int, pieces: list[int]) -> float:
+        """Σ_i log(min(Σ_j p_ij, 1)) over slots i and steps j, of which the last gives </s> (Wu et al. 2016, eq. 14)."""
+        prefixes = [(sentence, BOS, *pieces[:count]) for count in range(len(pieces) + 1)]
+        looked = [self.weights(prefix).mean(dim=(0, 1)).tolist() for prefix in prefixes]
+        sums = [sum(step[slot] for step in looked) for slot in range(self.read(sentence))]
+        return sum(math.log(min(one, 1.0)) for one in sums)
 
 
 def penalty(length: int, alpha: float) -> float:

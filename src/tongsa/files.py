@@ -115,7 +115,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         for left in (new, old):
             shutil.rmtree(left, ignore_errors=True)
         new.mkdir(parents=True)
-        yield new
+        try:
+            yield new
+        except BaseException:  # nothing has been renamed yet
+            shutil.rmtree(new, ignore_errors=True)
+            raise
         for file in new.iterdir():
             _sync(file)
         _sync(new)

@@ -1,14 +1,20 @@
 """Minimum Bayes risk, by hand and on a model."""
 
+from difflib import SequenceMatcher
+
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
+from table import SIZE, Table, sentences
+from tongsa.batch import Padded
 from tongsa.decoding.consensus import agreed, chrf, utilities
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search import SearchConfig
 from tongsa.decoding.translator import Translator
+from tongsa.interface import EncoderDecoder, Memory
 from tongsa.models.additive import AdditiveConfig
 from tongsa.text import PiecesConfig, learn
 
@@ -53,3 +59,41 @@ def test_the_answer_is_one_of_the_draws_and_the_one_that_agrees_best() -> None:
     scores = utilities(texts, texts)
     assert found[0].text == texts[scores.index(max(scores))]
     assert found[0].score == max(scores)
+
+
+WORDS = learn(["가 나"], PiecesConfig(kind="word", size=SIZE))
+
+
+class Counted(nn.Module):
+    """The sentences of a batch by their places in it; a translator asks its model where its numbers are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(1))
+
+    def forward(self, source: Padded) -> Memory:
+        return sentences(len(source.pieces))
+
+
+def shared(candidate: str, right: str) -> float:
+    """How much of a candidate stands in the other text too, in the same order; it is not symmetric."""
+    blocks = SequenceMatcher(None, candidate.split(), right.split(), autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks) / (1 + len(candidate.split()))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 4))
+@settings(max_examples=40)
+def test_the_winner_has_the_greatest_mean_utility_of_all_draws_of_a_table(seed: int, samples: int, beyond: int) -> None:
+    assert len(WORDS) == SIZE
+    model = EncoderDecoder(Counted(), Table(seed), 64)
+    translator = Translator(model, WORDS, WORDS, SearchConfig(beam=1, beyond=beyond))
+    texts, sampling = ["가 나", "나"], SamplingConfig(seed=seed)
+    drawn = translator.translate(texts, nbest=samples, sampling=sampling)
+    for first, found in zip(
+        drawn, agreed(translator, texts, samples=samples, sampling=sampling, utility=shared), strict=True
+    ):
+        draws = [first.text, *(one.text for one in first.alternatives)]
+        means = [sum(shared(one, other) for other in draws) / samples for one in draws]
+        assert len(draws) == samples
+        assert found.score == pytest.approx(max(means))
+        assert means[draws.index(found.text)] == pytest.approx(max(means))

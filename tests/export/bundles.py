@@ -10,16 +10,17 @@ from tongsa.bundle import Bundle, save
 from tongsa.decoding.search import SearchConfig
 from tongsa.interface import Config
 from tongsa.models.transformer import TransformerConfig
-from tongsa.text import Pieces, PiecesConfig, learn
+from tongsa.text import Labels, Pieces, PiecesConfig, Vocabulary, learn
 
 SOURCE = learn(["a b c d e f g 가 나 다"], PiecesConfig(kind="char", size=300))
 TARGET = learn(["가 나 다 라 마 바 사 아 자 a b c d e"], PiecesConfig(kind="char", size=300, byte_fallback=False))
 """With a vocabulary of its own, which is much smaller."""
+LABELS = Labels(["good", "좋다", "그저 그렇다"])
 
 SETTINGS = {"width": 16, "inner": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "longest": 64}
 
 
-def shaken(kind: str, config: Config, *, target: Pieces = SOURCE, seed: int = 1) -> Bundle:
+def shaken(kind: str, config: Config, *, target: Vocabulary = SOURCE, seed: int = 1) -> Bundle:
     torch.manual_seed(seed)
     model = config.build(len(SOURCE), len(target)).eval()
     with torch.no_grad():

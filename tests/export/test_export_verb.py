@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from export.bundles import everything, saved, shaken, transformer
+from export.bundles import LABELS, everything, saved, shaken, transformer
 from tongsa import files
 from tongsa.cli import main
 from tongsa.models.language_model import LanguageModelConfig
+from tongsa.models.self_attentive import SelfAttentiveConfig
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
@@ -65,13 +66,16 @@ def test_a_refused_model_leaves_the_older_export_as_it_was(tmp_path: Path) -> No
     assert "model.norm_kind = 'batch'" in done.stderr
     assert "Traceback" not in done.stderr
     assert everything(run / "ctranslate2") == before
+    assert {entry.name for entry in run.iterdir()} == {"model", "ctranslate2"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("nowhere", "--to", "onnx"), "nowhere: no such folder"),
-        (("run", "--to", "huggingface"), "this is a language model"),
+        (("run", "--to", "huggingface"), "'language_model', only 'transformer'; try --to onnx"),
+        (("reviews", "--to", "ctranslate2"), "'self_attentive', only 'transformer'; try --to onnx"),
+        (("reviews", "--to", "huggingface"), "'self_attentive', only 'transformer'; try --to onnx"),
         (("run", "--to", "huggingface", "--int8"), "--int8 goes with --to ctranslate2"),
         (("run", "--to", "tflite"), "invalid choice"),
         (("run",), "--to"),
@@ -86,10 +90,11 @@ def test_bad_input_gets_a_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved(tmp_path / "run", shaken("language_model", LanguageModelConfig(width=8, layers=1)))
+    saved(tmp_path / "reviews", shaken("self_attentive", SelfAttentiveConfig(width=8, hidden=8), target=LABELS))
     try:
         code = main(["export", *arguments])
     except SystemExit as left:
         code = int(left.code or 0)
     assert code == 2
     assert sentence in capsys.readouterr().err
-    assert {entry.name for entry in (tmp_path / "run").iterdir()} == {"model"}
+    assert [{entry.name for entry in (tmp_path / run).iterdir()} for run in ("run", "reviews")] == [{"model"}] * 2

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from table import SIZE, Prefixes, Table, every_output, penalty, sentences
+from table import SIZE, Looking, Prefixes, Table, every_output, penalty, sentences
 from tiny import CONFIGS, padded, sentence, tiny
 from tongsa.decoding.scorers import alone
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
@@ -69,6 +69,23 @@ def test_a_beam_as_wide_as_the_space_is_exhaustive(seed: int, limit: int, alpha:
     (best,) = searched(table, [limit], nbest=3, beam=len(scores) * SIZE, alpha=alpha)
     expected = sorted(scores, key=lambda out: -scores[out])[:3]
     assert [tuple(one.pieces) for one in best] == expected
+
+
+@given(seeds, st.lists(st.integers(0, 3), min_size=1, max_size=3), alphas, st.sampled_from([0.1, 0.5, 3.0]))
+@settings(max_examples=60)
+def test_with_coverage_too_the_best_of_all_outputs_is_found(
+    seed: int, limits: list[int], alpha: float, coverage: float
+) -> None:
+    table, space = Looking(seed), list(every_output(max(limits)))
+    found = searched(table, limits, nbest=min(3, len(space)), beam=len(space), alpha=alpha, coverage=coverage)
+    for at, limit in enumerate(limits):
+        scores = {
+            tuple(out): table.total(at, out) / penalty(len(out) + 1, alpha) + coverage * table.coverage(at, out)
+            for out in every_output(limit)
+        }
+        expected = sorted(scores, key=lambda out: -scores[out])[:3]
+        assert [tuple(one.pieces) for one in found[at]] == expected
+        assert [one.score for one in found[at]] == pytest.approx([scores[out] for out in expected], abs=1e-4)
 
 
 @given(seeds, st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 5), alphas)

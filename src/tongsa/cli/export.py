@@ -8,7 +8,7 @@ from tongsa.errors import InputError
 NEXT = {
     "ctranslate2": "tongsa translate {run} takes it by itself, until the run has other weights",
     "ctranslate2, int8": "tongsa translate {run} --engine ctranslate2",
-    "onnx": "docs/export.md shows a translation with ONNX Runtime and nothing else",
+    "onnx": "docs/export.md shows how it is used with ONNX Runtime and nothing else",
     "huggingface": "transformers.MarianMTModel.from_pretrained({folder!r}) loads it",
 }
 ELSEWHERE = "docs/export.md shows how {folder} is used, without tongsa too"

@@ -32,7 +32,7 @@ EXPORT = """\
 Write the model of a run in the format of another program, with its pieces beside it.
 
   tongsa export runs/mine --to ctranslate2 --int8    a Transformer for a fast engine; --int8 is smaller, faster, rounded
-  tongsa export runs/mine --to onnx                  any kind that translates: encoder.onnx, and step.onnx for one piece
+  tongsa export runs/mine --to onnx                  any model, as graphs that run wherever ONNX Runtime does
   tongsa export runs/mine --to huggingface           a post-norm Transformer, as transformers' MarianMTModel loads it
 
 The folder is RUN/FORMAT unless -o names another. An older export there is replaced, anything else never.

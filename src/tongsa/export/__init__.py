@@ -26,12 +26,11 @@ def export(run: Path, to: str, folder: Path | None = None, *, int8: bool = False
     folder = folder or run / to
     _must_be_ours(folder)
     loaded = bundle.load(source)
-    if loaded.config.task != "pairs":
-        raise InputError(f"{run}: {bundle.CAN[loaded.config.task]}; only models that translate are exported")
     with files.new_folder(folder) as new:
         facts = FORMATS[to](new, loaded, int8=int8)
         (new / "source.spm").write_bytes(loaded.source.model)
-        (new / "target.spm").write_bytes(loaded.target.model)
+        if loaded.config.task != "labels":  # those are told in the note
+            (new / "target.spm").write_bytes(loaded.target.model)
         made = {"to": to, "weights": files.digest(source / "weights.safetensors")}
         (new / NOTE).write_text(json.dumps(made | facts, indent=1), "utf-8")
     return folder

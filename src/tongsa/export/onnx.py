@@ -1,16 +1,18 @@
-"""Any kind that translates as two ONNX graphs: one reads the source, the other goes one piece further.
+"""Any kind as ONNX graphs. What writes pieces is two: one reads the source, the other goes one piece further.
 
-encoder.onnx  source (batch, length), lengths (batch,)  →  the state before the first piece
-step.onnx     piece (batch,), the state                 →  logits (batch, piece), and what has changed in the state
+encoder.onnx     source (batch, length), lengths (batch,)  →  the state before the first piece
+step.onnx        piece (batch,), the state                 →  logits (batch, piece), and what has changed in the state
+classifier.onnx  source (batch, length), lengths (batch,)  →  logits (batch, label)
 
 A state is a handful of named tensors, made by taking apart what the decoder of each kind carries along, whatever that
-is. Both graphs hold for any batch and any length.
+is. A language model has both graphs too, so that one reader serves it: its encoder sees nothing but how large the batch
+is. All graphs hold for any batch, and for any length that the model itself can hold.
 """
 
 import dataclasses
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,18 +32,36 @@ from tongsa.text import EOS, UNK
 LARGE = 1 << 30
 """Bytes of weights from which they stand in a file of their own: a graph is limited to two of these."""
 
+Graphs = dict[str, Any]
+"""By the names of their files."""
+Facts = dict[str, Any]
+"""What a reader has to know of them."""
 
-def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
-    """Fill a folder; `int8` is for another format. Returned are the names in a state, and which of them change."""
+
+def write(folder: Path, bundle: Bundle, *, int8: bool) -> Facts:
+    """Fill a folder; `int8` is for another format."""
     assert not int8  # noqa: S101 - the verb has refused it
     if find_spec("onnxscript") is None:
         raise InputError("--to onnx needs onnx and onnxscript, which are not installed: pip install 'tongsa[onnx]'")
     model, external = bundle.model, sum(value.nbytes for value in weights(bundle.model).values()) > LARGE
     with _quietly(), torch.no_grad(), watching():  # watched, attention is spelt out, and knows no special lengths
-        names = _names(model)
-        _started(model, names).save(folder / "encoder.onnx", external_data=external)
-        _stepping(model, names).save(folder / "step.onnx", external_data=external)
-    return {"state": names.state, "changing": names.changing, "counts": bool(names.counts)}
+        graphs, facts = _classifying(bundle) if bundle.config.task == "labels" else _writing(model)
+        for name, graph in graphs.items():
+            graph.save(folder / f"{name}.onnx", external_data=external)
+    return {"longest": model.longest} | facts
+
+
+def _classifying(bundle: Bundle) -> tuple[Graphs, Facts]:
+    """With the labels, in the order of the logits."""
+    graph = _reading(_Label(bundle.model), ["logits"])
+    return {"classifier": graph}, {"labels": bundle.target.names(range(len(bundle.target)))}
+
+
+def _writing(model: EncoderDecoder) -> tuple[Graphs, Facts]:
+    """With the names in a state, and which of them change."""
+    names = _names(model)
+    graphs = {"encoder": _reading(_Start(model, names), names.state), "step": _stepping(model, names)}
+    return graphs, {"state": names.state, "changing": names.changing, "counts": bool(names.counts)}
 
 
 class _Names(NamedTuple):
@@ -67,22 +87,21 @@ def _names(model: EncoderDecoder) -> _Names:
     )
 
 
-def _started(model: EncoderDecoder, names: _Names) -> Any:
-    source = _source([5, 7, 4])
+def _reading(module: nn.Module, outputs: list[str]) -> Any:
+    """The graph of what takes a source."""
     dynamic = ({0: Dim.DYNAMIC, 1: Dim.DYNAMIC}, {0: Dim.DYNAMIC})
-    program = torch.export.export(_Start(model, names), tuple(source), dynamic_shapes=dynamic, strict=False)
-    return torch.onnx.export(program, input_names=["source", "lengths"], output_names=names.state, verbose=False)
+    program = torch.export.export(module, tuple(_source([5, 7, 4])), dynamic_shapes=dynamic, strict=False)
+    return torch.onnx.export(program, input_names=["source", "lengths"], output_names=outputs, verbose=False)
 
 
 def _stepping(model: EncoderDecoder, names: _Names) -> Any:
-    state, other = _after(model, [5, 7, 4], 2), _after(model, [9, 6], 5)
+    state, other = _after(model, [5, 7, 4], 2), _after(model, [9, 6], 0)
     one, two = leaves(state), leaves(other)
-    # copies: a part of a larger tensor would bring the larger one along
-    given = {name: one[name].clone() for name in names.state}
     sizes = {
         name: {at: Dim.DYNAMIC for at, size in enumerate(one[name].shape) if size != two[name].shape[at]}
         for name in names.state
     }
+    given = {name: _example(one[name], sizes[name]) for name in names.state}
     program = torch.export.export(
         _Step(model, state, names),
         (torch.tensor([4, 5, 6]), 2 if names.counts else None, given),
@@ -92,6 +111,13 @@ def _stepping(model: EncoderDecoder, names: _Names) -> Any:
     inputs = ["piece", *(["place"] if names.counts else []), *names.state]
     outputs = ["logits", *(f"new_{name}" for name in names.changing)]
     return torch.onnx.export(program, input_names=inputs, output_names=outputs, verbose=False)
+
+
+def _example(values: Tensor, dynamic: Iterable[int]) -> Tensor:
+    """A copy, for a part of a larger tensor would bring the larger one along; a size of 1 would be taken for fixed."""
+    for at in dynamic:
+        values = values.repeat_interleave(2, at) if values.shape[at] == 1 else values
+    return values.clone()
 
 
 def _source(lengths: list[int]) -> Padded:
@@ -104,6 +130,17 @@ def _after(model: EncoderDecoder, lengths: list[int], steps: int) -> Any:
     for _ in range(steps):
         _, state = model.decoder.step(torch.full((len(lengths),), UNK), state)
     return state
+
+
+class _Label(nn.Module):
+    def __init__(self, model: EncoderDecoder) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source: Tensor, lengths: Tensor) -> Tensor:  # (batch, label)
+        state = self.model.decoder.start(self.model.encoder(Padded(source, lengths)))
+        logits, _ = self.model.decoder.step(torch.zeros_like(lengths), state)
+        return logits
 
 
 class _Start(nn.Module):

@@ -32,8 +32,12 @@ def watching() -> Iterator[Sightings]:
 
 
 def watched() -> bool:
-    """Whether anybody is watching: then the weights are worth their room. Nobody can watch a compiled graph."""
-    return not torch.compiler.is_compiling() and _watched.get() is not None
+    """Whether anybody is watching: then the weights are worth their room.
+
+    Nobody can watch a compiled graph; one that is exported is spelt out, for what is fused knows special lengths.
+    """
+    compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
+    return not compiled and _watched.get() is not None
 
 
 def sighted(role: Role, weights: Tensor) -> None:  # (batch, head, query, key)
@@ -52,8 +56,10 @@ class KeysValues(NamedTuple):
         return KeysValues(_behind(self.keys, new.keys, rows), _behind(self.values, new.values, rows))
 
     def last(self, count: int) -> "KeysValues":
-        if torch.compiler.is_exporting():  # a slice would be written out as it is for the length of the example
-            places = torch.arange(torch.sym_max(0, self.keys.shape[2] - count), self.keys.shape[2])  # type: ignore[no-untyped-call]
+        """The last `count` slots, of which one came just now: there is one too many, or none."""
+        if torch.compiler.is_exporting():  # a slice, or a maximum, would be written out as it is for the example
+            slots = self.keys.shape[2]
+            places = torch.arange((slots - 1) // count, slots)
             return KeysValues(self.keys.index_select(2, places), self.values.index_select(2, places))
         return KeysValues(self.keys[:, :, -count:], self.values[:, :, -count:])
 

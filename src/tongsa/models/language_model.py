@@ -51,7 +51,7 @@ class Encoder(nn.Module):
         self.width = width
 
     def forward(self, source: Padded) -> Memory:
-        slots = torch.zeros(len(source.pieces), 0, self.width, device=source.pieces.device)
+        slots = torch.zeros(source.pieces.shape[0], 0, self.width, device=source.pieces.device)
         return Memory(slots, source.mask[:, :0])
 
 
@@ -90,7 +90,7 @@ class Decoder(nn.Module):
         return self._outputs.logits(self.dropout(values))
 
     def start(self, memory: Memory, among: Tensor | None = None) -> DecoderState:
-        layers = tuple(layer.nothing(len(memory.slots), memory.slots) for layer in self.layers)
+        layers = tuple(layer.nothing(memory.slots.shape[0], memory.slots) for layer in self.layers)
         return DecoderState(layers, self._outputs.among(among))
 
     def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
