@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Weights drawn at random: what is looked at need not be good."""
     made = tmp_path_factory.mktemp("kinds")
     labels = Labels(["good", "나쁨"])
-    saved(made / "hops", shaken("self_attentive", CONFIGS["self_attentive"], target=labels))  # type: ignore[arg-type]
+    saved(made / "hops", shaken("self_attentive", CONFIGS["self_attentive"], target=labels))
     saved(made / "additive", shaken("additive", CONFIGS["additive"], target=TARGET, seed=4))  # it writes three letters
     for name in ("recurrent", "transformer_language_model"):
         saved(made / name, shaken(name, CONFIGS[name]))

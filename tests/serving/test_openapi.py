@@ -99,7 +99,7 @@ def check(document: dict[str, Any], path: str, answer: httpx2.Response) -> None:
 def every(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server of every task."""
     folder, labels = tmp_path_factory.mktemp("tasks"), Labels(["good", "나쁨"])
-    classifier = shaken("self_attentive", CONFIGS["self_attentive"], target=labels)  # type: ignore[arg-type]
+    classifier = shaken("self_attentive", CONFIGS["self_attentive"], target=labels)
     writer = shaken("transformer_language_model", CONFIGS["transformer_language_model"])
     served = [run, saved(folder / "labels", classifier), saved(folder / "text", writer)]
     (folder / "labels" / "journal.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "loss": 1.5}\n')

@@ -126,7 +126,7 @@ def test_what_is_looked_at_has_few_pieces_whatever_its_characters_are(
 def test_texts_are_classified_and_one_of_too_many_pieces_is_refused(tmp_path: Path) -> None:
     labels = Labels(["good", "나쁨"])
     config = TransformerClassifierConfig(width=16, inner=32, heads=4, layers=1, hidden=16)
-    run = saved(tmp_path / "labels", shaken("transformer_classifier", config, target=labels))  # type: ignore[arg-type]
+    run = saved(tmp_path / "labels", shaken("transformer_classifier", config, target=labels))
     with serving(run, batch_tokens=64) as server:
         some = ["a b", "c d e", ""]
         found = server.post("/v1/classify", {"text": some}).json()["labels"]
