@@ -51,11 +51,16 @@ def _backward(_: Any, query: Sequence[int], key: Sequence[int], value: Sequence[
     return 2 * int(sdpa_flop_count(query, key, value))
 
 
+def _in_place(_: Any, one: Sequence[int], other: Sequence[int], *__: Any, **___: Any) -> int:
+    return 2 * one[0] * one[1] * other[1]
+
+
 FUSED = {
+    torch.ops.aten.addmm_: _in_place,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _forward,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _backward,
 }
-"""The CPU's fused attention, which torch's counter does not know."""
+"""The CPU's fused attention, and a product that adds to what is there, which torch's counter does not know."""
 
 
 def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = ()) -> None:
