@@ -127,9 +127,9 @@ def test_a_server_under_load_answers_or_refuses_all_that_is_sent(tmp_path: Path)
     lines.write_text("".join(f"{text}\n" for text in texts(20)), "utf-8")
     where = [str(run), "--texts", str(lines), "--engine", "torch"]
     report = reported("serve_load.py", "--json", *where, "--seconds", "0.2", "--minutes", "0.02")
-    over = report["overload"]  # how many, and whether memory settles, no two seconds can tell
-    assert over["statuses"]["200"] > 0 and set(over["statuses"]) <= {"200", "503"}
-    assert over["sent"] == sum(over["statuses"].values())
+    over = report["overload"]  # how many of either, and whether memory settles, no two seconds can tell
+    assert over["sent"] == sum(over["statuses"].values()) > 0
+    assert set(over["statuses"]) <= {"200", "503"}
     assert not over["unexpected"] and not over["wrong"]
     assert all(one["sent"] == one["statuses"]["200"] > 0 for one in (*report["batched"], report["after_overload"]))
 
