@@ -81,7 +81,7 @@ Sequence-level knowledge distillation (Kim and Rush 2016): a teacher translates 
 the student learns from that. The paper finds that a smaller model, searched greedily, then loses less. dev and test
 stay what people wrote. Killed while the teacher translates, the same command goes on; later tongsa train --resume does.
 
-  tongsa distil runs/large --into recipes/multi30k-fast.toml --run runs/fast --mix
+  tongsa distil runs/large --into recipes/multi30k-fast.toml --run runs/fast --begin --mix --outputs 2
 """
 SERVE = """\
 Answer over HTTP until Ctrl-C or SIGTERM; what was accepted before is answered. SIGHUP loads the models again.
