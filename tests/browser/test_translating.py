@@ -164,8 +164,8 @@ def test_swapping_translates_back(page: Page) -> None:
     page.click("#swap")
     whole(page, PHRASES["The house is small."])
     assert told(page) == "The house is small."
-    assert page.locator("#source-title").inner_text() == "Korean"
-    assert page.locator("#model").input_value() == "back"
+    expect(page.locator("#source-title")).to_have_text("Korean")
+    expect(page.locator("#model")).to_have_value("back")
 
 
 def test_the_translation_can_be_copied(visitor: Visitor) -> None:
