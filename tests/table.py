@@ -24,6 +24,9 @@ class Prefixes(NamedTuple):
     def select(self, rows: Tensor) -> "Prefixes":
         return Prefixes([self.rows[row] for row in rows.tolist()], self.among)
 
+    def beside(self, others: "Prefixes") -> "Prefixes":
+        return Prefixes([*self.rows, *others.rows], self.among)
+
 
 class Table:
     """A decoder whose logits are drawn from a hash of the prefix; the first element tells the sentences apart."""

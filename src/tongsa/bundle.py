@@ -85,9 +85,19 @@ class Bundle:
     def _shortlist(self, folder: Path) -> Shortlist:
         return shortlist.read(beside(folder) / shortlist.NAME, self.source, self.target)
 
+    def listed(self) -> Shortlist | None:
+        """The list of likely pieces beside the model, if there is one."""
+        return self._shortlist(self.folder) if self.folder and self.list_digest else None
+
+    @property
+    def list_digest(self) -> str:
+        """The sha256 of that list; empty where there is none."""
+        place = beside(self.folder) / shortlist.NAME if self.folder else None
+        return files.digest(place) if place and place.is_file() else ""
+
     def _engine(self, name: EngineName) -> Engine | None:
         place = exported(self.folder, name) if self.folder else None
-        return CTranslate2Engine(place, torch.get_num_threads()) if place else None
+        return CTranslate2Engine(place, torch.get_num_threads(), self.list_digest) if place else None
 
     def classifier(self) -> Classifier:
         self._must_have_learnt("labels")

@@ -27,6 +27,10 @@ class State(Protocol):
         """The same state for these rows: how a beam repeats, drops and reorders its hypotheses."""
         ...
 
+    def beside(self, others: Self) -> Self:
+        """These rows, and behind them those of another state, which may have begun later: how places are refilled."""
+        ...
+
 
 S = TypeVar("S", bound=State)
 

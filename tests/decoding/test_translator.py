@@ -1,7 +1,9 @@
 """What a translator can be asked for, on a model whose weights are drawn and which thus says anything."""
 
 import math
+import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ from tongsa.decoding.terminology import Glossary, Term
 from tongsa.decoding.translator import Translator
 from tongsa.decoding.writer import Writer
 from tongsa.errors import InputError
+from tongsa.models.parts.decoder import Decoder, DecoderState
 from tongsa.models.recurrent import RecurrentConfig
 from tongsa.models.transformer import TransformerConfig
-from tongsa.text import PiecesConfig, learn
+from tongsa.text import EOS, PiecesConfig, learn
 from tongsa.text.words import links
 
 TEXTS = ["the cat sleeps", "I like New York and the York of old", "나는 고양이를 좋아한다", "", "a dog reads"]
@@ -37,56 +40,103 @@ def translator() -> Translator:
     return Translator(model, PIECES, PIECES, decoding)
 
 
+@pytest.mark.parametrize("beam", [1, 4])
+def test_places_that_become_free_are_taken_and_no_answer_changes(beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a model whose outputs of like sources end early or late."""
+    torch.manual_seed(5)
+    config = TransformerConfig(width=16, inner=32, heads=2, encoder_layers=1, decoder_layers=2, share="none")
+    model = config.build(len(PIECES), len(PIECES)).eval()
+    with torch.no_grad():
+        model.decoder.output.weight[EOS] *= 15  # type: ignore[attr-defined]
+    translator = Translator(model, PIECES, PIECES, SearchConfig(beam=beam, beyond=40), batch_tokens=400)
+    rows: list[int] = []
+    stepping = Decoder.step
+
+    def counted(decoder: Decoder, piece: torch.Tensor, state: DecoderState) -> Any:
+        rows.append(len(piece))
+        return stepping(decoder, piece, state)
+
+    monkeypatch.setattr(Decoder, "step", counted)
+    generator = random.Random(1)
+    texts = [" ".join(generator.choices(" ".join(TEXTS).split(), k=6)) for _ in range(200)]
+    flowing = translator.translate(texts)
+    steps, computed = len(rows), sum(rows)
+    rows.clear()
+    apart = translator.translate(texts, no_repeat=99)  # a rule, if one that never speaks: batch by batch
+    assert steps < 0.8 * len(rows) and computed == sum(rows)
+    assert [one.text for one in flowing] == [one.text for one in apart]
+    assert [one.score for one in flowing] == pytest.approx([one.score for one in apart], abs=1e-4)
+
+
+class Counting(Translator):
+    """Keeps the lengths of the sources that each thread was given."""
+
+    def __init__(self, *rest: Any, **others: Any) -> None:
+        super().__init__(*rest, **others)
+        self.given: list[list[int]] = []
+        self.places: list[int] = []
+
+    def _in_turn(self, sources: Sequence[Padded], *rest: Any) -> list[list[Hypothesis]]:
+        self.given.append([length for source in sources for length in source.lengths.tolist()])
+        self.places += [source.pieces.numel() for source in sources]
+        return super()._in_turn(sources, *rest)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 23])
 def test_threads_get_about_as_many_pieces_and_change_no_answer(
     translator: Translator, threads: int, count: int
 ) -> None:
-    class Counting:
-        """Searches as torch does, and keeps how many pieces it was given each time."""
-
-        name = "counting"
-        given: list[int] = []  # noqa: RUF012 - one for each test
-
-        def supports(self, source: Padded, config: SearchConfig) -> bool:
-            return config.beam > 0 and len(source.lengths) > 0
-
-        def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-            self.given.append(int(source.lengths.sum()))
-            return translator.search(source, config, nbest)
-
     texts = [" ".join(TEXTS[0].split() * (1 + at % 4)) for at in range(count)]
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        counting = Counting()
-        made = Translator(translator.model, PIECES, PIECES, translator.config, engine=counting).translate(texts)
+        counting = Counting(translator.model, PIECES, PIECES, translator.config)
+        made = counting.translate(texts)
     finally:
         torch.set_num_threads(before)
     assert [one.text for one in made] == [translator(text).text for text in texts]
     longest = max((len(PIECES.split(text)) + 1 for text in texts), default=0)
-    assert len(counting.given) == min(threads, count)
-    assert max(counting.given, default=0) - min(counting.given, default=0) <= 2 * longest
+    given = [sum(lengths) for lengths in counting.given]
+    assert len(given) == min(threads, count)
+    assert max(given, default=0) - min(given, default=0) <= 2 * longest
+
+
+@pytest.mark.parametrize("longest", [10, 1000])
+def test_an_engine_gets_all_texts_at_once_or_those_batches_that_it_can(translator: Translator, longest: int) -> None:
+    class Other:
+        """Searches as torch does, but takes no long sources."""
+
+        name = "other"
+
+        def __init__(self) -> None:
+            self.given: list[int] = []
+
+        def supports(self, source: Padded, config: SearchConfig) -> bool:
+            return config.beam > 0 and int(source.lengths.max()) <= longest
+
+        def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
+            self.given.append(len(source.lengths))
+            return translator.search(source, config, nbest)
+
+    texts = [" ".join(TEXTS[0].split() * (1 + at % 4)) for at in range(40)]
+    engine = Other()
+    made = Translator(translator.model, PIECES, PIECES, translator.config, engine=engine, batch_tokens=64)
+    assert [one.text for one in made.translate(texts)] == [one.text for one in translator.translate(texts)]
+    assert engine.given == [40] if longest == 1000 else 0 < sum(engine.given) < 40
 
 
 def test_one_long_text_does_not_make_many_short_ones_long(translator: Translator) -> None:
     """Equal shares are counted in pieces; padded to the longest they could be many times a batch."""
-    places: list[int] = []
-
-    class Padding(Translator):
-        def search(self, source: Padded, *rest: Any, **others: Any) -> list[list[Hypothesis]]:
-            places.append(source.pieces.numel())
-            return super().search(source, *rest, **others)
-
     texts = ["the cat sleeps " * 30, *["cat"] * 120]
-    small = Padding(translator.model, PIECES, PIECES, translator.config, batch_tokens=256)
+    small = Counting(translator.model, PIECES, PIECES, translator.config, batch_tokens=256)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         small.translate(texts, beam=1)
     finally:
         torch.set_num_threads(before)
-    assert max(places) <= 256
+    assert max(small.places) <= 256
 
 
 def test_terms_are_in_the_output_and_the_report_says_so(translator: Translator) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,13 +14,15 @@ from tiny import padded, sentence
 from tongsa import bundle
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
-from tongsa.decoding import ctranslate2_engine
+from tongsa.decoding import ctranslate2_engine, shortlist
 from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note, usable
 from tongsa.decoding.search import Hypothesis, SearchConfig
+from tongsa.decoding.shortlist import Shortlist
 from tongsa.errors import InputError
 from tongsa.export import export
 from tongsa.models.recurrent import RecurrentConfig
-from tongsa.text import BOS, EOS, PAD
+from tongsa.text import BOS, EOS, PAD, UNK
+from tongsa.text.shortlist import Candidates
 
 CASES: dict[str, dict[str, object]] = {
     "as the paper has it": {},
@@ -172,6 +175,53 @@ def test_it_supports_what_fits_and_what_it_knows(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(ctranslate2_engine, "KNOWN", ("beam", "beyond"))  # as if alpha had been added yesterday
     assert unbounded.supports(padded(sentence(5)), SearchConfig(beam=7))
     assert not unbounded.supports(padded(sentence(5)), SearchConfig(alpha=0.1))
+
+
+def with_list(tmp_path: Path, seed: int) -> Path:
+    """A run with a shortlist beside it, some of whose outputs end by themselves."""
+    made = transformer(seed=1, share="none")
+    with torch.no_grad():
+        made.model.decoder.output.weight[EOS] *= 3  # type: ignore[attr-defined]
+    run = saved(tmp_path, made)
+    drawn = np.random.default_rng(seed).integers(UNK + 1, len(made.target), (len(made.source), 2), dtype=np.int32)
+    listed = Shortlist(Candidates(each=drawn, frequent=np.array([5, 7], dtype=np.int32)))
+    shortlist.write(bundle.beside(bundle.find(run)) / shortlist.NAME, listed, made.source, made.target)
+    return run
+
+
+@pytest.mark.parametrize("beam", [1, 3, 8])
+def test_a_shortlist_leaves_the_same_as_in_torch(tmp_path: Path, beam: int) -> None:
+    """One sentence at a time: both make a list for each batch, and batches differ."""
+    run = with_list(tmp_path, seed=1)
+    plain, config = SearchConfig(beam=beam, beyond=6), SearchConfig(beam=beam, beyond=6, shortlist=True)
+    export(run, "ctranslate2")
+    loaded = bundle.load(run)
+    other, by_torch = loaded.translator(engine="ctranslate2"), loaded.translator(engine="torch")
+    assert isinstance(other.engine, CTranslate2Engine)
+    fewer = left = 0
+    for one in map(padded, SENTENCES):
+        assert other.engine.supports(one, config)
+        (theirs,), (ours,) = other.search(one, config, nbest=beam), by_torch.search(one, config, nbest=beam)
+        assert [output.pieces for output in theirs] == [output.pieces for output in ours]
+        cut = beam == 1 and len(ours[0].pieces) == int(one.lengths) + 6  # then its total is one among all pieces
+        if not cut:
+            assert [output.total for output in theirs] == pytest.approx([output.total for output in ours], abs=1e-4)
+        left += cut or other.engine.search(one, config) == [[]]
+        fewer += theirs[0].pieces != other.search(one, plain)[0][0].pieces
+    assert fewer, "the list has left out nothing: the test shows nothing"
+    assert beam == 3 or 0 < left < len(SENTENCES), "no output was cut, or all were: the test shows nothing"
+
+
+def test_a_list_that_was_made_again_is_not_mistaken_for_the_one_that_was_exported(tmp_path: Path) -> None:
+    run, config = with_list(tmp_path, seed=1), SearchConfig(beyond=6, shortlist=True)
+    export(run, "ctranslate2")
+    with_list(tmp_path, seed=2)
+    engine = bundle.load(run).translator(engine="ctranslate2").engine
+    assert engine and not engine.supports(padded(SENTENCES[1]), config)
+    assert engine.supports(padded(SENTENCES[1]), SearchConfig(beyond=6))
+    export(run, "ctranslate2")
+    again = bundle.load(run).translator(engine="ctranslate2").engine
+    assert again and again.supports(padded(SENTENCES[1]), config)
 
 
 def test_an_output_fills_the_last_place_as_in_torch(tmp_path: Path) -> None:

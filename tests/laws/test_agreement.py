@@ -1,5 +1,8 @@
 """Cached, batched and early-stopping search gives what the plainest search gives, token for token."""
 
+import itertools
+from typing import Any
+
 import pytest
 import torch
 
@@ -14,12 +17,27 @@ TRANSLATING = [name for name, config in CONFIGS.items() if config.task == "pairs
 
 @pytest.mark.parametrize("kind", TRANSLATING)
 @pytest.mark.parametrize("beam", [1, 4])
-def test_the_search_agrees_with_the_reference(kind: str, beam: int) -> None:
+@pytest.mark.parametrize("refilled", [False, True])
+def test_the_search_agrees_with_the_reference(kind: str, beam: int, refilled: bool) -> None:
     model, sources = tiny(kind), [sentence(length, seed=length) for length in (4, 9, 6, 2, 7)]
     config = SearchConfig(beam=beam)
+
+    def begun(first: int, count: int) -> tuple[Any, torch.Tensor]:
+        part = slice(first, first + count)
+        return model.decoder.start(model.encoder(padded(*sources[part]))), torch.tensor(LIMITS[part])
+
+    waiting = [begun(3, 1), begun(4, 1), begun(2, 1)] if refilled else []  # one after every second step at most
+    asked = itertools.count()
     with torch.inference_mode():
-        state = model.decoder.start(model.encoder(padded(*sources)))
-        found = search(alone(model.decoder), state, torch.tensor(LIMITS), config, nbest=beam)
+        found = search(
+            alone(model.decoder),
+            *begun(0, 2 if refilled else 5),
+            config,
+            nbest=beam,
+            refill=lambda alive: waiting.pop() if waiting and (next(asked) % 2 or not alive) else None,
+        )
+    if refilled:
+        found = [found[at] for at in (0, 1, 2, 4, 3)]
     for source, limit, hypotheses in zip(sources, LIMITS, found, strict=True):
         expected = reference(model, source, limit, config)[:beam]
         torch.testing.assert_close(

@@ -48,6 +48,9 @@ def test_the_count_would_notice_a_prefix_computed_again() -> None:
         def select(self, rows: torch.Tensor) -> "Forgetful":
             return Forgetful(self.prefix[rows])
 
+        def beside(self, others: "Forgetful") -> "Forgetful":
+            return Forgetful(torch.cat([self.prefix, others.prefix]))
+
     memory = model.encoder(padded(sentence(5)))
 
     def step(piece: torch.Tensor, state: Forgetful) -> tuple[torch.Tensor, Forgetful]:

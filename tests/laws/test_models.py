@@ -1,6 +1,7 @@
 """What holds for every kind of model."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -164,6 +165,32 @@ def test_a_selected_state_goes_on_like_its_rows(kind: str, rows: list[int], agai
             sources = [sources[row] for row in (rows if at == 0 else again)]
         step, _ = model.decoder.step(begun(*outputs).pieces[:, 2], state)
         assert_close(step, model(padded(*sources), begun(*outputs))[:, 2])
+
+
+@kinds
+@settings(max_examples=30)
+@given(before=st.integers(0, 4), later=st.integers(0, 2), rows=st.lists(st.integers(0, 3), min_size=1, max_size=6))
+def test_rows_that_come_later_go_on_as_they_would_alone(kind: str, before: int, later: int, rows: list[int]) -> None:
+    """Two sentences after some steps, two others beside them, and some of all these rows on to the end."""
+    model, sources = tiny(kind), [sentence(length) for length in (7, 3, 5, 9)]
+    outputs = [sentence(9, at) for at in range(4)]
+    steps = [before, before, later, later]
+    with torch.no_grad():
+        whole = model(padded(*sources), begun(*outputs))
+        pieces = begun(*outputs).pieces
+
+        def state(first: int, count: int) -> Any:
+            begun = model.decoder.start(model.encoder(padded(*sources[first : first + 2])))
+            for at in range(count):
+                _, begun = model.decoder.step(pieces[first : first + 2, at], begun)
+            return begun.select(torch.tensor([1, 0]))
+
+        both = state(0, before).beside(state(2, later)).select(torch.tensor(rows))
+        own = [(1, 0, 3, 2)[row] for row in rows]
+        for at in range(3):
+            places = [steps[row] + at for row in own]
+            found, both = model.decoder.step(pieces[own, places], both)
+            assert_close(found, whole[own, places])
 
 
 @kinds

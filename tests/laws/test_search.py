@@ -11,6 +11,7 @@ from table import SIZE, Looking, Prefixes, Table, every_output, penalty, sentenc
 from tiny import CONFIGS, padded, sentence, tiny
 from tongsa.decoding.scorers import alone
 from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.interface import Memory
 from tongsa.text import BOS, EOS, PAD
 
 
@@ -59,6 +60,31 @@ def test_beam_one_is_greedy(seed: int, limits: list[int], alpha: float) -> None:
     table = Table(seed)
     found = searched(table, limits, beam=1, alpha=alpha)
     assert [best[0].pieces for best in found] == [greedy(table, at, limit) for at, limit in enumerate(limits)]
+
+
+@given(seeds, st.lists(st.integers(0, 7), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 5), alphas)
+def test_who_takes_an_empty_place_is_answered_as_if_alone(
+    seed: int, limits: list[int], beam: int, room: int, alpha: float
+) -> None:
+    table, config = Table(seed), SearchConfig(beam=beam, alpha=alpha)
+    waiting = list(enumerate(limits))
+    most = []
+
+    def refill(alive: list[int]) -> tuple[Prefixes, torch.Tensor] | None:
+        coming = [waiting.pop(0) for _ in range(min(room - len(alive), len(waiting)))]
+        most.append(len(alive) + len(coming))
+        slots = torch.tensor([float(at) for at, _ in coming]).view(-1, 1, 1)
+        state = table.start(Memory(slots, slots[:, :, 0] >= 0))
+        return (state, torch.tensor([limit for _, limit in coming])) if coming else None
+
+    first = refill([])
+    assert first is not None
+    found = search(alone(table), *first, config, nbest=beam, refill=refill)
+    every = table.start(sentences(len(limits)))
+    for at, limit in enumerate(limits):
+        own = every.select(torch.tensor([at]))
+        assert search(alone(table), own, torch.tensor([limit]), config, nbest=beam) == [found[at]]
+    assert max(most) <= room and not waiting
 
 
 @given(seeds, st.integers(0, 3), alphas)

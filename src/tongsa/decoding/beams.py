@@ -6,6 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tongsa.decoding.likeliest import Chosen
+from tongsa.text import BOS, PAD
+
 
 class Beams(NamedTuple):
     """Living hypotheses: for each sentence still searched, the same number of them."""
@@ -16,16 +19,81 @@ class Beams(NamedTuple):
     prefixes: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
     logs: Tensor  # (sentence, hypothesis, piece): log p of each, 0 for <s>
     covered: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
+    late: list[int]
+    """Of each sentence: the steps before it came. So many places before its <s> are empty."""
+
+    @classmethod
+    def first(cls, sentences: range, device: torch.device) -> "Beams":
+        """One hypothesis for each: <s>."""
+        zeros = torch.zeros(len(sentences), 1, device=device)
+        begun = torch.full((len(sentences), 1, 1), BOS, device=device)
+        return cls([*sentences], zeros, zeros, begun, zeros.unsqueeze(2), zeros[:, :, None][:, :, :0], [0] * len(zeros))
+
+    @property
+    def places(self) -> tuple[int, int]:
+        return len(self.sentences), self.totals.shape[1]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Of each sentence's prefixes, <s> included."""
+        return [self.prefixes.shape[2] - late for late in self.late]
 
     def select(self, keep: list[int]) -> "Beams":
         if len(keep) == len(self.sentences):
             return self
         kept = torch.tensor(keep, dtype=torch.long, device=self.totals.device)
-        return Beams([self.sentences[row] for row in keep], *(part.index_select(0, kept) for part in self[1:]))
+        totals, merits, prefixes, logs, covered = (part.index_select(0, kept) for part in self[1:6])
+        late = [self.late[row] for row in keep]
+        gone = min(late, default=0)  # places that are empty in all of them
+        return Beams(
+            [self.sentences[row] for row in keep],
+            totals,
+            merits,
+            prefixes[:, :, gone:],
+            logs[:, :, gone:],
+            covered,
+            [steps - gone for steps in late],
+        )
 
-    @property
-    def places(self) -> tuple[int, int]:
-        return len(self.sentences), self.totals.shape[1]
+    def longer(self, covered: Tensor, chosen: Chosen) -> "Beams":
+        """The hypotheses that go on with the chosen pieces."""
+        return Beams(
+            self.sentences,
+            self.totals.gather(1, chosen.origin) + chosen.log,
+            chosen.merit,
+            torch.cat([_taken(self.prefixes, chosen.origin), chosen.piece.unsqueeze(2)], dim=2),
+            torch.cat([_taken(self.logs, chosen.origin), chosen.log.unsqueeze(2)], dim=2),
+            _taken(covered, chosen.origin),
+            self.late,
+        )
+
+    def beside(self, others: "Beams") -> "Beams":
+        """These sentences, and below them others that come now."""
+        length = self.prefixes.shape[2]
+        return Beams(
+            [*self.sentences, *others.sentences],
+            _beside(self.totals, others.totals, 0.0),
+            _beside(self.merits, others.merits, -torch.inf),
+            _beside(self.prefixes, others.prefixes, PAD),
+            _beside(self.logs, others.logs, 0.0),
+            _beside(self.covered, others.covered, 0.0),
+            [*self.late, *(length - own for own in others.lengths)],
+        )
+
+
+def _taken(values: Tensor, origin: Tensor) -> Tensor:
+    """Of values (sentence, hypothesis, …) those of the hypotheses at (sentence, rank)."""
+    return values.gather(1, origin.unsqueeze(2).expand(-1, -1, values.shape[2]))
+
+
+def _beside(above: Tensor, below: Tensor, empty: float) -> Tensor:  # (sentence, hypothesis, …)
+    """Hypotheses stand at the left, their pieces at the right."""
+    width = max(above.shape[1], below.shape[1])
+    both = above.new_full((len(above) + len(below), width, *above.shape[2:]), empty)
+    both[: len(above), : above.shape[1]] = above
+    behind = (slice(above.shape[2] - below.shape[2], None),) if above.dim() > 2 else ()
+    both[(slice(len(above), None), slice(below.shape[1]), *behind)] = below
+    return both
 
 
 Rule = Callable[[Tensor, Beams], Tensor]
@@ -49,6 +117,7 @@ class Guide(NamedTuple):
 
 
 FREE = Guide()
+"""Nothing else is asked for."""
 
 
 def best(count: int) -> Choice:

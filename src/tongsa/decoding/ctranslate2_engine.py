@@ -19,11 +19,14 @@ from tongsa.text import BOS, EOS, PAD
 NOTE = "tongsa.json"
 """In every exported folder: what made it, and of which weights."""
 
-KNOWN = ("beam", "normalisation", "alpha", "beyond")
-"""The settings of a search that are carried out here."""
+LIST = "vmap.txt"
+"""Which pieces a source makes likely, as CTranslate2 reads it."""
 
-AT_ONCE = 64
-"""Sentences that one worker searches side by side."""
+KNOWN = ("beam", "normalisation", "alpha", "beyond")
+"""The settings of a search that are carried out here; a shortlist too, where one was exported."""
+
+AT_ONCE, LISTED = 64, 32
+"""Sentences that one worker searches side by side; with a shortlist fewer, for the list of few is short."""
 
 
 def library(name: str) -> Any:
@@ -46,12 +49,14 @@ class Note:
     places: int
     """The longest that is written down here: no longer than that, and shorter where the model knows no limit."""
     int8: bool
+    shortlist: str = ""
+    """The sha256 of the list of likely pieces that was beside the model, if there was one."""
 
 
 def note(folder: Path) -> Note:
     try:
         content = json.loads((folder / NOTE).read_text("utf-8"))
-        return Note(**{field.name: content[field.name] for field in fields(Note)})
+        return Note(**{name: content[name] for name in (field.name for field in fields(Note)) if name in content})
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
             f"{folder}: no model for CTranslate2 here; make one with: tongsa export RUN --to ctranslate2"
@@ -85,9 +90,14 @@ class CTranslate2Engine:
 
     name = "ctranslate2"
 
-    def __init__(self, folder: Path, threads: int) -> None:
-        """With `threads` workers of one thread each: several times faster than one worker of several."""
+    def __init__(self, folder: Path, threads: int, shortlist: str = "") -> None:
+        """With `threads` workers of one thread each: several times faster than one worker of several.
+
+        `shortlist` is the sha256 of the list that is beside the model now: one that was exported is used if it is that.
+        """
         self.note = note(folder)
+        self.listed = bool(shortlist) and self.note.shortlist == shortlist
+        self.threads = threads
         module = library("ctranslate2")
         before = torch.get_num_threads()
         try:
@@ -102,7 +112,8 @@ class CTranslate2Engine:
 
         A source with nothing but </s> is left to torch: CTranslate2 gives it back empty without asking the model.
         """
-        other = [field.name for field in fields(config) if field.name not in KNOWN]
+        known = (*KNOWN, "shortlist") if self.listed else KNOWN
+        other = [field.name for field in fields(config) if field.name not in known]
         plain = all(getattr(config, name) == getattr(SearchConfig(), name) for name in other)
         shortest, longest = int(source.lengths.min()), int(source.lengths.max())
         return plain and shortest > 1 and self._limit(longest, config) < self.note.places
@@ -111,12 +122,22 @@ class CTranslate2Engine:
         return min(length + config.beyond, self.note.longest - 1)
 
     def search(self, source: Padded, config: SearchConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """The best `nbest` hypotheses of each sentence, best first. Many sentences at once keep all workers busy."""
+        """The best `nbest` hypotheses of each sentence, best first. Many sentences at once keep all workers busy.
+
+        With a shortlist and a beam, nothing for a sentence whose outputs ran over their limit or hold <pad> or <s>:
+        they could be scored anew only among all pieces, and compared no more. One output alone has that as its total.
+        """
         rows = [
             _tokens(row[:length]) for row, length in zip(source.pieces.tolist(), source.lengths.tolist(), strict=True)
         ]
         limits = [self._limit(len(row), config) for row in rows]
-        found = dict(enumerate(self._outputs(rows, max(limits, default=0), config)))
+        found: dict[int, list[_Output]] = {}
+        for together in _of_like_limits(limits):
+            outputs = self._outputs([rows[at] for at in together], max(limits[at] for at in together), config)
+            found |= dict(zip(together, outputs, strict=True))
+        if config.shortlist and config.beam > 1:
+            clean = (found[at] if _clean(found[at], limit) else [] for at, limit in enumerate(limits))
+            return [_ranked(outputs, config)[:nbest] for outputs in clean]
         for limit in sorted(set(limits)):
             again = [at for at, own in enumerate(limits) if own == limit and not _clean(found[at], limit)]
             if again:
@@ -144,9 +165,10 @@ class CTranslate2Engine:
     def _outputs(
         self, rows: list[list[str]], limit: int, config: SearchConfig, **forbidden: Any
     ) -> list[list[_Output]]:
+        share = -(-len(rows) // self.threads)  # few sentences are shared out among all workers
         answers = self._translator.translate_batch(
             rows,
-            max_batch_size=AT_ONCE,
+            max_batch_size=max(1, min(share, LISTED if config.shortlist else AT_ONCE)),
             beam_size=config.beam,
             num_hypotheses=config.beam,
             length_penalty=0,
@@ -155,6 +177,7 @@ class CTranslate2Engine:
             max_decoding_length=limit + 1,  # and </s>
             return_end_token=True,
             return_scores=True,
+            use_vmap=config.shortlist,
             **forbidden,
         )
         return [
@@ -164,6 +187,16 @@ class CTranslate2Engine:
             ]
             for answer in answers
         ]
+
+
+def _of_like_limits(limits: Sequence[int]) -> list[list[int]]:
+    """Who may be searched for in one call: nobody with more than twice the limit of another."""
+    groups: list[list[int]] = []
+    for at in sorted(range(len(limits)), key=limits.__getitem__):
+        if not groups or limits[at] > 2 * limits[groups[-1][0]]:
+            groups.append([])
+        groups[-1].append(at)
+    return groups
 
 
 def _tokens(pieces: Sequence[int]) -> list[str]:

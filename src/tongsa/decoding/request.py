@@ -91,7 +91,8 @@ def onward(scorer: Scorer[Any], state: State, begun: Tensor, config: SearchConfi
     for piece in prefix:
         logs, state = scorer(piece.view(1), state)
     zeros = logs.new_zeros(1, 1)
-    beams = Beams([0], zeros, zeros, prefix.view(1, 1, -1), zeros.expand(1, 1, len(prefix)), zeros.view(1, 1, 1))
+    own = zeros.expand(1, 1, len(prefix))
+    beams = Beams([0], zeros, zeros, prefix.view(1, 1, -1), own, zeros.view(1, 1, 1), [0])
     counted = logs.unsqueeze(0)  # (sentence, hypothesis, piece)
     for rule in from_config(config):
         counted = rule(counted, beams)

@@ -23,6 +23,9 @@ class Together(NamedTuple):
     def select(self, rows: Tensor) -> "Together":
         return Together(tuple(state.select(rows) for state in self.states))
 
+    def beside(self, others: "Together") -> "Together":
+        return Together(tuple(one.beside(other) for one, other in zip(self.states, others.states, strict=True)))
+
 
 def alone(decoder: Decoder[S]) -> Scorer[S]:
     """Log-probabilities of one decoder."""

@@ -5,9 +5,8 @@ Beam search (Sutskever et al. 2014, section 3.2) with the length and coverage pe
 `rules` and `choice`: sampling, diverse beams, forced prefixes and terminology are such answers, not other searches.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import Literal, NamedTuple
 
 import torch
@@ -20,7 +19,7 @@ from tongsa.errors import InputError
 from tongsa.interface import S
 from tongsa.layers.attention import watching
 from tongsa.layers.shared import Rectangle
-from tongsa.text import BOS, EOS
+from tongsa.text import EOS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,12 @@ class SearchConfig:
             raise ValueError(f"normalisation {self.normalisation!r} is not gnmt, plain or none")
         if self.beam % self.groups:
             raise ValueError(f"groups {self.groups} does not divide the beam {self.beam}")
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing but how likely an output is, and how long, has a say: then places may be refilled."""
+        asked = (self.coverage, self.at_least, self.no_repeat, self.repetition - 1, self.groups - 1, self.shortlist)
+        return not any(asked)
 
     def penalty(self, length: int) -> float:
         """What a total is divided by; the length counts </s> too."""
@@ -124,16 +129,19 @@ def search(
     *,
     nbest: int = 1,
     guide: Guide = FREE,
+    refill: Callable[[list[int]], tuple[S, Tensor] | None] = lambda _: None,
 ) -> list[list[Hypothesis]]:
     """The best `nbest` hypotheses of each sentence, best first.
 
     `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Of the best
     `beam` candidates of a step those that take </s> have finished, and the best `beam` that do not go on. A sentence is
     done when `beam` outputs have finished and the best candidate of a step was one of them, and leaves the batch as
-    soon as its answer is certain.
+    soon as its answer is certain. Then `refill`, told who is still searched for, may give the state and limits of
+    others to take the empty places; nobody else's answer changes by it. Only a free search without coverage can tell
+    apart who came when.
     """
     answers = [_Answer(limit=limit) for limit in limits.tolist()]
-    beams, living = _first(len(answers), limits.device), Rectangle(1)
+    beams, living = Beams.first(range(len(answers)), limits.device), Rectangle(1)
     while beams.sentences:
         logs, state, covered = _step(scorer, beams, living, state, watch=config.coverage > 0)
         grown, origin = _grown(beams, Judged(logs, living, covered), answers, config, guide)
@@ -149,13 +157,14 @@ def search(
             rows = living.rows(rows if beams is grown else rows[keep])
             if not torch.equal(rows, torch.arange(len(logs), device=rows.device)):
                 state = state.select(rows)
+        if came := refill(beams.sentences):
+            if guide != FREE or config.coverage:
+                raise ValueError("rules and coverage do not know who came when: search batch by batch")
+            begun = Beams.first(range(len(answers), len(answers) + len(came[1])), limits.device)
+            answers += [_Answer(limit=limit) for limit in came[1].tolist()]
+            state, beams = (state.beside(came[0]), beams.beside(begun)) if keep else (came[0], begun)
+            living = _living(beams, watch=False)
     return [answer.best(config, nbest) for answer in answers]
-
-
-def _first(count: int, device: torch.device) -> Beams:
-    zeros = torch.zeros(count, 1, device=device)
-    begun = torch.full((count, 1, 1), BOS, device=device)
-    return Beams(list(range(count)), zeros, zeros, begun, zeros.unsqueeze(2), torch.zeros(count, 1, 0, device=device))
 
 
 def _living(beams: Beams, *, watch: bool) -> Rectangle:
@@ -193,21 +202,21 @@ def _grown(
     ended, living = _chosen(beams, judged, answers, config, guide)
     finished = ended.merit.isfinite().nonzero()
     if len(finished):
-        outputs = _hypotheses(_longer(beams, judged.covered, ended), finished, config)
+        outputs = _hypotheses(beams.longer(judged.covered, ended), finished, config)
         most = living.merit[:, 0].tolist()
         for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
             sentence = beams.sentences[row]
             answers[sentence].finished.append(output)
             answers[sentence].settled |= output.merit >= most[row] or sentence in guide.eager
-    return _longer(beams, judged.covered, living), living.origin
+    return beams.longer(judged.covered, living), living.origin
 
 
 def _chosen(
     beams: Beams, judged: Judged, answers: list[_Answer], config: SearchConfig, guide: Guide
 ) -> tuple[Chosen, Chosen]:
     """Those that end, and those that go on, best first; where there are fewer, what is left of a row has merit -inf."""
-    logs, length = judged.logs, beams.prefixes.shape[2]  # the length with </s>
-    full = [answers[at].limit < length for at in beams.sentences]
+    logs = judged.logs
+    full = [answers[at].limit < length for at, length in zip(beams.sentences, beams.lengths, strict=True)]  # with </s>
     if guide == FREE and logs.numel() >= MANY and logs.shape[1] > EOS + BLOCK and not any(full):
         ends = judged.living.filled(logs[:, EOS], len(beams.sentences))
         going = likeliest(logs, beams.merits, judged.living, config.beam)
@@ -275,28 +284,13 @@ def _merits(beams: Beams, logs: Tensor, full: list[bool], rules: Sequence[Rule])
     return merits
 
 
-def _longer(beams: Beams, covered: Tensor, chosen: Chosen) -> Beams:
-    return Beams(
-        beams.sentences,
-        beams.totals.gather(1, chosen.origin) + chosen.log,
-        chosen.merit,
-        torch.cat([_taken(beams.prefixes, chosen.origin), chosen.piece.unsqueeze(2)], dim=2),
-        torch.cat([_taken(beams.logs, chosen.origin), chosen.log.unsqueeze(2)], dim=2),
-        _taken(covered, chosen.origin),
-    )
-
-
-def _taken(values: Tensor, origin: Tensor) -> Tensor:
-    """Of values (sentence, hypothesis, …) those of the hypotheses at (sentence, rank)."""
-    return values.gather(1, origin.unsqueeze(2).expand(-1, -1, values.shape[2]))
-
-
 def _hypotheses(beams: Beams, which: Tensor, config: SearchConfig) -> Iterator[_Finished]:
     """Those at these places (sentence, hypothesis), which have taken </s>."""
-    totals, merits, prefixes, logs, covered = (part[*which.unbind(1)] for part in beams[1:])
+    totals, merits, prefixes, logs, covered = (part[*which.unbind(1)] for part in beams[1:6])
     read = covered.clamp(max=1.0)
     missed = config.coverage * read.where(read > 0, 1.0).log().sum(dim=1)  # padding is never looked at
-    penalty = config.penalty(logs.shape[1] - 1)
-    parts = (prefixes[:, 1:-1], totals, merits.double() / penalty + missed, logs[:, 1:])
-    found = starmap(Hypothesis, zip(*(part.tolist() for part in parts), strict=True))
-    return map(_Finished, found, merits.tolist())
+    every = zip(*(part.tolist() for part in (which[:, 0], prefixes, logs, totals, merits, missed)), strict=True)
+    for row, pieces, own, total, merit, less in every:
+        first = beams.late[row] + 1
+        score = merit / config.penalty(len(own) - first) + less
+        yield _Finished(Hypothesis(pieces[first:-1], total, score, own[first:]), merit)

@@ -12,14 +12,16 @@ from torch import Tensor
 
 from tongsa.batch import Examples, Padded, Ragged, Rows, ended, pad
 from tongsa.config import build, table
-from tongsa.decoding.batches import batched
+from tongsa.decoding.batches import Capacity, batched, shared_out
 from tongsa.decoding.beams import Witness
-from tongsa.decoding.engine import Engine
+from tongsa.decoding.call import Call, nothing_found, phrases
+from tongsa.decoding.engine import Engine, takes_all
+from tongsa.decoding.flow import PARTS, Flow
 from tongsa.decoding.promises import Promise, Room, promised
 from tongsa.decoding.request import NOTHING, Request, answered, onward
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
-from tongsa.decoding.search import Hypothesis, SearchConfig
+from tongsa.decoding.search import Hypothesis, SearchConfig, search
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.terminology import Glossary, Wanted
 from tongsa.decoding.text_model import TextModel, listed
@@ -106,7 +108,7 @@ class Translator(TextModel):
         if prefixes and len(prefixes) != len(texts):
             raise InputError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one for each, or none")
         begun = self.target.split_all(map(normalise, prefixes)) if prefixes else [[]] * len(texts)
-        asked = _Asked(
+        asked = Call(
             nbest=nbest,
             prefixes=begun,
             terms=[glossary.wanted(normalise(text)) if glossary else () for text in texts],
@@ -129,8 +131,8 @@ class Translator(TextModel):
         left = min(len(source) + 1 + config.beyond, self.longest - 1) - len(begun)
         if not len(source) or left < 0:
             return []
-        scorer, state = self._scorer(pad([ended(source)]).to(self.device))
-        merits = onward(scorer, state, torch.tensor(begun, dtype=torch.long, device=self.device), config)
+        state = self._start(pad([ended(source)]).to(self.device))
+        merits = onward(self._scorer, state, torch.tensor(begun, dtype=torch.long, device=self.device), config)
         if not begun:
             merits[EOS] = -torch.inf  # an empty output is no way to go on
         if not left:
@@ -152,9 +154,7 @@ class Translator(TextModel):
         given = {name: value for name, value in settings.items() if value is not None}
         return build(SearchConfig, table(self.config) | given)
 
-    def _answers(
-        self, texts: Sequence[str], config: SearchConfig, asked: "_Asked"
-    ) -> Iterator[tuple[int, Translation]]:
+    def _answers(self, texts: Sequence[str], config: SearchConfig, asked: Call) -> Iterator[tuple[int, Translation]]:
         """Sorted by length, so that a batch holds little padding; each answer comes with its place."""
         rows = Ragged(self.source.split_all(texts))
         lengths = np.minimum(rows.lengths + 1, self.longest)
@@ -165,8 +165,14 @@ class Translator(TextModel):
         # draws come one after another, so that the same seed draws the same
         alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
         count = 1 if alone else torch.get_num_threads()
-        candidates = max(config.beam, asked.nbest) * len(self.target)
-        batches = batched(lengths, order, places=self.batch_tokens, candidates=candidates, threads=count)
+        most = Capacity.of(self.batch_tokens, max(config.beam, asked.nbest) * len(self.target))
+        flows = config.free and not (self.engine or asked) and self.device.type == "cpu"  # elsewhere not measured
+        if flows:
+            shares = shared_out(batched(lengths, order, most.share(PARTS), threads=count), lengths, count)
+        elif self.engine and not asked and takes_all(self.engine, lengths[order], config):
+            shares = [[order]]
+        else:
+            shares = [[batch] for batch in batched(lengths, order, most, threads=count)]
         room = np.minimum(lengths + config.beyond, self.longest - 1).tolist()
         promises = {
             at: self._promises(wanted, Room(asked.prefixes[at], room[at], config.no_repeat), asked.request)
@@ -174,21 +180,24 @@ class Translator(TextModel):
             if wanted
         }
 
-        def searched(batch: Rows) -> list[list[Hypothesis]]:
-            source = pad([ended(rows[at][: lengths[at] - 1]) for at in batch])
-            phrases = [_phrases(promises.get(int(at), ())) for at in batch]
-            request = replace(asked.request, prefixes=[asked.prefixes[at] for at in batch], phrases=phrases)
+        def searched(share: Sequence[Rows]) -> list[list[Hypothesis]]:
+            sources = [pad([ended(rows[at][: lengths[at] - 1]) for at in batch]) for batch in share]
+            if flows:
+                return self._in_turn(sources, most, config, asked.nbest)
+            (batch,), (source,) = share, sources
+            held = [phrases(promises.get(int(at), ())) for at in batch]
+            request = replace(asked.request, prefixes=[asked.prefixes[at] for at in batch], phrases=held)
             return self.search(source, config, asked.nbest, request)
 
-        for batch, found in zip(batches, side_by_side(searched, batches, count), strict=True):
+        for share, found in zip(shares, side_by_side(searched, shares, count), strict=True):
+            own = np.concatenate(share)
             if not all(found):
-                raise InputError(_nothing_found(config, asked, {int(at): room[at] for at in batch}))
-            for at, hypotheses in zip(batch, found, strict=True):
+                raise InputError(nothing_found(config, asked, {int(at): room[at] for at in own}))
+            for at, hypotheses in zip(own, found, strict=True):
                 row = rows[at][: lengths[at] - 1]
                 cut = bool(rows.lengths[at] >= self.longest)
                 made = partial(self._translation, row, cut=cut, promises=promises.get(int(at), ()))
-                first, *rest = map(made, hypotheses)
-                yield int(at), replace(first, alternatives=tuple(rest))
+                yield int(at), made(hypotheses[0], alternatives=tuple(map(made, hypotheses[1:])))
 
     def _promises(self, wanted: Sequence[Wanted], room: Room, request: Request) -> list[Promise]:
         """What is asked for in the output of one text."""
@@ -203,32 +212,68 @@ class Translator(TextModel):
         self, source: Padded, config: SearchConfig, nbest: int = 1, request: Request = NOTHING
     ) -> list[list[Hypothesis]]:
         if self.engine and not request and self.engine.supports(source, config):
-            return self.engine.search(source, config, nbest)
+            found = self.engine.search(source, config, nbest)
+            if left := [at for at, each in enumerate(found) if not each]:
+                for at, each in zip(left, self._by_torch(source.rows(left), config, nbest), strict=True):
+                    found[at] = each
+            return found
+        return self._by_torch(source, config, nbest, request)
+
+    def _by_torch(
+        self, source: Padded, config: SearchConfig, nbest: int, request: Request = NOTHING
+    ) -> list[list[Hypothesis]]:
         source = source.to(self.device)
-        limits = (source.lengths + config.beyond).clamp(max=self.longest - 1)
+        limits = self._limits(source, config)
         if not config.shortlist or request.witness:  # a witness is told of pieces by their own numbers
-            return answered(*self._scorer(source), limits, config, nbest, request)
+            return answered(self._scorer, self._start(source), limits, config, nbest, request)
         pieces = self.shortlist().pieces(source, request.pieces)
-        scorer, state = self._scorer(source, pieces)
         own = pieces.tolist()
-        found = answered(among(scorer, pieces), state, limits, config, nbest, request.among(own))
+        scorer, state = among(self._scorer, pieces), self._start(source, pieces)
+        found = answered(scorer, state, limits, config, nbest, request.among(own))
         return [[one._replace(pieces=[own[at] for at in one.pieces]) for one in each] for each in found]
 
-    def _scorer(self, source: Padded, pieces: Tensor | None = None) -> tuple[Scorer[Any], State]:
-        """How the next piece is judged, all of them or these alone, and the state before the first."""
+    @torch.inference_mode()
+    def _in_turn(
+        self, sources: Sequence[Padded], most: Capacity, config: SearchConfig, nbest: int
+    ) -> list[list[Hypothesis]]:
+        """One search for all of these; the later ones take the places that the earlier ones leave."""
+
+        def begun(source: Padded) -> tuple[State, Tensor]:
+            source = source.to(self.device)
+            return self._start(source), self._limits(source, config)
+
+        flow = Flow(sources, most, begun)
+        return search(self._scorer, *flow.next(), config, nbest=nbest, refill=flow)
+
+    def _limits(self, source: Padded, config: SearchConfig) -> Tensor:  # (sentence,)
+        return (source.lengths + config.beyond).clamp(max=self.longest - 1)
+
+    @property
+    def _scorer(self) -> Scorer[Any]:
+        """How the next piece is judged."""
+        decoders = [model.decoder for model in self.models]
+        scorer: Scorer[Any] = ensemble(decoders) if len(decoders) > 1 else alone(decoders[0])
+        if self.fusion:
+            scorer = fused(scorer, alone(self.fusion.writer.model.decoder), self.fusion.weight)
+        return scorer
+
+    def _start(self, source: Padded, pieces: Tensor | None = None) -> State:
+        """The state before the first piece, where all of them are judged or these alone."""
         states = tuple(model.decoder.start(model.encoder(source), pieces) for model in self.models)
-        scorer: Scorer[Any] = alone(self.model.decoder)
-        state: State = states[0]
-        if len(self.models) > 1:
-            scorer, state = ensemble([model.decoder for model in self.models]), Together(states)
+        state: State = Together(states) if len(states) > 1 else states[0]
         if self.fusion:
             beside = self.fusion.writer.model
-            scorer = fused(scorer, alone(beside.decoder), self.fusion.weight)
             state = Together((state, beside.decoder.start(beside.encoder(source), pieces)))
-        return scorer, state
+        return state
 
     def _translation(
-        self, row: NDArray[np.int32], hypothesis: Hypothesis, *, cut: bool, promises: Sequence[Promise] = ()
+        self,
+        row: NDArray[np.int32],
+        hypothesis: Hypothesis,
+        *,
+        cut: bool,
+        promises: Sequence[Promise] = (),
+        alternatives: tuple[Translation, ...] = (),
     ) -> Translation:
         source, text = row.tolist(), self.target.join(hypothesis.pieces)
         logs = self._logs(source, hypothesis.pieces) if self.fusion else hypothesis.logs
@@ -241,6 +286,7 @@ class Translator(TextModel):
             _logs=tuple(logs),
             terms=tuple(promise.kept(text) for promise in promises),
             cut=cut,
+            alternatives=alternatives,
             _indices=(tuple(source), tuple(hypothesis.pieces)),
             _look=self.attention,
             _score=self._logs,
@@ -253,35 +299,3 @@ class Translator(TextModel):
             every = self._log_probabilities(batch)
             chosen: list[float] = every.gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
         return chosen
-
-
-def _phrases(promises: Sequence[Promise]) -> list[tuple[int, ...]]:
-    """Each run of pieces as often as the term that wants it most often."""
-    times: dict[tuple[int, ...], int] = {}
-    for promise in promises:
-        times[promise.pieces] = max(times.get(promise.pieces, 0), promise.times)
-    return [pieces for pieces, count in times.items() for _ in range(count)]
-
-
-def _nothing_found(config: SearchConfig, asked: "_Asked", room: Mapping[int, int]) -> str:
-    """Why a search may end without any output: its rules leave none, or nothing was a number."""
-    if any(len(asked.prefixes[at]) > most for at, most in room.items()):
-        return "prefix: longer than the translation of a text may be; shorten it, or raise beyond (--search beyond=200)"
-    if config.at_least > (least := min(room.values())):
-        return (
-            f"at_least {config.at_least}: the translation of a text here has at most {least} pieces; lower it, or raise"
-            " beyond (--search beyond=200)"
-        )
-    if config.no_repeat and (any(asked.terms) or any(map(len, asked.prefixes))):
-        return f"no output has what is asked for and keeps to no_repeat {config.no_repeat}: raise it, or leave it at 0"
-    return "the model's scores are no numbers: train again with a lower training.rate.peak"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """What is asked for each of the texts of one call."""
-
-    nbest: int
-    prefixes: Sequence[Sequence[int]]
-    terms: Sequence[tuple[Wanted, ...]]
-    request: Request

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from tongsa.bundle import Bundle
-from tongsa.decoding.ctranslate2_engine import library
+from tongsa.decoding.ctranslate2_engine import LIST, library
 from tongsa.export.parts import Affine, affine, cross_attention, holdable, joined, self_attention
 from tongsa.layers.positions import Positions
 from tongsa.models.parts.decoder import Decoder
 from tongsa.models.parts.encoder import Encoder
 from tongsa.models.transformer import TransformerConfig
 from tongsa.text import BOS, EOS, UNK
+from tongsa.text.shortlist import Candidates
 
 HELD: dict[str, tuple[Any, ...]] = {
     "attention": ("scaled-dot", "dot"),
@@ -35,7 +36,16 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
     made.validate()
     made.optimize(quantization="int8" if int8 else None)
     made.save(str(folder))
-    return {"longest": bundle.model.longest, "places": places, "int8": int8}
+    if (listed := bundle.listed()) is not None:
+        (folder / LIST).write_text(_mapping(listed.candidates), "utf-8")
+    return {"longest": bundle.model.longest, "places": places, "int8": int8, "shortlist": bundle.list_digest}
+
+
+def _mapping(candidates: Candidates) -> str:
+    """What may become of each source piece, and of none: pieces that are always there."""
+    always = [*range(UNK + 1), *candidates.frequent.tolist()]
+    every = [("", always), *((str(source), found) for source, found in enumerate(candidates.each.tolist()))]
+    return "".join(f"{source}\t{' '.join(map(str, sorted(set(found))))}\n" for source, found in every)
 
 
 def specification(bundle: Bundle, config: TransformerConfig, places: int) -> Any:

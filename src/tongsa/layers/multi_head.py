@@ -1,8 +1,10 @@
 """Multi-head attention (Vaswani et al. 2017, section 3.2.2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import Tensor, nn
 
 from tongsa.layers.attention import Comparison, KeysValues, Role, comparing, watched
@@ -10,6 +12,7 @@ from tongsa.layers.linear import Linear
 from tongsa.layers.masks import over_keys
 from tongsa.layers.positions import rotated
 from tongsa.layers.restricted import Span, by_blocks, by_mask
+from tongsa.layers.shared import Rectangle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,31 @@ def join_heads(split: Tensor) -> Tensor:  # (batch, length, width)
     return split.transpose(1, 2).flatten(2)
 
 
+def apart(rows: Tensor, counts: Sequence[int]) -> Sequence[Tensor]:
+    """So many rows each."""
+    return [rows] if len(counts) == 1 else torch.split(rows, list(counts))
+
+
+def together(parts: Sequence[Tensor]) -> Tensor:
+    """All rows again; a part that is all of them is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+
+
+@dataclass(frozen=True)
+class Past:
+    """What rows that began together have behind them."""
+
+    read: KeysValues
+    start: int
+    """The place of the next."""
+    order: Tensor | None = None
+    """The rows (row,) that go on; all of them, in order, if none are named."""
+
+    @property
+    def rows(self) -> int:
+        return (self.read.keys if self.order is None else self.order).shape[0]
+
+
 class SelfAttention(nn.Module):
     """Queries, keys and values of all heads from one product, or from two where d_k and d_v differ."""
 
@@ -61,20 +89,22 @@ class SelfAttention(nn.Module):
         self.weigh = comparing(heads.comparison, heads.count, heads.key_width)
         self.join = Linear(values, width, gain=gain)
 
-    def _projected(self, inputs: Tensor, start: int) -> tuple[Tensor, KeysValues]:
+    def _projected(self, inputs: Tensor) -> tuple[Tensor, KeysValues]:
         if self.values is None:
             parts = self.project(inputs).chunk(3, dim=-1)
         else:
             parts = (*self.project(inputs).chunk(2, dim=-1), self.values(inputs))
         query, keys, values = (split_heads(part, self.heads.count) for part in parts)
-        query, keys = self.query_norm(query), self.key_norm(keys)
-        if self.rotary:
-            query, keys = rotated(query, start), rotated(keys, start)
-        return query, KeysValues(keys, values)
+        return self.query_norm(query), KeysValues(self.key_norm(keys), values)
+
+    def _placed(self, query: Tensor, read: KeysValues, start: int) -> tuple[Tensor, KeysValues]:
+        if not self.rotary:
+            return query, read
+        return rotated(query, start), read._replace(keys=rotated(read.keys, start))
 
     def forward(self, inputs: Tensor, places: Tensor, *, causal: bool = False) -> Tensor:
         """`places` (batch, length) are those with a piece; a causal query has no padding to its left."""
-        query, read = self._projected(inputs, 0)
+        query, read = self._placed(*self._projected(inputs), 0)
         if self.span is None:
             mask = None if causal else over_keys(places)
             context = self.weigh(query, read, mask, self.role, causal=causal)
@@ -91,18 +121,31 @@ class SelfAttention(nn.Module):
             like.new_empty(rows, self.heads.count, 0, self.heads.value_width),
         )
 
-    def step(
-        self, inputs: Tensor, past: KeysValues, start: int, rows: Tensor | None = None
-    ) -> tuple[Tensor, KeysValues]:
-        """One position further, with `start` before it; no mask is needed, for there is no future yet.
+    def step(self, inputs: Tensor, pasts: Sequence[Past]) -> tuple[Tensor, list[KeysValues]]:
+        """One position further, each part of the rows behind its own past; there is no future yet for a mask to hide.
 
-        Inputs follow these `rows` of the past; all of them, in order, if none are named.
+        All rows are projected in one product, and then looked at by those that have as much behind them.
         """
-        query, new = self._projected(inputs, start)
-        past = past.append(new, rows)
-        if self.span is not None:
-            past = past.last(self.span.size)
-        return self.join(join_heads(self.weigh(query, past, None, self.role))), past
+        query, new = self._projected(inputs)
+        counts = [past.rows for past in pasts]
+        contexts: list[Tensor] = []
+        after: list[KeysValues] = []
+        for past, *own in zip(pasts, *(apart(part, counts) for part in (query, *new)), strict=True):
+            asking, latest = self._placed(own[0], KeysValues(*own[1:]), past.start)
+            read = past.read.append(latest, past.order)
+            after.append(read if self.span is None else read.last(self.span.size))
+            contexts.append(self.weigh(asking, after[-1], None, self.role))
+        return self.join(join_heads(together(contexts))), after
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What rows of hypotheses read: keys and values of their sentences."""
+
+    read: KeysValues  # a row for each sentence
+    mask: Tensor  # (sentence, head, query, slot)
+    beams: Rectangle
+    rows: int
 
 
 class CrossAttention(nn.Module):
@@ -128,6 +171,19 @@ class CrossAttention(nn.Module):
         return KeysValues(self.key_norm(split_heads(keys, self.heads.count)), split_heads(values, self.heads.count))
 
     def forward(self, inputs: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
-        query = self.query_norm(split_heads(self.query(inputs), self.heads.count))
-        joined: Tensor = self.join(join_heads(self.weigh(query, read, mask, "cross")))
+        joined: Tensor = self.join(self._context(self.query(inputs), read, mask))
+        return joined
+
+    def _context(self, queries: Tensor, read: KeysValues, mask: Tensor) -> Tensor:  # (batch, query, width)
+        query = self.query_norm(split_heads(queries, self.heads.count))
+        return join_heads(self.weigh(query, read, mask, "cross"))
+
+    def step(self, inputs: Tensor, memories: Sequence[Reading]) -> Tensor:
+        """The same for rows (row, width), a part of them before each memory."""
+        queries = apart(self.query(inputs), [memory.rows for memory in memories])
+        contexts = [
+            memory.beams.rows(self._context(memory.beams.filled(own, memory.mask.shape[0]), memory.read, memory.mask))
+            for own, memory in zip(queries, memories, strict=True)
+        ]
+        joined: Tensor = self.join(together(contexts))
         return joined

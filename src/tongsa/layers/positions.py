@@ -44,6 +44,15 @@ def rotated(values: Tensor, start: int) -> Tensor:  # (batch, head, position, wi
     return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(3)
 
 
+Start = int | Tensor
+"""The place of the first piece: the same in all rows, or that of the only one of each (row,)."""
+
+
+def each(start: Start, rows: Tensor) -> Tensor:  # (row,)
+    """Of every row."""
+    return start if isinstance(start, Tensor) else torch.full((len(rows),), start, device=rows.device)
+
+
 PositionKind = Literal["sinusoidal", "learned", "rotary", "none"]
 
 
@@ -57,8 +66,10 @@ class Positions(nn.Module):
         self.sinusoidal = kind == "sinusoidal"
         self.learned = nn.Embedding(longest, width) if kind == "learned" else None
 
-    def forward(self, start: int, length: int, device: torch.device) -> Tensor:  # (position, width)
-        """What is added to the vectors of the pieces."""
+    def forward(self, start: Start, length: int, device: torch.device) -> Tensor:
+        """What is added to the vectors of the pieces: (position, width), or (row, position, width)."""
+        if isinstance(start, Tensor):
+            return self(0, int(start.max()) + 1, device)[start.unsqueeze(1)]  # type: ignore[no-any-return]
         if self.sinusoidal:
             return sinusoids(start + length, self.width)[start:].to(device)
         if self.learned is None:

@@ -15,7 +15,7 @@ from tongsa.layers.linear import Linear, Outputs, vectors
 from tongsa.layers.maxout import Maxout
 from tongsa.layers.positions import UNBOUNDED
 from tongsa.layers.recurrence import Recurrence
-from tongsa.layers.shared import Rectangle, regrouped
+from tongsa.layers.shared import Rectangle, regrouped, stacked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +91,10 @@ class DecoderState:
     def select(self, rows: Tensor) -> "DecoderState":
         memory, beams = regrouped(self.memory, self.beams, rows)
         return DecoderState(self.state.index_select(0, rows), Read(*memory), beams, self.outputs)
+
+    def beside(self, others: "DecoderState") -> "DecoderState":
+        memory, beams = stacked(self.memory, others.memory, (self.beams, others.beams), slots=(1, 1, 1, 1))
+        return DecoderState(torch.cat([self.state, others.state]), Read(*memory), beams, self.outputs)
 
 
 class Decoder(nn.Module):

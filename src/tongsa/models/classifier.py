@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
@@ -29,6 +30,9 @@ class ClassifierState(NamedTuple):
 
     def select(self, rows: Tensor) -> "ClassifierState":
         return ClassifierState(self.logits.index_select(0, rows))
+
+    def beside(self, others: "ClassifierState") -> "ClassifierState":
+        return ClassifierState(torch.cat([self.logits, others.logits]))
 
 
 class Classifier(nn.Module):

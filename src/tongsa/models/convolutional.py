@@ -17,8 +17,8 @@ from tongsa.layers.attention import sighted
 from tongsa.layers.convolution import GatedConvolution, born
 from tongsa.layers.dropout import Dropout
 from tongsa.layers.linear import Linear, Outputs, vectors
-from tongsa.layers.positions import Positions
-from tongsa.layers.shared import Rectangle, regrouped
+from tongsa.layers.positions import Positions, Start, each
+from tongsa.layers.shared import Rectangle, regrouped, stacked
 
 HALF = math.sqrt(0.5)
 """A sum of two with the same variance has twice that variance; times √0.5 it has the same again (section 3.4)."""
@@ -77,7 +77,7 @@ class Embedding(nn.Module):
             assert table is not None  # noqa: S101 - for the type: these positions are learned
             nn.init.normal_(table.weight, std=0.1)
 
-    def forward(self, pieces: Tensor, start: int = 0) -> Tensor:  # (batch, length, width)
+    def forward(self, pieces: Tensor, start: Start = 0) -> Tensor:  # (batch, length, width)
         placed = self.vectors(pieces) + self.positions(start, pieces.shape[1], pieces.device)
         dropped: Tensor = self.dropout(placed)
         return dropped
@@ -146,14 +146,26 @@ class DecoderState:
     past: tuple[Tensor, ...]  # for each layer the last inputs of its convolution (row, kernel - 1, hidden)
     memory: Read  # a row for each sentence
     beams: Rectangle
-    place: int
+    place: Start
+    """Of the next piece, in all rows or in each."""
     outputs: Outputs | None = None
     """Of the pieces that are scored, where they are not all."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         memory, beams = regrouped(self.memory, self.beams, rows)
         past = tuple(part.index_select(0, rows) for part in self.past)
-        return replace(self, past=past, memory=Read(*memory), beams=beams)
+        place = self.place[rows] if isinstance(self.place, Tensor) else self.place
+        return replace(self, past=past, memory=Read(*memory), beams=beams, place=place)
+
+    def beside(self, others: "DecoderState") -> "DecoderState":
+        memory, beams = stacked(self.memory, others.memory, (self.beams, others.beams), slots=(1, 1, 2))
+        return replace(
+            self,
+            past=tuple(torch.cat(both) for both in zip(self.past, others.past, strict=True)),
+            memory=Read(*memory),
+            beams=beams,
+            place=torch.cat([each(state.place, state.past[0]) for state in (self, others)]),
+        )
 
 
 class DecoderLayer(nn.Module):

@@ -64,6 +64,10 @@ class DecoderState:
     def select(self, rows: Tensor) -> "DecoderState":
         return DecoderState(tuple(layer.index_select(0, rows) for layer in self.layers), self.outputs)
 
+    def beside(self, others: "DecoderState") -> "DecoderState":
+        both = zip(self.layers, others.layers, strict=True)
+        return DecoderState(tuple(map(torch.cat, both)), self.outputs)
+
 
 class Decoder(nn.Module):
     def __init__(self, size: int, config: LanguageModelConfig) -> None:

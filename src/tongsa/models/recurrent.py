@@ -200,6 +200,11 @@ class DecoderState:
             self.outputs,
         )
 
+    def beside(self, others: "DecoderState") -> "DecoderState":
+        layers = tuple(torch.cat(both) for both in zip(self.layers, others.layers, strict=True))
+        first, output = (torch.cat(both) for both in zip(self.contexts, others.contexts, strict=True))
+        return DecoderState(layers, (first, output), self.outputs)
+
 
 class Decoder(nn.Module):
     """From h'₀ = tanh(V' c), or from the encoder's last states, one piece at a time: appendix A.1.2.

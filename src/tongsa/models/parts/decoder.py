@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from tongsa.interface import Memory
 from tongsa.layers.attention import KeysValues
 from tongsa.layers.linear import Outputs
 from tongsa.layers.masks import over_keys
-from tongsa.layers.multi_head import CrossAttention, SelfAttention
+from tongsa.layers.multi_head import CrossAttention, Past, Reading, SelfAttention, apart, together
 from tongsa.layers.restricted import behind
 from tongsa.layers.shared import Rectangle, regrouped
 from tongsa.models.parts.stack import Embedding, Residual, StackConfig, feed_forward, last_norm, small_gain
@@ -32,12 +33,40 @@ class DecoderState:
     outputs: Outputs | None = None
     """Of the pieces that are scored, where they are not all."""
 
+    @property
+    def rows(self) -> int:
+        return (self.past[0].keys if self.order is None else self.order).shape[0]
+
+    @property
+    def cohorts(self) -> tuple["DecoderState", ...]:
+        return (self,)
+
     def select(self, rows: Tensor) -> "DecoderState":
         parts = (self.mask, *(part for read in self.memory for part in read))
         (mask, *parts_after), beams = regrouped(parts, self.beams, rows)
         memory = tuple(map(KeysValues, parts_after[::2], parts_after[1::2]))
         order = rows if self.order is None else self.order[rows]
         return DecoderState(self.length, self.past, memory, mask, beams, order, self.outputs)
+
+    def beside(self, others: "DecoderState | Cohorts") -> "Cohorts":
+        return Cohorts((self, *others.cohorts))
+
+
+class Cohorts(NamedTuple):
+    """Rows that have not all begun together: they share every product, and each cohort has its own past and memory."""
+
+    cohorts: tuple[DecoderState, ...]
+
+    def select(self, rows: Tensor) -> "DecoderState | Cohorts":
+        counts = torch.tensor([state.rows for state in self.cohorts], device=rows.device)
+        ends = counts.cumsum(0)
+        runs, lengths = torch.unique_consecutive(torch.bucketize(rows, ends, right=True), return_counts=True)
+        parts = zip(runs.tolist(), torch.split(rows, lengths.tolist()), strict=True)
+        kept = tuple(self.cohorts[at].select(part - (ends - counts)[at]) for at, part in parts)
+        return kept[0] if len(kept) == 1 else Cohorts(kept)
+
+    def beside(self, others: "DecoderState | Cohorts") -> "Cohorts":
+        return Cohorts((*self.cohorts, *others.cohorts))
 
 
 class DecoderLayer(nn.Module):
@@ -70,22 +99,23 @@ class DecoderLayer(nn.Module):
         return self._rest(own, places, cross)
 
     def step(
-        self, inputs: Tensor, places: Tensor, past: KeysValues, read: KeysValues | None, state: DecoderState
-    ) -> tuple[Tensor, KeysValues]:
-        """One place further for inputs (row, 1, width)."""
+        self, inputs: Tensor, places: Tensor, at: int, cohorts: Sequence[DecoderState]
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """One place further for inputs (row, 1, width); this layer is the `at`-th."""
+        after: list[KeysValues] = []
 
         def own(values: Tensor) -> Tensor:
-            nonlocal past
-            outputs, past = self.attention.step(values, past, state.length, state.order)
+            pasts = [Past(state.past[at], state.length, state.order) for state in cohorts]
+            outputs, after[:] = self.attention.step(values, pasts)
             return outputs
 
         def cross(values: Tensor) -> Tensor:
             # a sentence's hypotheses ask in one product
-            together = state.beams.filled(values.squeeze(1), state.mask.shape[0])
-            outputs: Tensor = self.cross_attention(together, read, state.mask)  # type: ignore[misc]
-            return state.beams.rows(outputs).unsqueeze(1)
+            memories = [Reading(state.memory[at], state.mask, state.beams, state.rows) for state in cohorts]
+            outputs: Tensor = self.cross_attention.step(values.squeeze(1), memories)  # type: ignore[union-attr]
+            return outputs.unsqueeze(1)
 
-        return self._rest(self.around_attention(inputs, places, own), places, cross), past
+        return self._rest(self.around_attention(inputs, places, own), places, cross), after
 
     def _rest(self, own: Tensor, places: Tensor, cross: Callable[[Tensor], Tensor]) -> Tensor:
         """What follows self-attention."""
@@ -126,14 +156,20 @@ class Decoder(nn.Module):
             outputs=Outputs(self.output.weight).among(among),
         )
 
-    def step(self, piece: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        values = self.embedding(piece.unsqueeze(1), start=state.length)  # (row, 1, width)
+    def step(self, piece: Tensor, state: DecoderState | Cohorts) -> tuple[Tensor, DecoderState | Cohorts]:
+        cohorts = state.cohorts
+        pieces = apart(piece.unsqueeze(1), [part.rows for part in cohorts])
+        embedded = [self.embedding(own, start=part.length) for own, part in zip(pieces, cohorts, strict=True)]
+        values = together(embedded)  # (row, 1, width)
         places = piece.new_ones(piece.shape[0], 1, dtype=torch.bool)
-        past: list[KeysValues] = []
-        memory = state.memory or (None,) * len(self.layers)
-        for layer, before, read in zip(self.layers, state.past, memory, strict=True):
-            values, after = layer.step(values, places, before, read, state)
-            past.append(after)
+        pasts: list[list[KeysValues]] = []  # of each layer, of each cohort
+        for at, layer in enumerate(self.layers):
+            values, after = layer.step(values, places, at, cohorts)
+            pasts.append(after)
         last = self.norm(values, places).squeeze(1)  # (row, width)
-        logits = (state.outputs or Outputs(self.output.weight)).logits(last)
-        return logits, replace(state, length=state.length + 1, past=tuple(past), order=None)
+        logits = (cohorts[0].outputs or Outputs(self.output.weight)).logits(last)
+        gone_on = tuple(
+            replace(part, length=part.length + 1, past=tuple(past), order=None)
+            for part, *past in zip(cohorts, *pasts, strict=True)
+        )
+        return logits, gone_on[0] if len(gone_on) == 1 else Cohorts(gone_on)
