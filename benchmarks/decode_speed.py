@@ -2,7 +2,8 @@
 
     python benchmarks/decode_speed.py [--json]                          two models of its own, trained for minutes
     python benchmarks/decode_speed.py runs/multi30k                     a run of recipes/multi30k-de-en.toml, say
-    python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run that was made to be fast
+    python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run that was made to be fast, with its
+                                                                        shortlist where it has one
 
 Without a run it trains one by recipes/multi30k-de-en.toml, and a student of it by recipes/multi30k-fast.toml, for
 --budget each, and keeps both in runs/decode_speed for the next time.
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -31,6 +32,7 @@ from typing import Any
 
 import torch
 from machine import machine
+from pareto import significance
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
@@ -100,17 +102,23 @@ def trained(budget: str) -> Path:
 
 def distilled(budget: str) -> Path:
     how = ("--begin", "--mix", "--outputs", "2", "--set", "data.test=[]", "--budget", budget)
-    return made(OWN / "fast", "distil", str(OWN / "plain"), "--into", str(RECIPES / "multi30k-fast.toml"), *how)
+    run = made(OWN / "fast", "distil", str(OWN / "plain"), "--into", str(RECIPES / "multi30k-fast.toml"), *how)
+    if not bundle.load(run).listed():
+        tongsa("shortlist", str(run), "--pairs", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
+    return run
 
 
 def made(run: Path, *command: str) -> Path:
     """The run, by this command unless it is there; its progress goes where ours does."""
-    if run.exists():
-        return run
-    done = subprocess.run([sys.executable, "-m", "tongsa.cli", *command, "--run", str(run)], stdout=sys.stderr)
+    if not run.exists():
+        tongsa(*command, "--run", str(run))
+    return run
+
+
+def tongsa(*command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "tongsa.cli", *command], stdout=sys.stderr)
     if done.returncode:
         raise InputError(f"tongsa {command[0]} ended with code {done.returncode}; its last words are above")
-    return run
 
 
 def measured(options: argparse.Namespace) -> Table:
@@ -118,7 +126,7 @@ def measured(options: argparse.Namespace) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         contestants = [*ours(loaded, Path(folder)), *generate(options.run, texts)]
         if options.recipe:
-            contestants.append(exported("recipe", bundle.load(options.recipe), Path(folder), int8=True))
+            contestants.append(exported("recipe", listing(bundle.load(options.recipe)), Path(folder), int8=True))
         for one in contestants:
             one.work(texts[:32], 1)  # everything is loaded and warm
         for number in range(1, options.rounds + 1):
@@ -162,12 +170,18 @@ def itself(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant
     return Contestant(name, work)
 
 
+def listing(loaded: Bundle) -> Bundle:
+    """The same, with its shortlist, if it has one."""
+    return replace(loaded, decoding=replace(loaded.decoding, shortlist=loaded.listed() is not None))
+
+
 def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
     place = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
-    engine = CTranslate2Engine(place, torch.get_num_threads())
-    return Contestant(
-        name, counted(Translator(loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine))
+    engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.list_digest)
+    translator = Translator(
+        loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine, shortlist=loaded.listed
     )
+    return Contestant(name, counted(translator))
 
 
 def counted(translator: Translator) -> Callable[[list[str], int], list[Output]]:
@@ -259,10 +273,18 @@ def reported(contestants: dict[str, Contestant], options: argparse.Namespace) ->
         "torch_to_ctranslate2_float32_greedy": ratio("torch", "ctranslate2_float32", (1, 1)),
         "torch_to_generate": ratio("torch", "generate", unit=1),
         "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
+        "recipe_bleu_p": likely(contestants, right),
         "contestants": rows,
         "rounds": options.rounds,
         "machine": machine() | {"threads": torch.get_num_threads()},
     }
+
+
+def likely(contestants: dict[str, Contestant], references: list[str]) -> float | None:
+    """How often the recipe's BLEU, greedily, would be as far from that of CTranslate2 int8 with beam 5 by chance."""
+    pair = [("ctranslate2_int8", "beam 5, batch 64"), ("recipe", "beam 1, batch 64")]
+    texts = [contestants[name].texts[setting] for name, setting in pair if name in contestants]
+    return significance(*texts, references) if len(texts) == 2 and len(references) == len(texts[0]) else None
 
 
 def as_text(report: Table) -> str:
@@ -277,7 +299,7 @@ def as_text(report: Table) -> str:
     ]
     for name, row in report["contestants"].items():
         lines.append(f"| {name} | {' | '.join(cell(row[one]) if one in row else '–' for one in settings)} |")
-    names = [name for name in report if name.startswith(("torch_to", "recipe_to"))]
+    names = [name for name in report if name.startswith(("torch_to", "recipe"))]
     lines += ["", *(f"{name}: {report[name]}" for name in names if report[name] is not None)]
     return "\n".join(lines)
 

@@ -2,10 +2,11 @@
 
     python benchmarks/pareto.py runs/multi30k runs/fast --picture benchmarks/pareto.svg
 
-Each run is translated by torch, CTranslate2 and CTranslate2 in int8, with each beam, in batches, text in, text out. The
-contestants take turns, round by round; speeds are medians. The first run with torch and the widest beam is what the
-others are compared with: by speed, and by a paired bootstrap of BLEU (Koehn 2004, section 3.3), whose p says how often
-a difference as large as this comes from resampling sentences alone. On the curve is whoever nobody beats in both.
+Each run is translated by torch, CTranslate2 and CTranslate2 in int8, with each beam, in batches, text in, text out; in
+int8 once more with its shortlist, if it has one (`tongsa shortlist`). The contestants take turns, round by round;
+speeds are medians. The first run with torch and the widest beam is what the others are compared with: by speed, and by
+a paired bootstrap of BLEU (Koehn 2004, section 3.3), whose p says how often a difference as large as this comes from
+resampling sentences alone. On the curve is whoever nobody beats in both.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log10
 from pathlib import Path
 from statistics import median
@@ -111,12 +112,16 @@ def contestants(options: argparse.Namespace, folder: Path) -> list[Contestant]:
     for run in options.runs:
         loaded = bundle.load(run)
         engines = {"torch": None, "CTranslate2": False, "CTranslate2 int8": True}
+        if loaded.listed():
+            engines[LISTED] = True
         for name, int8 in engines.items():
-            engine = None
+            engine, config = None, replace(loaded.decoding, shortlist=name == LISTED)
             if int8 is not None:
                 place = export(run, "ctranslate2", folder / f"{run.name}-{name}", int8=int8)
-                engine = CTranslate2Engine(place, torch.get_num_threads())
-            translator = Translator(loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine)
+                engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.list_digest)
+            translator = Translator(
+                loaded.model, loaded.source, loaded.target, config, engine=engine, shortlist=loaded.listed
+            )
             found += [Contestant(run.name, name, beam, translator) for beam in options.beams]
     return found
 
@@ -174,7 +179,8 @@ def as_text(report: Table) -> str:
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 56, 24, 24, 52
 COLOURS = ("#1f5fb4", "#c2571a", "#2a8a57", "#8a4fb4")
-SHAPES = {"torch": "circle", "CTranslate2": "square", "CTranslate2 int8": "diamond"}
+LISTED = "CTranslate2 int8 with shortlist"
+SHAPES = {"torch": "circle", "CTranslate2": "square", "CTranslate2 int8": "diamond", LISTED: "pill"}
 GREY = "#7a828d"
 STYLE = """text.beam { font-size: 10px; font-weight: 600; fill: #fff !important; text-anchor: middle }
 text { font: 12px system-ui, sans-serif; fill: #5b636e } .paper { fill: #fff } line { stroke: #e4e6ea }
@@ -186,6 +192,8 @@ def mark(x: float, y: float, shape: str, colour: str, letter: str = "", title: s
     """A contestant: its shape is the engine, its colour the run, and in it stands the beam."""
     turned = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
     corner = f'x="{x - 7.5:.1f}" y="{y - 7.5:.1f}" width="15" height="15"'
+    if shape == "pill":
+        corner = f'x="{x - 11:.1f}" y="{y - 6.5:.1f}" width="22" height="13" rx="6.5"'
     drawn = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5"' if shape == "circle" else f"<rect {corner}{turned}"
     inside = f'<text class="beam" x="{x:.1f}" y="{y + 3.5:.1f}">{letter}</text>' if letter else ""
     return f'<g>{drawn} fill="{colour}" fill-opacity="0.85"/>{inside}<title>{title}</title></g>'
