@@ -48,6 +48,25 @@ def test_sorting_in_pools_leaves_little_padding() -> None:
     assert 1 - pairs.sum() / places < 0.05
 
 
+def test_neighbours_take_about_equally_long() -> None:
+    """Who computes one batch of an update waits for who computes the next."""
+    generator = np.random.default_rng(0)
+    source = np.clip(generator.normal(14, 4.5, 29_000), 3, 50)
+    target = np.clip(source * generator.normal(1.02, 0.2, 29_000), 3, 50)
+    pairs = np.stack([source, target], axis=1).astype(int)
+    batches = plan(pairs, budget=2048, seed=1, epoch=0)
+    places = np.array([pairs[batch].max(axis=0).sum() * len(batch) for batch in batches])
+
+    def waiting(order: np.ndarray) -> float:
+        couples = order[: len(order) // 2 * 2].reshape(-1, 2)
+        return float(1 - couples.mean() / couples.max(axis=1).mean())
+
+    assert waiting(places) < waiting(generator.permutation(places)) / 2
+    assert waiting(places[1:]) < waiting(generator.permutation(places)) / 2, "wherever an update begins"
+    lengths = np.array([pairs[batch].mean() for batch in batches])
+    assert abs(np.corrcoef(lengths[1:], lengths[:-1])[0, 1]) < 0.3, "long and short ones still come in turn"
+
+
 @given(st.lists(st.lists(st.integers(4, 99), max_size=9), min_size=1, max_size=9))
 def test_padded_rows_come_back(rows: list[list[int]]) -> None:
     batch = pad(rows)

@@ -12,6 +12,8 @@ from torch import Tensor
 from tongsa.text import BOS, EOS, PAD
 
 Rows = NDArray[np.int64]
+ALIKE = 8
+"""Batches in a row that take about equally long."""
 
 
 class Padded(NamedTuple):
@@ -126,7 +128,8 @@ def by_tokens(lengths: Rows, order: Rows, budget: int) -> Iterator[Rows]:
 def plan(lengths: Rows, *, budget: int, seed: int, epoch: int, pool: int = 512) -> list[Rows]:
     """The batches of one epoch in order: shuffled, sorted by length in pools of some `pool` batches, shuffled again.
 
-    A pure function of its arguments, so that going on from (epoch, batch) needs no stored order.
+    The second time those of about equally many places stay together, for whoever computes one batch of an update waits
+    for the others. A pure function of its arguments, so that going on from (epoch, batch) needs no stored order.
     """
     random = np.random.default_rng((seed, epoch))
     order = random.permutation(len(lengths))
@@ -139,4 +142,8 @@ def plan(lengths: Rows, *, budget: int, seed: int, epoch: int, pool: int = 512) 
         # by target; within one length sources rise and in the next they fall, so that neighbours are always alike
         part = part[np.lexsort((np.where(target % 2, source, -source), target))]
         batches.extend(by_tokens(lengths, part, budget))
-    return [batches[at] for at in random.permutation(len(batches))]
+    shuffled = random.permutation(len(batches))
+    places = np.array([len(batch) * lengths[batch].max(axis=0).sum() for batch in batches])
+    alike = shuffled[np.argsort(places[shuffled], kind="stable")]
+    runs = [random.permutation(alike[start : start + ALIKE]) for start in range(0, len(alike), ALIKE)]
+    return [batches[at] for run in random.permutation(len(runs)) for at in runs[run]]
