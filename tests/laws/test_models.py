@@ -95,11 +95,10 @@ def test_the_source_is_read(kind: str) -> None:
 @kinds
 def test_watched_equals_fused(kind: str) -> None:
     model, source, target = tiny(kind), padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(3, 1))
-    fused = model(source, target).detach()  # where gradients are asked for; a search spells few queries out
+    fused = logits(model, source, target)
     with watching() as seen:
         watched = logits(model, source, target)
     assert_close(fused, watched)
-    assert_close(logits(model, source, target), watched)
     for layers in seen.values():
         for weights in layers:
             assert_close(weights.sum(dim=-1), torch.ones_like(weights[..., 0]))

@@ -1,4 +1,4 @@
-"""Attention (Vaswani et al. 2017, section 3.2.1), fused unless it is watched or its queries are few."""
+"""Attention (Vaswani et al. 2017, section 3.2.1), fused unless it is watched."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,6 @@ Role = Literal["encoder", "decoder", "cross", "hops"]
 
 Sightings = dict[Role, list[Tensor]]
 """For each role the weights (batch, head, query, key) in the order of the layers."""
-
-FEW = 8
-"""Queries up to which attention spelt out is faster than fused, in a search on a CPU."""
-SHORT = 7
-"""Slots up to which one query is compared with them faster element by element than by a product."""
 
 _watched: ContextVar[Sightings | None] = ContextVar("watched", default=None)
 
@@ -93,7 +88,7 @@ def weighed(energy: Tensor, values: Tensor, mask: Tensor | None, role: Role, *, 
         energy = energy.masked_fill(~mask, -torch.inf)
     weights = energy.softmax(dim=-1)
     sighted(role, weights)
-    return (weights.mT * values).sum(dim=2, keepdim=True) if _brief(energy, values) else weights @ values
+    return weights @ values
 
 
 def attend(
@@ -106,26 +101,12 @@ def attend(
     scale: float | None = None,
 ) -> Tensor:
     """softmax(QKᵀ·scale)V, equation 1, where the scale is 1/√d_k; (batch, head, query, value width)."""
-    if not (watched() or _few(query)):
+    if not watched():
         return F.scaled_dot_product_attention(
             query, read.keys, read.values, attn_mask=mask, is_causal=causal, scale=scale
         )
-    query = query * (query.shape[-1] ** -0.5 if scale is None else scale)
-    energy = (query * read.keys).sum(dim=-1).unsqueeze(2) if _brief(query, read.keys) else query @ read.keys.mT
+    energy = query @ read.keys.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
     return weighed(energy, read.values, mask, role, causal=causal)
-
-
-def _searching(query: Tensor) -> bool:
-    """Whether a search asks, a step at a time."""
-    return query.device.type == "cpu" and not torch.is_grad_enabled() and not torch.compiler.is_compiling()
-
-
-def _few(query: Tensor) -> bool:
-    return query.shape[2] <= FEW and _searching(query)
-
-
-def _brief(query: Tensor, slots: Tensor) -> bool:
-    return query.shape[2] == 1 and slots.shape[2] <= SHORT and _searching(query)
 
 
 class DotAttention(nn.Module):

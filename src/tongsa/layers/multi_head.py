@@ -168,9 +168,7 @@ class CrossAttention(nn.Module):
             keys, values = self.memory(slots).chunk(2, dim=-1)
         else:
             keys, values = self.memory(slots), self.values(slots)
-        read = KeysValues(self.key_norm(split_heads(keys, self.heads.count)), split_heads(values, self.heads.count))
-        # whoever searches reads them at every step: each head's own slots lie together then
-        return read if torch.is_grad_enabled() else KeysValues(read.keys.contiguous(), read.values.contiguous())
+        return KeysValues(self.key_norm(split_heads(keys, self.heads.count)), split_heads(values, self.heads.count))
 
     def forward(self, inputs: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
         joined: Tensor = self.join(self._context(self.query(inputs), read, mask))
