@@ -37,12 +37,16 @@ def test_epochs_and_seeds_differ() -> None:
     assert len(firsts) == 3
 
 
-def test_sorting_in_pools_leaves_little_padding() -> None:
+def captions(spread: float) -> np.ndarray:
     """Sentences as long as those of a caption corpus: a normal length, the target near the source."""
     generator = np.random.default_rng(0)
     source = np.clip(generator.normal(14, 4.5, 29_000), 3, 50)
-    target = np.clip(source * generator.normal(1.02, 0.13, 29_000), 3, 50)
-    pairs = np.stack([source, target], axis=1).astype(int)
+    target = np.clip(source * generator.normal(1.02, spread, 29_000), 3, 50)
+    return np.stack([source, target], axis=1).astype(int)
+
+
+def test_sorting_in_pools_leaves_little_padding() -> None:
+    pairs = captions(spread=0.13)
     batches = plan(pairs, budget=2048, seed=1, epoch=0)
     places = sum(pairs[batch].max(axis=0).sum() * len(batch) for batch in batches)
     assert 1 - pairs.sum() / places < 0.05
@@ -50,10 +54,7 @@ def test_sorting_in_pools_leaves_little_padding() -> None:
 
 def test_neighbours_take_about_equally_long() -> None:
     """Who computes one batch of an update waits for who computes the next."""
-    generator = np.random.default_rng(0)
-    source = np.clip(generator.normal(14, 4.5, 29_000), 3, 50)
-    target = np.clip(source * generator.normal(1.02, 0.2, 29_000), 3, 50)
-    pairs = np.stack([source, target], axis=1).astype(int)
+    pairs, generator = captions(spread=0.2), np.random.default_rng(0)
     batches = plan(pairs, budget=2048, seed=1, epoch=0)
     places = np.array([pairs[batch].max(axis=0).sum() * len(batch) for batch in batches])
 
