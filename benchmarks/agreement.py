@@ -22,13 +22,15 @@ from machine import machine
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
-from tongsa.decoding.ctranslate2_engine import CTranslate2Engine
-from tongsa.decoding.translation import Translation
+from tongsa.data.corpus import read_pairs
+from tongsa.data.ledger import Ledger
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine
+from tongsa.decoding.results import Translation
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.evaluation.metrics import bleu, tokenisation
+from tongsa.evaluation.metrics import bleu, bleu_tokenizer
 from tongsa.export import export
-from tongsa.text import EOS, Ledger, read_pairs
+from tongsa.tokenization.special import EOS
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from reference import reference
@@ -57,7 +59,7 @@ def main() -> int:
 
 
 def measured(options: argparse.Namespace) -> list[Table]:
-    loaded = bundle.load(options.run)
+    loaded = bundle.load_bundle(options.run)
     languages = (loaded.source_language, loaded.target_language)
     pairs = list(read_pairs(options.pairs, Ledger(None), languages=languages))
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
@@ -71,7 +73,7 @@ def measured(options: argparse.Namespace) -> list[Table]:
         for beam in options.beams:
             batched = said(ours.translate(sources, beam=beam))
             signed = {"beam": beam, "signature": f"|beam:{beam}|alpha:{loaded.decoding.alpha}"}
-            tokenise = tokenisation(loaded.target_language)
+            tokenise = bleu_tokenizer(loaded.target_language)
             rows.append(
                 signed | {"who": "torch, batched", "bleu": bleu([one.text for one in batched], targets, tokenise).value}
             )
@@ -90,7 +92,7 @@ def measured(options: argparse.Namespace) -> list[Table]:
 def exported(loaded: Bundle, folder: Path, *, int8: bool) -> Translator:
     place = export(loaded.folder, "ctranslate2", folder, int8=int8)  # type: ignore[arg-type]
     engine = CTranslate2Engine(place, torch.get_num_threads())
-    return Translator(loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine)
+    return Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, loaded.decoding, engine=engine)
 
 
 class Said(NamedTuple):
@@ -101,15 +103,17 @@ class Said(NamedTuple):
 
 
 def said(found: Iterable[Translation]) -> list[Said]:
-    return [Said(one.pieces, one.text) for one in found]
+    return [Said(one.tokens, one.text) for one in found]
 
 
 def plainly(translator: Translator, texts: Sequence[str], beam: int) -> list[Said]:
-    found, config = [], translator.settled({"beam": beam})
-    for pieces in translator.source.split_all(texts):
-        limit = min(len(pieces) + 1 + config.beyond, translator.longest - 1)
+    found, config = [], translator.config_with({"beam": beam})
+    for pieces in translator.source_tokenizer.encode_all(texts):
+        limit = min(len(pieces) + 1 + config.max_extra_tokens, translator.max_positions - 1)
         best = reference(translator.model, [*pieces, EOS], limit, config)[0][0]
-        found.append(Said(tuple(translator.target.names(best)), translator.target.join(best)))
+        found.append(
+            Said(tuple(translator.target_tokenizer.token_strings(best)), translator.target_tokenizer.decode(best))
+        )
     return found
 
 
@@ -119,7 +123,7 @@ def compared(translator: Translator, sources: Sequence[str], ours: Sequence[Said
     gaps = []
     for at in differing:
         pair = translator.score([(sources[at], ours[at].text), (sources[at], theirs[at].text)])
-        mine, other = (sum(logs) / translator.config.penalty(len(logs)) for logs in pair)
+        mine, other = (sum(logs) / translator.config.length_penalty(len(logs)) for logs in pair)
         gaps.append(mine - other)
     return {
         "sentences": len(theirs),

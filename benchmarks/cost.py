@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tongsa.models.transformer import BASE, BIG, TransformerConfig
+from tongsa.models.transformer.seq2seq import BASE, BIG, TransformerConfig
 
 PIECES = 37_000
 """Joint vocabulary of English–German (section 5.1)."""
@@ -65,7 +65,7 @@ SHEET = "peak: data sheet, dense; utilisation: assumed"
 
 def flops(config: TransformerConfig, pieces: int, tokens: int, length: int) -> float:
     """Of one update with so many tokens on each side, in sentences of one length."""
-    width, inner = config.width, config.inner
+    width, inner = config.width, config.ffn_width
     square, network = width * width, 2 * width * inner
     for_source = config.encoder_layers * (4 * square + network)  # queries, keys, values, join; equation 2
     for_source += config.decoder_layers * 2 * square  # keys and values of the memory

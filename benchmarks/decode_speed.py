@@ -36,12 +36,13 @@ from pareto import significance
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
-from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note
+from tongsa.data.corpus import read_lines
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, load_metadata
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.metrics import bleu
 from tongsa.export import export
-from tongsa.text import EOS, read_lines
+from tongsa.tokenization.special import EOS
 
 TEXTS = Path(__file__).parent.parent.parent / "shared/data/multi30k/test_2016_flickr.de"
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -103,7 +104,7 @@ def trained(budget: str) -> Path:
 def distilled(budget: str) -> Path:
     how = ("--begin", "--mix", "--outputs", "2", "--set", "data.test=[]", "--budget", budget)
     run = made(OWN / "fast", "distil", str(OWN / "plain"), "--into", str(RECIPES / "multi30k-fast.toml"), *how)
-    if not bundle.load(run).listed():
+    if not bundle.load_bundle(run).load_shortlist():
         tongsa("shortlist", str(run), "--pairs", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
     return run
 
@@ -122,11 +123,11 @@ def tongsa(*command: str) -> None:
 
 
 def measured(options: argparse.Namespace) -> Table:
-    loaded, texts = bundle.load(options.run), list(read_lines(options.texts))
+    loaded, texts = bundle.load_bundle(options.run), list(read_lines(options.texts))
     with tempfile.TemporaryDirectory() as folder:
         contestants = [*ours(loaded, Path(folder)), *generate(options.run, texts)]
         if options.recipe:
-            contestants.append(exported("recipe", listing(bundle.load(options.recipe)), Path(folder), int8=True))
+            contestants.append(exported("recipe", listing(bundle.load_bundle(options.recipe)), Path(folder), int8=True))
         for one in contestants:
             one.work(texts[:32], 1)  # everything is loaded and warm
         for number in range(1, options.rounds + 1):
@@ -158,35 +159,40 @@ def itself(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant
     place, threads = export(loaded.folder, "ctranslate2", folder / name, int8=int8), torch.get_num_threads()  # type: ignore[arg-type]
     translator = ctranslate2.Translator(str(place), inter_threads=threads, intra_threads=1)
     torch.set_num_threads(threads)  # it has set them
-    room = note(place).places - 1
+    room = load_metadata(place).exported_positions - 1
 
     def work(texts: list[str], beam: int) -> list[Output]:
-        rows = [[str(piece) for piece in (*row, EOS)] for row in loaded.source.split_all(texts)]
-        limit = min(max(map(len, rows)) + loaded.decoding.beyond, room)
+        rows = [[str(piece) for piece in (*row, EOS)] for row in loaded.source_tokenizer.encode_all(texts)]
+        limit = min(max(map(len, rows)) + loaded.decoding.max_extra_tokens, room)
         answers = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
         outputs = [[int(token) for token in answer.hypotheses[0]] for answer in answers]
-        return [(loaded.target.join(output), len(output) + 1) for output in outputs]
+        return [(loaded.target_tokenizer.decode(output), len(output) + 1) for output in outputs]
 
     return Contestant(name, work)
 
 
 def listing(loaded: Bundle) -> Bundle:
     """The same, with its shortlist, if it has one."""
-    return replace(loaded, decoding=replace(loaded.decoding, shortlist=loaded.listed() is not None))
+    return replace(loaded, decoding=replace(loaded.decoding, shortlist=loaded.load_shortlist() is not None))
 
 
 def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
     place = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
-    engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.list_digest)
+    engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.shortlist_sha256)
     translator = Translator(
-        loaded.model, loaded.source, loaded.target, loaded.decoding, engine=engine, shortlist=loaded.listed
+        loaded.model,
+        loaded.source_tokenizer,
+        loaded.target_tokenizer,
+        loaded.decoding,
+        engine=engine,
+        load_shortlist=loaded.load_shortlist,
     )
     return Contestant(name, counted(translator))
 
 
 def counted(translator: Translator) -> Callable[[list[str], int], list[Output]]:
     def work(texts: list[str], beam: int) -> list[Output]:
-        return [(one.text, len(one.pieces) + 1) for one in translator.translate(texts, beam=beam)]
+        return [(one.text, len(one.tokens) + 1) for one in translator.translate(texts, beam=beam)]
 
     return work
 
@@ -197,13 +203,13 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
         from transformers import MarianConfig, MarianMTModel
     except ImportError:
         return []
-    loaded = bundle.load(run)
+    loaded = bundle.load_bundle(run)
     config, translator = loaded.config, loaded.translator(engine="torch")
-    length = round(sum(len(one.pieces) + 1 for one in translator.translate(texts[:100], beam=1)) / 100)
+    length = round(sum(len(one.tokens) + 1 for one in translator.translate(texts[:100], beam=1)) / 100)
     model = MarianMTModel(
         MarianConfig(
-            vocab_size=len(loaded.source),
-            decoder_vocab_size=len(loaded.target),
+            vocab_size=len(loaded.source_tokenizer),
+            decoder_vocab_size=len(loaded.target_tokenizer),
             d_model=config.width,  # type: ignore[attr-defined]
             encoder_layers=config.encoder_layers,  # type: ignore[attr-defined]
             decoder_layers=config.decoder_layers,  # type: ignore[attr-defined]
@@ -222,7 +228,7 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
     ).eval()
 
     def work(texts: list[str], beam: int) -> list[Output]:
-        rows = sorted(loaded.source.split_all(texts), key=len)
+        rows = sorted(loaded.source_tokenizer.encode_all(texts), key=len)
         made: list[Output] = []
         for at in range(0, len(rows), 64):
             batch = [[*row, 2] for row in rows[at : at + 64]]

@@ -27,12 +27,12 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from tongsa import bundle
-from tongsa.decoding.ctranslate2_engine import CTranslate2Engine
+from tongsa.data.corpus import read_lines
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.evaluation.metrics import tokenisation
+from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.export import export
-from tongsa.text import read_lines
 
 DATA = Path(__file__).parent.parent.parent / "shared/data/multi30k"
 SAMPLES = 1000
@@ -84,7 +84,7 @@ def measured(options: argparse.Namespace) -> Table:
     texts, references = (list(read_lines(path)) for path in pairs)
     if len(texts) != len(references):
         raise InputError(f"{pairs[0]} has {len(texts)} lines and {pairs[1]} {len(references)}: they are no pairs")
-    metric = BLEU(tokenize=tokenisation(bundle.load(options.runs[0]).target_language))
+    metric = BLEU(tokenize=bleu_tokenizer(bundle.load_bundle(options.runs[0]).target_language))
     with tempfile.TemporaryDirectory() as folder:
         found = contestants(options, Path(folder))
         for one in found:
@@ -110,17 +110,22 @@ def measured(options: argparse.Namespace) -> Table:
 def contestants(options: argparse.Namespace, folder: Path) -> list[Contestant]:
     found = []
     for run in options.runs:
-        loaded = bundle.load(run)
+        loaded = bundle.load_bundle(run)
         engines = {"torch": None, "CTranslate2": False, "CTranslate2 int8": True}
-        if loaded.listed():
+        if loaded.load_shortlist():
             engines[LISTED] = True
         for name, int8 in engines.items():
             engine, config = None, replace(loaded.decoding, shortlist=name == LISTED)
             if int8 is not None:
                 place = export(run, "ctranslate2", folder / f"{run.name}-{name}", int8=int8)
-                engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.list_digest)
+                engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.shortlist_sha256)
             translator = Translator(
-                loaded.model, loaded.source, loaded.target, config, engine=engine, shortlist=loaded.listed
+                loaded.model,
+                loaded.source_tokenizer,
+                loaded.target_tokenizer,
+                config,
+                engine=engine,
+                load_shortlist=loaded.load_shortlist,
             )
             found += [Contestant(run.name, name, beam, translator) for beam in options.beams]
     return found

@@ -31,7 +31,7 @@ RECIPE = Path(__file__).parent.parent / "recipes/multi30k-de-en.toml"
 SETTINGS = (
     "data.test=[]",
     "training.validate_sentences=0",
-    "training.criterion=bleu",
+    "training.best_metric=bleu",
     "training.patience=0",
     "decoding.beam=5",
 )
@@ -90,7 +90,7 @@ def parsed() -> argparse.Namespace:
 
 def trained(options: argparse.Namespace, budget: str) -> Table:
     """One run from nothing by `tongsa train`; then its journal, and the model that it kept, scored again."""
-    from tongsa.experiment import gathered, plan
+    from tongsa.runs import planner, resolve_recipe
 
     began = perf_counter()
     folder = options.run / f"{budget}-seed{options.seed}"
@@ -100,16 +100,16 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
             f"or read it with: --journal {folder / 'journal.jsonl'}"
         )
     settings = [*options.set, *SETTINGS, f"training.seed={options.seed}"]
-    recipe = gathered(options.recipe, pairs=(), dev=(), settings=settings)
+    recipe = resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
     if not recipe.data.dev:
         raise InputError(f"{options.recipe}: no data.dev to score on; name one with --set data.dev=FILE")
-    steps = max(1, round(plan.seconds(budget) / update_seconds(options, settings)))
-    training = plan.rhythm(steps, recipe.training)
+    steps = max(1, round(planner.parse_duration(budget) / update_seconds(options, settings)))
+    training = planner.fit_intervals(steps, recipe.training)
     settings += [
         f"training.steps={steps}",
         f"training.validate_every={-(-steps // options.validations)}",
-        f"training.snapshot_every={training.snapshot_every}",
-        f"training.rate.warmup={training.rate.warmup}",
+        f"training.checkpoint_every={training.checkpoint_every}",
+        f"training.lr.warmup={training.lr.warmup}",
     ]
     print(f"{budget}: {steps:,} steps", file=sys.stderr)
     learn(options, folder, settings)
@@ -133,7 +133,7 @@ def update_seconds(options: argparse.Namespace, settings: list[str]) -> float:
     """Of the later updates of a short run that is thrown away."""
     with tempfile.TemporaryDirectory() as folder:
         learn(options, Path(folder, "probe"), [*settings, f"training.steps={PROBES}", "training.validate_sentences=1"])
-        steps = [record for record in journal.read(Path(folder, "probe/journal.jsonl")) if "tokens" in record]
+        steps = [record for record in journal.read_journal(Path(folder, "probe/journal.jsonl")) if "tokens" in record]
         return mean(step["seconds"] for step in steps[PROBES // 3 :])
 
 
@@ -158,7 +158,7 @@ def tongsa(verb: str, *arguments: str) -> str:
 
 
 def of_journal(path: Path, marks: Sequence[float]) -> Table:
-    records = journal.read(path)
+    records = journal.read_journal(path)
     points, steps = curve(records), [record for record in records if "tokens" in record]
     if not points:
         raise InputError(f"{path}: no validation with a BLEU in it; name the journal.jsonl of a run that translates")

@@ -33,15 +33,17 @@ from contestants.task import TINY, Size, Task, write_corpus
 from machine import machine
 
 from tongsa import phrasebook
+from tongsa.data.corpus import CorpusError, read_pairs
+from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
-from tongsa.text import CorpusError, Ledger, PiecesConfig, learn, read_pairs
+from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
 CHILDREN = Path(__file__).parent / "contestants"
 MULTI30K = Path(__file__).parent.parent.parent / "shared/data/multi30k"
 PEERS = {"plain": "plain.py", "plain_residual": "plain.py", "marian": "marian.py"}
 SHARED = "transformer_workers"
 """The same model and update, shared among one process for each core: `tongsa train --workers N`."""
-KINDS = ("transformer", "additive", "recurrent", "convolutional")
+KINDS = ("transformer", "rnn_attention", "rnn", "conv_s2s")
 LONGEST = 250
 """Pieces on a side; longer pairs are left out."""
 Table = dict[str, Any]
@@ -54,9 +56,9 @@ def models(size: Size) -> dict[str, Table]:
     return {
         "transformer": (same := {"width": width, "inner": size.inner, "heads": size.heads, **layers, "share": "all"}),
         SHARED: same,
-        "additive": {"embedding": width, "width": width + half, "readout": width, "share": "target"},
-        "recurrent": {"embedding": width, "width": 2 * width, "share": "target"},
-        "convolutional": {
+        "rnn_attention": {"embedding": width, "width": width + half, "readout": width, "share": "target"},
+        "rnn": {"embedding": width, "width": 2 * width, "share": "target"},
+        "conv_s2s": {
             "width": width,
             "hidden": width,
             "encoder_layers": size.layers + 2,
@@ -143,8 +145,8 @@ def prepared(options: argparse.Namespace, size: Size, path: Path) -> Table:
             )
         pairs = list(read_pairs(files, Ledger(None)))
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    pieces = learn([*sources, *targets], PiecesConfig(size=size.pieces))
-    both = zip(pieces.split_all(sources), pieces.split_all(targets), strict=True)
+    pieces = train_tokenizer([*sources, *targets], TokenizerConfig(vocab_size=size.pieces))
+    both = zip(pieces.encode_all(sources), pieces.encode_all(targets), strict=True)
     kept = [(source, target) for source, target in both if max(len(source), len(target)) <= LONGEST]
     write_corpus(path, [source for source, _ in kept], [target for _, target in kept], len(pieces))
     return {"name": name, "pairs": len(kept), "pieces": len(pieces)}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from tongsa.view import Reading, write_page
+from tongsa.visualize import AttentionExample, write_page
 
 FRAMES = """async (work) => {
   const times = [];
@@ -35,7 +35,7 @@ POINT = ROOM + (
 SWITCH = ROOM + "root.querySelector(`#head-${frame % 2}-${frame % 3}`).click();"
 
 
-def reading(pieces: int, layers: int, heads: int) -> Reading:
+def reading(pieces: int, layers: int, heads: int) -> AttentionExample:
     """Heads between sharp and broad, as those of a model are."""
     generator = np.random.default_rng(1)
     words = ["▁단어" if place % 3 == 0 else "조각" for place in range(pieces - 1)] + ["</s>"]
@@ -50,7 +50,9 @@ def reading(pieces: int, layers: int, heads: int) -> Reading:
     weights = {
         role: [drawn(causal=role == "decoder") for _ in range(layers)] for role in ("cross", "encoder", "decoder")
     }
-    return Reading(source=words, target=words, weights=weights, text="단어 " * 170, translation="단어 " * 170)
+    return AttentionExample(
+        source_tokens=words, target_tokens=words, weights=weights, text="단어 " * 170, translation="단어 " * 170
+    )
 
 
 def told(name: str, times: list[float]) -> None:

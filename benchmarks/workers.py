@@ -21,16 +21,16 @@ from tongsa import phrasebook
 
 COUNTS = (1, 2, 4)
 SETTINGS = (
-    "data.carve=0.05",
-    "pieces.size=1200",
+    "data.dev_fraction=0.05",
+    "tokenizer.vocab_size=1200",
     "model.width=64",
-    "model.inner=128",
+    "model.ffn_width=128",
     "model.dropout=0.1",
-    "training.accumulate=4",
+    "training.grad_accumulation=4",
     "training.batch_tokens=256",
-    "training.optimiser=muon",
+    "training.optimizer=muon",
     "training.validate_every=1000",
-    "training.snapshot_every=1000",
+    "training.checkpoint_every=1000",
 )
 
 

@@ -11,7 +11,7 @@ import torch
 from hypothesis import settings
 
 from tiny import SMALL, reversing, write_pairs
-from tongsa import experiment
+from tongsa import runs
 
 torch.set_num_threads(1)
 settings.register_profile("tongsa", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -25,10 +25,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = write_pairs(folder / "pairs.tsv", reversing(3000))
     settings = [*SMALL, "training.steps=1200", "training.validate_every=600", "training.batch_tokens=512"]
     settings += [
-        "training.rate.schedule=linear",
-        "training.rate.peak=4e-3",
-        "training.rate.warmup=50",
+        "training.lr.schedule=linear",
+        "training.lr.peak=4e-3",
+        "training.lr.warmup=50",
         "model.norm=pre",
     ]
-    experiment.train(run=folder / "run", pairs=pairs, settings=settings, quiet=True)
+    runs.train(run=folder / "run", data=pairs, settings=settings, quiet=True)
     return folder / "run"

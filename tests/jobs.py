@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from tongsa import bundle
-from tongsa.decoding.search import SearchConfig
-from tongsa.models.transformer import TransformerConfig
-from tongsa.text import PiecesConfig, learn
+from tongsa.decoding.config import DecodingConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
 WORDS = ["a", "b", "c", "ab", "가", "나", "다", "나는", "집에", "간다", "🙂"]
 
@@ -19,16 +19,21 @@ WORDS = ["a", "b", "c", "ab", "가", "나", "다", "나는", "집에", "간다",
 def write_model(folder: Path, seed: int = 1) -> Path:
     """Random weights: what it says is nonsense, but it says the same of the same."""
     torch.manual_seed(seed)
-    pieces = learn([" ".join(WORDS)] * 3, PiecesConfig(size=300))
+    pieces = train_tokenizer([" ".join(WORDS)] * 3, TokenizerConfig(vocab_size=300))
     config = TransformerConfig(
-        width=16, inner=32, heads=4, encoder_layers=1, decoder_layers=1, positions="learned", longest=40
+        width=16, ffn_width=32, heads=4, encoder_layers=1, decoder_layers=1, positions="learned", max_positions=40
     )
     model = config.build(len(pieces), len(pieces)).eval()
-    decoding = SearchConfig(beam=2, beyond=3)
+    decoding = DecodingConfig(beam=2, max_extra_tokens=3)
     made = bundle.Bundle(
-        kind="transformer", config=config, model=model, source=pieces, target=pieces, decoding=decoding
+        kind="transformer",
+        config=config,
+        model=model,
+        source_tokenizer=pieces,
+        target_tokenizer=pieces,
+        decoding=decoding,
     )
-    bundle.save(folder, made, "")
+    bundle.save_bundle(folder, made, "")
     return folder
 
 

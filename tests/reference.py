@@ -3,16 +3,16 @@
 import torch
 
 from tiny import padded
-from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.config import DecodingConfig
 from tongsa.interface import EncoderDecoder
-from tongsa.text import BOS, EOS, PAD
+from tongsa.tokenization.special import BOS, EOS, PAD
 
 Scored = tuple[list[int], float]
 """Pieces without <s> and </s>, and their normalised score."""
 
 
 @torch.no_grad()
-def reference(model: EncoderDecoder, source: list[int], limit: int, config: SearchConfig) -> list[Scored]:
+def reference(model: EncoderDecoder, source: list[int], limit: int, config: DecodingConfig) -> list[Scored]:
     """The likeliest `beam` of those that finish until as many have, and the best candidate of a step; best first."""
     alive: list[tuple[float, list[int]]] = [(0.0, [])]
     finished: list[tuple[float, list[int]]] = []
@@ -28,5 +28,5 @@ def reference(model: EncoderDecoder, source: list[int], limit: int, config: Sear
         finished += [one for one in grown[: config.beam] if one[1][-1] == EOS]
         alive = [one for one in grown if one[1][-1] != EOS][: config.beam]
     likeliest = sorted(finished, key=lambda one: -one[0])[: config.beam]
-    scored = [(pieces[:-1], total / config.penalty(len(pieces))) for total, pieces in likeliest]
+    scored = [(pieces[:-1], total / config.length_penalty(len(pieces))) for total, pieces in likeliest]
     return sorted(scored, key=lambda one: -one[1])

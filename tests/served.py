@@ -13,19 +13,19 @@ import httpx2
 import uvicorn
 
 from export.bundles import TARGET, saved, transformer
-from tongsa.decoding.search import SearchConfig
-from tongsa.serving.app import application
-from tongsa.serving.batching import Worker
-from tongsa.serving.config import ServingConfig
-from tongsa.serving.models import places
-from tongsa.serving.server import address, opened, service, settings
-from tongsa.serving.service import Service
+from tongsa.decoding.config import DecodingConfig
+from tongsa.server.app import create_app
+from tongsa.server.config import ServerConfig
+from tongsa.server.context import ServerContext
+from tongsa.server.main import create_context, listener_url, open_listener, uvicorn_config
+from tongsa.server.model_pool import parse_model_sources
+from tongsa.server.queue import ModelQueue
 
 
 @dataclass(frozen=True)
 class Running:
     url: str
-    service: Service
+    service: ServerContext
     client: httpx2.Client
     server: uvicorn.Server
 
@@ -48,8 +48,8 @@ class Running:
         return len(self.server.server_state.connections)
 
     @property
-    def worker(self) -> Worker:
-        return next(iter(self.service.models.workers.values()))
+    def worker(self) -> ModelQueue:
+        return next(iter(self.service.models.queues.values()))
 
     def socket(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), timeout=20)
@@ -57,19 +57,19 @@ class Running:
 
 @contextmanager
 def serving(*runs: Path | str, **options: Any) -> Iterator[Running]:
-    config = ServingConfig(**{"port": 0, "guard": False, **options})
-    made = service(places([str(run) for run in runs]), config)
+    config = ServerConfig(**{"port": 0, "guard": False, **options})
+    made = create_context(parse_model_sources([str(run) for run in runs]), config)
     failures: list[Exception] = []
-    server = uvicorn.Server(settings(application(made, failures.append), config))
-    with opened(config) as listener:
+    server = uvicorn.Server(uvicorn_config(create_app(made, failures.append), config))
+    with open_listener(config) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
-            wait_for(lambda: made.models.ready or failures)
+            wait_for(lambda: made.models.is_ready or failures)
             assert not failures, failures
             limits = httpx2.Limits(max_connections=None, max_keepalive_connections=50)
             with httpx2.Client(timeout=60, limits=limits, trust_env=False) as client:
-                yield Running(address(listener), made, client, server)
+                yield Running(listener_url(listener), made, client, server)
         finally:
             server.should_exit = True
             thread.join()
@@ -85,7 +85,7 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
 def drawn(folder: Path, seed: int = 1) -> Path:
     """A model with weights drawn at random."""
     made = transformer(target=TARGET, share="target", positions="learned", seed=seed)
-    return saved(folder, replace(made, decoding=SearchConfig(beyond=8, at_least=8)))
+    return saved(folder, replace(made, decoding=DecodingConfig(max_extra_tokens=8, min_tokens=8)))
 
 
 def texts(count: int) -> list[str]:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.config import DecodingConfig
 from tongsa.interface import Memory
-from tongsa.layers.attention import sighted
-from tongsa.text import BOS, EOS, PAD
+from tongsa.nn.attention import record_weights
+from tongsa.tokenization.special import BOS, EOS, PAD
 
 SIZE = 6  # <pad> <s> </s> <unk> and two letters
 
@@ -24,8 +24,8 @@ class Prefixes(NamedTuple):
     def select(self, rows: Tensor) -> "Prefixes":
         return Prefixes([self.rows[row] for row in rows.tolist()], self.among)
 
-    def beside(self, others: "Prefixes") -> "Prefixes":
-        return Prefixes([*self.rows, *others.rows], self.among)
+    def concat(self, other: "Prefixes") -> "Prefixes":
+        return Prefixes([*self.rows, *other.rows], self.among)
 
 
 class Table:
@@ -67,7 +67,7 @@ class Looking(Table):
     slots = 3
 
     def read(self, sentence: int) -> int:
-        """The slots of a sentence that may be read: 3, 2, 1, 3, …; the others are padding."""
+        """The slots of a sentence that may be read: 3, 2, 1, 3, …; the other are padding."""
         return self.slots - sentence % self.slots
 
     def weights(self, prefix: tuple[int, ...]) -> Tensor:  # (layer, head, slot)
@@ -79,7 +79,7 @@ class Looking(Table):
     def step(self, piece: Tensor, state: Prefixes) -> tuple[Tensor, Prefixes]:
         logits, after = super().step(piece, state)
         for layer in torch.stack([self.weights(row) for row in after.rows], dim=1):  # (row, head, slot)
-            sighted("cross", layer.unsqueeze(2))
+            record_weights("cross", layer.unsqueeze(2))
         return logits, after
 
     def coverage(self, sentence: int, pieces: list[int]) -> float:
@@ -91,7 +91,7 @@ class Looking(Table):
 
 
 def penalty(length: int, alpha: float) -> float:
-    return SearchConfig(alpha=alpha).penalty(length)
+    return DecodingConfig(alpha=alpha).length_penalty(length)
 
 
 def sentences(count: int) -> Memory:

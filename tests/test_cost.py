@@ -12,12 +12,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from tongsa.batch import Padded
-from tongsa.layers.attention import watching
-from tongsa.models.transformer import BASE, TransformerConfig
+from tongsa.models.transformer.seq2seq import BASE, TransformerConfig
+from tongsa.nn.attention import record_attention
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "benchmarks" / "cost.py"
-TINY = TransformerConfig(width=32, inner=48, heads=4, encoder_layers=3, decoder_layers=2)
+TINY = TransformerConfig(width=32, ffn_width=48, heads=4, encoder_layers=3, decoder_layers=2)
 """No two of its sizes are alike: a matrix that is counted on the wrong side shows."""
 
 
@@ -33,7 +33,7 @@ def counted(config: TransformerConfig, pieces: int, sentences: int, length: int)
         model = config.build(pieces, pieces)
         side = Padded(torch.zeros(sentences, length, dtype=torch.long), torch.zeros(sentences, dtype=torch.long))
         # watched, attention is separate products; fused ones compute some of them twice
-        with FlopCounterMode(display=False) as counter, watching():
+        with FlopCounterMode(display=False) as counter, record_attention():
             model(side, side).sum().backward()
     total: int = counter.get_total_flops()
     return total
@@ -53,7 +53,7 @@ def test_the_formula_counts_what_torch_counts(
         replace(TINY, encoder_layers=2, decoder_layers=3),
         replace(TINY, encoder_layers=2),
         replace(TINY, decoder_layers=1),
-        replace(TINY, inner=32),
+        replace(TINY, ffn_width=32),
     ],
 )
 def test_the_formula_tells_models_apart(cost: ModuleType, other: TransformerConfig) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from jobs import write_model
 from tongsa import bundle
+from tongsa.data.corpus import read_lines
 from tongsa.evaluation.metrics import bleu
-from tongsa.text import read_lines
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 
@@ -18,7 +18,9 @@ SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None:
     run, texts = write_model(tmp_path / "model"), tmp_path / "texts.txt"
     texts.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
-    outputs = [one.text for one in bundle.load(run).translator(engine="torch").translate(read_lines(texts), beam=5)]
+    outputs = [
+        one.text for one in bundle.load_bundle(run).translator(engine="torch").translate(read_lines(texts), beam=5)
+    ]
     texts.with_suffix(".en").write_text("".join(f"{output} x\n" for output in outputs), "utf-8")
     command = [sys.executable, str(SCRIPT), str(run), "--texts", str(texts), "--json"]
     options = ["--recipe", str(run), "--rounds", "1", "--few", "2"]

@@ -12,26 +12,26 @@ from torch.testing import assert_close
 
 from tiny import padded
 from tongsa.batch import Padded
-from tongsa.decoding.search import SearchConfig
-from tongsa.interface import Memory, put
-from tongsa.layers.additive import AdditiveAttention
-from tongsa.layers.attention import AdditiveHeads, KeysValues, attend, watching
-from tongsa.layers.convolution import GatedConvolution
-from tongsa.layers.linear import vectors
-from tongsa.layers.maxout import maxout
-from tongsa.layers.multi_head import CrossAttention, Heads, split_heads
-from tongsa.layers.penalty import penalties
-from tongsa.layers.positions import rotated, sinusoids
-from tongsa.layers.recurrence import Cell, Gated, Recurrence
-from tongsa.models import additive, convolutional
-from tongsa.models.classifier import flattened, mean
-from tongsa.models.language_model import LanguageModelConfig
-from tongsa.models.recurrent import SUTSKEVER, RecurrentConfig
-from tongsa.models.self_attentive import SelfAttentiveConfig, penalization
-from tongsa.models.transformer import BASE, BIG, TransformerConfig
-from tongsa.text import BOS, EOS
-from tongsa.training.objective import cross_entropy
-from tongsa.training.schedule import RateConfig
+from tongsa.decoding.config import DecodingConfig
+from tongsa.interface import Memory, load_tensors
+from tongsa.models import conv_s2s, rnn_attention
+from tongsa.models.pooled_classifier import flatten_slots, mean_pool
+from tongsa.models.rnn import SUTSKEVER, RNNConfig
+from tongsa.models.rnn_lm import RNNLMConfig
+from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig, penalization_term
+from tongsa.models.transformer.seq2seq import BASE, BIG, TransformerConfig
+from tongsa.nn.additive_attention import AdditiveAttention
+from tongsa.nn.attention import KeyValue, MultiHeadAdditiveAttention, attend, record_attention
+from tongsa.nn.auxiliary_loss import collect_auxiliary_losses
+from tongsa.nn.conv import GatedConvolution
+from tongsa.nn.maxout import maxout
+from tongsa.nn.multi_head import CrossAttention, HeadConfig, split_heads
+from tongsa.nn.output import embedding_table
+from tongsa.nn.positions import apply_rotary, sinusoids
+from tongsa.nn.rnn import CellKind, GRUCell, RecurrentLayer
+from tongsa.tokenization.special import BOS, EOS
+from tongsa.training.loss import cross_entropy
+from tongsa.training.lr_schedule import LRScheduleConfig
 
 
 def parameters(config: TransformerConfig, pieces: int) -> int:
@@ -46,11 +46,11 @@ def test_table_3_parameters_of_base_and_big(config: TransformerConfig, fixed: in
 
 
 def test_untied_embeddings_cost_what_they_should() -> None:
-    tied = parameters(TransformerConfig(share="all"), 1000)
-    assert parameters(TransformerConfig(share="target"), 1000) == tied + 512 * 1000
-    assert parameters(TransformerConfig(share="none"), 1000) == tied + 2 * 512 * 1000
+    tied = parameters(TransformerConfig(tie_embeddings="all"), 1000)
+    assert parameters(TransformerConfig(tie_embeddings="target"), 1000) == tied + 512 * 1000
+    assert parameters(TransformerConfig(tie_embeddings="none"), 1000) == tied + 2 * 512 * 1000
     # both sides share one Embedding, and so one table of positions: section 3.4
-    assert parameters(TransformerConfig(positions="learned", longest=100), 1000) == tied + 512 * 100
+    assert parameters(TransformerConfig(positions="learned", max_positions=100), 1000) == tied + 512 * 100
 
 
 def test_sinusoids_of_section_3_5() -> None:
@@ -65,7 +65,7 @@ def test_sinusoids_of_section_3_5() -> None:
 
 
 def test_the_rate_of_equation_3_peaks_at_the_end_of_the_warm_up() -> None:
-    rate = RateConfig(schedule="paper", warmup=4000).build(512, 100_000)
+    rate = LRScheduleConfig(schedule="paper", warmup=4000).build(512, 100_000)
     assert max(range(1, 20_001), key=rate) == 4000
     assert math.isclose(rate(4000), 512**-0.5 * 4000**-0.5)
     assert math.isclose(rate(1), 512**-0.5 * 4000**-1.5)
@@ -74,11 +74,11 @@ def test_the_rate_of_equation_3_peaks_at_the_end_of_the_warm_up() -> None:
 
 def test_other_schedules_reach_their_peak_and_their_end() -> None:
     for schedule in ("linear", "cosine"):
-        rate = RateConfig(schedule=schedule, peak=2e-3, warmup=10).build(512, 100)
+        rate = LRScheduleConfig(schedule=schedule, peak=2e-3, warmup=10).build(512, 100)
         assert rate(10) == pytest.approx(2e-3, rel=0.02)
         assert 0 < rate(100) < 1e-4
         assert all(rate(step) >= rate(step + 1) for step in range(10, 100))
-    assert RateConfig(schedule="linear", warmup=10, hold=0.5).build(512, 110)(59) == 1e-3
+    assert LRScheduleConfig(schedule="linear", warmup=10, hold=0.5).build(512, 110)(59) == 1e-3
 
 
 def test_attention_of_equation_1_by_hand() -> None:
@@ -86,8 +86,8 @@ def test_attention_of_equation_1_by_hand() -> None:
     keys = torch.tensor([[[[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]])
     values = torch.tensor([[[[1.0], [0.0]]]])
     share = math.e / (math.e + 1)  # q·k / √4 is 1 and 0
-    with watching() as seen:
-        assert_close(attend(query, KeysValues(keys, values), None, "cross"), torch.tensor([[[[share]]]]))
+    with record_attention() as seen:
+        assert_close(attend(query, KeyValue(keys, values), None, "cross"), torch.tensor([[[[share]]]]))
     assert_close(seen["cross"][0], torch.tensor([[[[share, 1 - share]]]]))
 
 
@@ -96,10 +96,10 @@ def test_label_smoothing_is_cross_entropy_with_the_smoothed_distribution() -> No
     logits = torch.randn(2, 3, 7, requires_grad=True)
     target = Padded(torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([3, 2]))
     smoothed, plain = cross_entropy(logits, target, 0.1)
-    wanted = torch.nn.functional.one_hot(target.pieces, 7) * 0.9 + 0.1 / 7
+    wanted = torch.nn.functional.one_hot(target.tokens, 7) * 0.9 + 0.1 / 7
     by_hand = -(wanted * logits.log_softmax(-1)).sum(-1)[target.mask].sum()
     assert_close(smoothed, by_hand)
-    assert_close(plain, -logits.log_softmax(-1).gather(2, target.pieces.unsqueeze(2)).squeeze(2)[target.mask].sum())
+    assert_close(plain, -logits.log_softmax(-1).gather(2, target.tokens.unsqueeze(2)).squeeze(2)[target.mask].sum())
     (mine,) = torch.autograd.grad(3 * smoothed, logits)
     (theirs,) = torch.autograd.grad(3 * by_hand, logits)
     assert_close(mine, theirs)
@@ -107,14 +107,14 @@ def test_label_smoothing_is_cross_entropy_with_the_smoothed_distribution() -> No
 
 
 def test_length_penalty_of_wu_et_al() -> None:
-    assert SearchConfig(alpha=0.6).penalty(1) == 1.0
-    assert SearchConfig(alpha=0.6).penalty(13) == pytest.approx(3**0.6)
-    assert SearchConfig(alpha=0.0).penalty(13) == 1.0
+    assert DecodingConfig(alpha=0.6).length_penalty(1) == 1.0
+    assert DecodingConfig(alpha=0.6).length_penalty(13) == pytest.approx(3**0.6)
+    assert DecodingConfig(alpha=0.0).length_penalty(13) == 1.0
 
 
 def test_the_gated_unit_of_cho_et_al_by_hand() -> None:
-    unit = Gated(1)
-    put(unit, {"to_gates.weight": torch.tensor([[2.0], [-1.0]]), "to_candidate.weight": torch.tensor([[3.0]])})
+    unit = GRUCell(1)
+    load_tensors(unit, {"to_gates.weight": torch.tensor([[2.0], [-1.0]]), "to_candidate.weight": torch.tensor([[3.0]])})
     # h = 0.5; the input brings 0.2 to r, 0.1 to z and -0.4 to the candidate
     reset = 1 / (1 + math.exp(-(0.2 + 2 * 0.5)))  # 0.7685
     update = 1 / (1 + math.exp(-(0.1 - 1 * 0.5)))  # 0.4013
@@ -128,37 +128,37 @@ def test_the_gated_unit_is_torchs_where_reset_before_and_after_are_one() -> None
     """torch resets Uh, section 2.3 resets h: the same if U is diagonal, and only then."""
     torch.manual_seed(0)
     ours, theirs, inputs, state = (
-        Recurrence(5, 4, "gated"),
+        RecurrentLayer(5, 4, "gru"),
         torch.nn.GRUCell(5, 4),
         torch.randn(3, 5),
         torch.randn(3, 4),
     )
-    assert isinstance(ours.unit, Gated)
+    assert isinstance(ours.cell, GRUCell)
     with torch.no_grad():
         theirs.bias_hh.zero_()
         theirs.weight_hh[8:] = torch.diag(torch.randn(4))
-        ours.from_input.weight.copy_(theirs.weight_ih)
-        ours.from_input.bias.copy_(theirs.bias_ih)
-        ours.unit.to_gates.weight.copy_(theirs.weight_hh[:8])
-        ours.unit.to_candidate.weight.copy_(theirs.weight_hh[8:])
+        ours.input_projection.weight.copy_(theirs.weight_ih)
+        ours.input_projection.bias.copy_(theirs.bias_ih)
+        ours.cell.gate_projection.weight.copy_(theirs.weight_hh[:8])
+        ours.cell.candidate_projection.weight.copy_(theirs.weight_hh[8:])
         assert_close(ours.step(ours.project(inputs), state), theirs(inputs, state))
-        theirs.weight_hh[8:] = ours.unit.to_candidate.weight.copy_(torch.randn(4, 4))
+        theirs.weight_hh[8:] = ours.cell.candidate_projection.weight.copy_(torch.randn(4, 4))
         assert not torch.allclose(ours.step(ours.project(inputs), state), theirs(inputs, state))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(("cell", "kind"), [("lstm", torch.nn.LSTM), ("tanh", torch.nn.RNN)])
 def test_a_padded_batch_through_a_recurrence_is_torchs_packed_one(
-    cell: Cell, kind: type[torch.nn.LSTM | torch.nn.RNN], reverse: bool
+    cell: CellKind, kind: type[torch.nn.LSTM | torch.nn.RNN], reverse: bool
 ) -> None:
     torch.manual_seed(0)
-    ours, theirs = Recurrence(5, 4, cell, reverse=reverse), kind(5, 4, batch_first=True, bidirectional=reverse)
+    ours, theirs = RecurrentLayer(5, 4, cell, reverse=reverse), kind(5, 4, batch_first=True, bidirectional=reverse)
     own = dict(theirs.named_parameters())
     end = "_l0_reverse" if reverse else "_l0"
     with torch.no_grad():
         own[f"bias_hh{end}"].zero_()
-    (name,) = dict(ours.unit.named_parameters())
-    put(
+    (name,) = dict(ours.cell.named_parameters())
+    load_tensors(
         ours,
         {
             "from_input.weight": own[f"weight_ih{end}"],
@@ -183,7 +183,7 @@ def test_maxout_by_hand() -> None:
 def test_encoder_and_decoder_of_cho_et_al_written_out() -> None:
     """Appendix A.1, one sentence and one piece at a time, a product for every matrix it names."""
     torch.manual_seed(0)
-    model = RecurrentConfig(width=6, embedding=4).build(9, 9).eval()
+    model = RNNConfig(width=6, embedding=4).build(9, 9).eval()
     value = {name: weight.detach() for name, weight in model.named_parameters()}
     source, target = [5, 3, 7, 2], [1, 8, 4]
 
@@ -228,14 +228,14 @@ def test_parameters_of_sutskever_et_al() -> None:
 def test_a_language_model_gives_all_strings_together_one() -> None:
     """p(x) = ∏ p(x_t | x_<t): strings that end by length 3, and the beginnings of the longer ones."""
     torch.manual_seed(0)
-    model = LanguageModelConfig(width=8, layers=1, dropout=0.0).build(5, 5).eval()
+    model = RNNLMConfig(width=8, layers=1, dropout=0.0).build(5, 5).eval()
     model.double()
     letters = [piece for piece in range(5) if piece != EOS]
     strings = [[*prefix, EOS] for length in range(3) for prefix in product(letters, repeat=length)]
     strings += [list(prefix) for prefix in product(letters, repeat=3)]
     target = padded(*strings)
     logs = model(padded([EOS]), padded(*([BOS, *row[:-1]] for row in strings))).log_softmax(-1)
-    chosen = logs.gather(2, target.pieces.unsqueeze(2)).squeeze(2).masked_fill(~target.mask, 0.0)
+    chosen = logs.gather(2, target.tokens.unsqueeze(2)).squeeze(2).masked_fill(~target.mask, 0.0)
     total = chosen.sum(1).exp()
     assert float(total.detach().sum()) == pytest.approx(1.0, abs=1e-12)
     assert len(set(total.tolist())) > len(strings) / 2, "the strings are not told apart"
@@ -256,13 +256,13 @@ def lstm(inputs: torch.Tensor, layer: Any) -> torch.Tensor:
 
 def test_hops_and_sentence_matrix_of_lin_et_al_from_the_equations() -> None:
     torch.manual_seed(4)
-    config = SelfAttentiveConfig(embedding=6, width=5, layers=2, attention=7, hops=3, hidden=4)
+    config = StructuredSelfAttentionConfig(embedding=6, width=5, layers=2, attention=7, hops=3, hidden=4)
     encoder: Any = config.build(11, 2).encoder
     source = Padded(torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, 0, 0]]), torch.tensor([5, 3]))
-    with torch.no_grad(), watching() as seen:
+    with torch.no_grad(), record_attention() as seen:
         memory = encoder(source)
         for row, length in enumerate(source.lengths.tolist()):
-            states = encoder.vectors.weight[source.pieces[row, :length]]
+            states = encoder.vectors.weight[source.tokens[row, :length]]
             for layer in encoder.layers:  # equations 2 to 4
                 backwards = lstm(states.flip(0), layer.backwards).flip(0)
                 states = torch.cat([lstm(states, layer.forwards), backwards], dim=1)
@@ -277,16 +277,18 @@ def test_hops_and_sentence_matrix_of_lin_et_al_from_the_equations() -> None:
 def test_penalization_of_lin_et_al_equation_8() -> None:
     apart, same = torch.eye(6)[:4], torch.eye(6)[[2, 2, 2, 2]]
     spread = torch.full((4, 6), 1 / 6)
-    found = penalization(torch.stack([apart, same, spread]))
+    found = penalization_term(torch.stack([apart, same, spread]))
     # AAᵀ is I; then all ones, of which the diagonal is wanted and r(r - 1) are not; then all 1/n
     assert_close(found, torch.tensor([0.0, 4 * 3, 4 * (1 - 1 / 6) ** 2 + 4 * 3 / 6**2]))
 
 
 def test_the_penalty_of_hops_is_charged_in_training_alone() -> None:
     torch.manual_seed(5)
-    model = SelfAttentiveConfig(embedding=6, width=5, attention=7, hops=3, hidden=4, penalty=0.25).build(11, 2)
+    model = StructuredSelfAttentionConfig(embedding=6, width=5, attention=7, hops=3, hidden=4, penalty=0.25).build(
+        11, 2
+    )
     source = Padded(torch.tensor([[4, 5, 6, 2], [8, 9, 2, 0]]), torch.tensor([4, 3]))
-    with penalties() as charged, watching() as seen:
+    with collect_auxiliary_losses() as charged, record_attention() as seen:
         model.train().encoder(source)
         model.eval().encoder(source)
     overlap = [weights[0] @ weights[0].T for weights in seen["hops"][0]]
@@ -295,7 +297,7 @@ def test_the_penalty_of_hops_is_charged_in_training_alone() -> None:
 
 def test_parameters_of_lin_et_al_section_4_1() -> None:
     with torch.device("meta"):
-        model = SelfAttentiveConfig().build(1000, 5)
+        model = StructuredSelfAttentionConfig().build(1000, 5)
     lstms = 2 * 4 * 300 * (100 + 300 + 2)  # two directions, four gates, torch's two biases
     attention = 350 * 600 + 30 * 350
     classifier = 30 * 600 * 2000 + 2000 + 2000 * 5 + 5
@@ -304,13 +306,13 @@ def test_parameters_of_lin_et_al_section_4_1() -> None:
 
 def test_a_classifier_reads_every_slot_or_the_mean_of_those_it_may() -> None:
     slots = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]]])
-    assert_close(mean(Memory(slots, torch.tensor([[True, True, False]]))), torch.tensor([[2.0, 4.0]]))
-    assert_close(flattened(Memory(slots, torch.ones(1, 3) > 0)), torch.tensor([[1.0, 2.0, 3.0, 6.0, 100.0, 100.0]]))
+    assert_close(mean_pool(Memory(slots, torch.tensor([[True, True, False]]))), torch.tensor([[2.0, 4.0]]))
+    assert_close(flatten_slots(Memory(slots, torch.ones(1, 3) > 0)), torch.tensor([[1.0, 2.0, 3.0, 6.0, 100.0, 100.0]]))
 
 
 def test_a_classifier_tells_sentences_apart_by_the_order_of_their_words() -> None:
     torch.manual_seed(6)
-    model = SelfAttentiveConfig(embedding=8, width=8, attention=8, hops=2, hidden=8, dropout=0.0).build(11, 2)
+    model = StructuredSelfAttentionConfig(embedding=8, width=8, attention=8, hops=2, hidden=8, dropout=0.0).build(11, 2)
     source = Padded(torch.tensor([[4, 5, 6, 2], [6, 5, 4, 2]]), torch.tensor([4, 4]))
     start, label = Padded(torch.ones(2, 1, dtype=torch.long), torch.ones(2)), torch.tensor([0, 1])
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -323,10 +325,10 @@ def test_a_classifier_tells_sentences_apart_by_the_order_of_their_words() -> Non
 
 def test_additive_attention_by_hand() -> None:
     """Bahdanau et al., appendix A.1.2."""
-    attention = AdditiveAttention(query=1, slot=1, hidden=1)
-    for parameter, value in ((attention.from_query.weight, 1.0), (attention.from_slot.weight, 2.0)):
+    attention = AdditiveAttention(query_width=1, slot_width=1, hidden_width=1)
+    for parameter, value in ((attention.query_projection.weight, 1.0), (attention.key_projection.weight, 2.0)):
         torch.nn.init.constant_(parameter, value)
-    torch.nn.init.constant_(attention.score, 3.0)
+    torch.nn.init.constant_(attention.score_vector, 3.0)
     slots = torch.tensor([[[0.25], [-0.25], [9.0]]])
     mask = torch.tensor([[True, True, False]])
     weights = attention(torch.tensor([[[0.5]]]), attention.keys(slots), mask)
@@ -339,28 +341,32 @@ def test_additive_attention_by_hand() -> None:
 @torch.no_grad()
 def test_a_step_of_the_additive_decoder_is_appendix_a_2_2() -> None:
     torch.manual_seed(0)
-    config = additive.AdditiveConfig(embedding=3, width=4, readout=2, dropout=0.0)
-    decoder = additive.Decoder(vectors(7, 3), vectors(7, 2), config)
+    config = rnn_attention.RNNAttentionConfig(embedding=3, width=4, maxout_width=2, dropout=0.0)
+    decoder = rnn_attention.RNNAttentionDecoder(embedding_table(7, 3), embedding_table(7, 2), config)
     for parameter in decoder.parameters():
         torch.nn.init.normal_(parameter)
     annotations = torch.randn(5, 8)
-    unit, attention = decoder.recurrence.unit, decoder.attention
-    assert isinstance(unit, Gated)
-    w_r, w_z, w = decoder.recurrence.from_input.weight.chunk(3)
-    b_r, b_z, b = decoder.recurrence.from_input.bias.chunk(3)
-    c_r, c_z, c = decoder.from_context.weight.chunk(3)
-    u_r, u_z = unit.to_gates.weight.chunk(2)
-    u = unit.to_candidate.weight
-    first, second = decoder.maxout.units.weight.chunk(2)
-    first_bias, second_bias = decoder.maxout.units.bias.chunk(2)
+    unit, attention = decoder.rnn.cell, decoder.attention
+    assert isinstance(unit, GRUCell)
+    w_r, w_z, w = decoder.rnn.input_projection.weight.chunk(3)
+    b_r, b_z, b = decoder.rnn.input_projection.bias.chunk(3)
+    c_r, c_z, c = decoder.context_projection.weight.chunk(3)
+    u_r, u_z = unit.gate_projection.weight.chunk(2)
+    u = unit.candidate_projection.weight
+    first, second = decoder.maxout.projection.weight.chunk(2)
+    first_bias, second_bias = decoder.maxout.projection.bias.chunk(2)
 
     state = decoder.start(Memory(annotations.unsqueeze(0), torch.ones(1, 5, dtype=torch.bool)))
-    s = torch.tanh(decoder.first.weight @ annotations[0, 4:] + decoder.first.bias)  # s₀ = tanh(W_s ←h₁)
+    s = torch.tanh(decoder.bridge.weight @ annotations[0, 4:] + decoder.bridge.bias)  # s₀ = tanh(W_s ←h₁)
     for piece in (1, 6, 4):
-        e_y = decoder.vectors.weight[piece]
+        e_y = decoder.embedding.weight[piece]
         energies = [
-            attention.score[0]
-            @ torch.tanh(attention.from_query.weight @ s + attention.from_slot.weight @ h + attention.from_slot.bias)
+            attention.score_vector[0]
+            @ torch.tanh(
+                attention.query_projection.weight @ s
+                + attention.key_projection.weight @ h
+                + attention.key_projection.bias
+            )
             for h in annotations
         ]
         total = sum(math.exp(float(energy)) for energy in energies)
@@ -373,8 +379,8 @@ def test_a_step_of_the_additive_decoder_is_appendix_a_2_2() -> None:
         z = torch.sigmoid(-(w_z @ e_y + u_z @ s + c_z @ context + b_z))  # the paper's gate is one minus ours
         s = (1 - z) * s + z * torch.tanh(w @ e_y + u @ (r * s) + c @ context + b)
         logits, state = decoder.step(torch.tensor([piece]), state)
-        assert_close(logits[0], decoder.output.weight @ t + decoder.bias)
-        assert_close(state.state[0], s)
+        assert_close(logits[0], decoder.output_embedding.weight @ t + decoder.bias)
+        assert_close(state.rnn_state[0], s)
 
 
 def test_parameters_of_rnnsearch_are_those_of_appendix_a_2() -> None:
@@ -385,7 +391,7 @@ def test_parameters_of_rnnsearch_are_those_of_appendix_a_2() -> None:
     readout = 2 * half * n + 2 * half * m + 2 * half * 2 * n + pieces * half
     biases = 2 * 3 * n + 3 * n + n + aligned + 2 * half + pieces  # which the appendix leaves out for brevity
     with torch.device("meta"):
-        built = additive.AdditiveConfig().build(pieces, pieces)
+        built = rnn_attention.RNNAttentionConfig().build(pieces, pieces)
     found = sum(parameter.numel() for parameter in built.parameters())
     assert found == encoder + decoder + alignment + readout + 2 * pieces * m + biases
 
@@ -396,13 +402,13 @@ def test_a_gated_convolution_is_a_convolution_and_a_sum_by_hand() -> None:
     torch.manual_seed(0)
     inputs = torch.randn(2, 5, 3)
     for before in (1, 2):  # around a place, and up to it
-        layer = GatedConvolution(3, kernel=3, before=before)
-        torch.nn.init.normal_(layer.product.bias)
-        weight = layer.product.weight.view(6, 3, 3)  # output, place in the window, input
+        layer = GatedConvolution(3, kernel=3, left_padding=before)
+        torch.nn.init.normal_(layer.projection.bias)
+        weight = layer.projection.weight.view(6, 3, 3)  # output, place in the window, input
         wide = torch.nn.functional.pad(inputs.mT, (before, 2 - before))
-        convolved = torch.nn.functional.conv1d(wide, weight.mT, layer.product.bias).mT
+        convolved = torch.nn.functional.conv1d(wide, weight.mT, layer.projection.bias).mT
         assert_close(layer(inputs), convolved[..., :3] * torch.sigmoid(convolved[..., 3:]))
-        place, value, gate = 3, layer.product.bias[1].clone(), layer.product.bias[4].clone()
+        place, value, gate = 3, layer.projection.bias[1].clone(), layer.projection.bias[4].clone()
         for offset in range(3):
             if 0 <= place + offset - before < 5:
                 for channel in range(3):
@@ -415,7 +421,7 @@ def test_six_blocks_of_kernel_five_see_twenty_five_inputs() -> None:
     """Section 3.2: n (k - 1) + 1, half of it to each side in the encoder, all to the left in the decoder."""
     torch.manual_seed(0)
     for before, first, last in ((2, 18, 42), (4, 6, 30)):
-        blocks = [GatedConvolution(4, kernel=5, before=before).double() for _ in range(6)]
+        blocks = [GatedConvolution(4, kernel=5, left_padding=before).double() for _ in range(6)]
         inputs = torch.randn(1, 60, 4, dtype=torch.double, requires_grad=True)
         values = inputs
         for block in blocks:
@@ -430,28 +436,28 @@ def test_six_blocks_of_kernel_five_see_twenty_five_inputs() -> None:
 @torch.no_grad()
 def test_multi_step_attention_by_equations_1_and_2() -> None:
     torch.manual_seed(0)
-    config = convolutional.ConvolutionalConfig(width=3, hidden=4, kernel=3, encoder_layers=1, decoder_layers=2)
-    attention = convolutional.MultiStepAttention(config)
-    torch.nn.init.normal_(attention.query.bias)
+    config = conv_s2s.ConvS2SConfig(width=3, hidden=4, kernel=3, encoder_layers=1, decoder_layers=2)
+    attention = conv_s2s.MultiStepAttention(config)
+    torch.nn.init.normal_(attention.query_projection.bias)
     z, e, h, g = torch.randn(5, 3), torch.randn(5, 3), torch.randn(2, 4), torch.randn(2, 3)
     m = 4  # the fifth slot is padding
     memory = Memory(torch.cat([z, z + e], dim=1).unsqueeze(0), torch.tensor([[True] * m + [False]]))
-    found = attention(h.unsqueeze(0), g.unsqueeze(0), convolutional.read(memory))
+    found = attention(h.unsqueeze(0), g.unsqueeze(0), conv_s2s.precompute_memory(memory))
     for i in range(2):
-        d = attention.query.weight @ h[i] + attention.query.bias + g[i]
+        d = attention.query_projection.weight @ h[i] + attention.query_projection.bias + g[i]
         energies = [math.exp(float(d @ z[j])) for j in range(m)]
         c = torch.zeros(3)
         for j in range(m):
             c += energies[j] / sum(energies) * (z[j] + e[j])
         c *= m * math.sqrt(1 / m)  # section 3.4
-        assert_close(found[0, i], attention.widen.weight @ c + attention.widen.bias)
+        assert_close(found[0, i], attention.output_projection.weight @ c + attention.output_projection.bias)
 
 
 def test_a_convolutional_decoder_layer_halves_the_variance_of_its_sums() -> None:
     torch.manual_seed(0)
-    config = convolutional.ConvolutionalConfig(width=3, hidden=4, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    layer = convolutional.DecoderLayer(config)
-    memory = convolutional.read(Memory(torch.randn(1, 5, 6), torch.ones(1, 5, dtype=torch.bool)))
+    config = conv_s2s.ConvS2SConfig(width=3, hidden=4, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    layer = conv_s2s.ConvDecoderLayer(config)
+    memory = conv_s2s.precompute_memory(Memory(torch.randn(1, 5, 6), torch.ones(1, 5, dtype=torch.bool)))
     inputs, g = torch.randn(1, 6, 4), torch.randn(1, 6, 3)
     h = math.sqrt(0.5) * (inputs + layer.convolution(inputs))
     assert_close(layer(inputs, g, memory), math.sqrt(0.5) * (h + layer.attention(h, g, memory)))
@@ -462,18 +468,16 @@ def test_convolutional_weights_at_birth_and_the_gradient_of_many_readers() -> No
     slopes = []
     for readers in (1, 4):
         torch.manual_seed(0)
-        config = convolutional.ConvolutionalConfig(
-            width=64, hidden=96, encoder_layers=1, decoder_layers=readers, dropout=0.25
-        )
-        encoder = convolutional.Encoder(convolutional.Embedding(900, config), config).eval()
-        assert encoder.embedding.vectors.weight.std().item() == pytest.approx(0.1, rel=0.03)
+        config = conv_s2s.ConvS2SConfig(width=64, hidden=96, encoder_layers=1, decoder_layers=readers, dropout=0.25)
+        encoder = conv_s2s.ConvEncoder(conv_s2s.ConvEmbedding(900, config), config).eval()
+        assert encoder.embedding.token_embedding.weight.std().item() == pytest.approx(0.1, rel=0.03)
         (layer,) = encoder.layers
         assert isinstance(layer, GatedConvolution)
-        assert layer.product.weight.std().item() == pytest.approx(math.sqrt(4 * 0.75 / (3 * 96)), rel=0.03)
-        assert encoder.narrow.weight.std().item() == pytest.approx(math.sqrt(1 / 96), rel=0.03)
+        assert layer.projection.weight.std().item() == pytest.approx(math.sqrt(4 * 0.75 / (3 * 96)), rel=0.03)
+        assert encoder.output_projection.weight.std().item() == pytest.approx(math.sqrt(1 / 96), rel=0.03)
         keys, values = encoder(Padded(torch.tensor([[5, 6, 7]]), torch.tensor([3]))).slots.chunk(2, dim=-1)
         assert_close(values - keys, encoder.embedding(torch.tensor([[5, 6, 7]])))
-        (slope,) = torch.autograd.grad(keys.square().sum(), encoder.narrow.weight)
+        (slope,) = torch.autograd.grad(keys.square().sum(), encoder.output_projection.weight)
         slopes.append(slope)
     assert_close(slopes[0], 4 * slopes[1])
 
@@ -491,11 +495,11 @@ TABLE_3 = [
     ("C: 8 layers", TransformerConfig(encoder_layers=8, decoder_layers=8), 80, 77_795_328),
     ("C: d_model 256", TransformerConfig(width=256, key_width=32, value_width=32), 28, 26_834_944),
     ("C: d_model 1024", TransformerConfig(width=1024, key_width=128, value_width=128), 168, 163_889_152),
-    ("C: d_ff 1024", TransformerConfig(inner=1024), 53, 50_487_296),
-    ("C: d_ff 4096", TransformerConfig(inner=4096), 90, 88_272_896),
+    ("C: d_ff 1024", TransformerConfig(ffn_width=1024), 53, 50_487_296),
+    ("C: d_ff 4096", TransformerConfig(ffn_width=4096), 90, 88_272_896),
     ("D: no dropout", TransformerConfig(dropout=0.0), 65, 63_082_496),
     ("D: dropout 0.2", TransformerConfig(dropout=0.2), 65, 63_082_496),
-    ("E: 256 learned positions", TransformerConfig(positions="learned", longest=256), 65, 63_213_568),
+    ("E: 256 learned positions", TransformerConfig(positions="learned", max_positions=256), 65, 63_213_568),
 ]
 """Name, settings, the paper's millions, and what we count with its vocabulary of "about 37,000" (section 5.1).
 
@@ -536,18 +540,18 @@ def test_products_grow_with_the_width_of_the_keys_unless_scaled() -> None:
 def test_plain_products_are_scaled_ones_of_a_longer_query() -> None:
     torch.manual_seed(0)
     query, keys, values = torch.randn(3, 2, 4, 5, 16)
-    read = KeysValues(keys, values)
+    read = KeyValue(keys, values)
     assert_close(attend(query, read, None, "cross", scale=1.0), attend(4 * query, read, None, "cross"))
 
 
 def test_additive_heads_by_hand() -> None:
     """Every head for itself: softmax over keys of v·tanh(q + k)."""
     torch.manual_seed(0)
-    query, read = torch.randn(1, 2, 3, 4), KeysValues(torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 6))
-    heads = AdditiveHeads(2, 4)
+    query, read = torch.randn(1, 2, 3, 4), KeyValue(torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 6))
+    heads = MultiHeadAdditiveAttention(2, 4)
     context = heads(query, read, None, "cross")
     for head, place in product(range(2), range(3)):
-        energy = [heads.score[head] @ torch.tanh(query[0, head, place] + key) for key in read.keys[0, head]]
+        energy = [heads.score_vector[head] @ torch.tanh(query[0, head, place] + key) for key in read.keys[0, head]]
         expected = torch.stack(energy).softmax(0) @ read.values[0, head]
         assert_close(context[0, head, place], expected)
 
@@ -555,18 +559,24 @@ def test_additive_heads_by_hand() -> None:
 def test_normed_queries_of_henry_et_al() -> None:
     """Section 3: the cosine of query and key times a learned g, which is √d_k times our scale."""
     torch.manual_seed(0)
-    heads = Heads(count=2, key_width=4, value_width=4, normed=True)
+    heads = HeadConfig(count=2, key_width=4, value_width=4, qk_norm=True)
     layer = CrossAttention(8, heads, gain=1.0)
     nn.init.constant_(layer.query_norm.weight, 1.7)  # type: ignore[arg-type]
     inputs, slots = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
-    with watching() as seen:
-        layer(inputs, layer.read(slots), torch.ones(1, 1, 1, 5, dtype=torch.bool))
-    query, keys = split_heads(layer.query(inputs), 2), split_heads(layer.memory(slots).chunk(2, dim=-1)[0], 2)
+    with record_attention() as seen:
+        layer(inputs, layer.project_memory(slots), torch.ones(1, 1, 1, 5, dtype=torch.bool))
+    query, keys = (
+        split_heads(layer.query_projection(inputs), 2),
+        split_heads(layer.kv_projection(slots).chunk(2, dim=-1)[0], 2),
+    )
     cosine = F.cosine_similarity(query.unsqueeze(3), keys.unsqueeze(2), dim=-1)
     assert_close(seen["cross"][0], (1.7 * 4**0.5 * cosine).softmax(dim=-1), atol=1e-4, rtol=1e-4)
-    layer.query.weight.data.mul_(9.0), layer.query.bias.data.mul_(9.0)  # longer queries look no sharper
-    with watching() as again:
-        layer(inputs, layer.read(slots), torch.ones(1, 1, 1, 5, dtype=torch.bool))
+    (
+        layer.query_projection.weight.data.mul_(9.0),
+        layer.query_projection.bias.data.mul_(9.0),
+    )  # longer queries look no sharper
+    with record_attention() as again:
+        layer(inputs, layer.project_memory(slots), torch.ones(1, 1, 1, 5, dtype=torch.bool))
     assert_close(again["cross"][0], seen["cross"][0], atol=1e-4, rtol=1e-4)
 
 
@@ -576,14 +586,14 @@ def test_rotary_positions_of_su_et_al() -> None:
     values = torch.randn(1, 1, 7, 8)
     angle = torch.arange(3, 10).unsqueeze(1) * 10000 ** (-torch.arange(0, 8, 2) / 8)
     turned = torch.view_as_complex(values.view(1, 1, 7, 4, 2)) * torch.polar(torch.ones_like(angle), angle)
-    assert_close(rotated(values, 3), torch.view_as_real(turned).flatten(3))
+    assert_close(apply_rotary(values, 3), torch.view_as_real(turned).flatten(3))
 
 
 def test_rotary_products_depend_on_the_distance_alone() -> None:
     torch.manual_seed(0)
     query, key = torch.randn(2, 1, 1, 1, 16, dtype=torch.float64)
     products = {
-        (at, distance): (rotated(query, at + distance) * rotated(key, at)).sum().item()
+        (at, distance): (apply_rotary(query, at + distance) * apply_rotary(key, at)).sum().item()
         for at, distance in product((0, 1, 5, 40), (0, 1, 2, 9))
     }
     for (_, distance), found in products.items():

@@ -6,17 +6,17 @@ from pathlib import Path
 import torch
 
 from tongsa.batch import Padded, pad
-from tongsa.interface import Config, EncoderDecoder
+from tongsa.interface import EncoderDecoder, ModelConfig
 from tongsa.models import KINDS
-from tongsa.models.additive import AdditiveConfig
-from tongsa.models.convolutional import ConvolutionalConfig
-from tongsa.models.language_model import LanguageModelConfig
-from tongsa.models.recurrent import RecurrentConfig
-from tongsa.models.self_attentive import SelfAttentiveConfig
-from tongsa.models.transformer import TransformerConfig
-from tongsa.models.transformer_classifier import TransformerClassifierConfig
-from tongsa.models.transformer_language_model import TransformerLanguageModelConfig
-from tongsa.text import EOS, UNK
+from tongsa.models.conv_s2s import ConvS2SConfig
+from tongsa.models.rnn import RNNConfig
+from tongsa.models.rnn_attention import RNNAttentionConfig
+from tongsa.models.rnn_lm import RNNLMConfig
+from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig
+from tongsa.models.transformer.classifier import TransformerClassifierConfig
+from tongsa.models.transformer.language_model import TransformerLMConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.tokenization.special import EOS, UNK
 
 
 def kind_of(name: str) -> str:
@@ -24,76 +24,90 @@ def kind_of(name: str) -> str:
 
 
 SIZE = 17
-CONFIGS: dict[str, Config] = {
-    "additive": AdditiveConfig(embedding=12, width=16, readout=10, dropout=0.1),
-    "additive, lstm": AdditiveConfig(embedding=16, width=16, readout=16, cell="lstm", dropout=0.1, share="target"),
-    "convolutional": ConvolutionalConfig(
-        width=16, hidden=24, encoder_layers=2, decoder_layers=2, dropout=0.1, longest=64
+CONFIGS: dict[str, ModelConfig] = {
+    "rnn_attention": RNNAttentionConfig(embedding=12, width=16, maxout_width=10, dropout=0.1),
+    "rnn_attention, lstm": RNNAttentionConfig(
+        embedding=16, width=16, maxout_width=16, cell="lstm", dropout=0.1, tie_embeddings="target"
     ),
-    "convolutional, kernel 5 and one vocabulary": ConvolutionalConfig(
-        width=24, hidden=16, kernel=5, encoder_layers=1, decoder_layers=3, dropout=0.1, longest=64, share="all"
+    "conv_s2s": ConvS2SConfig(width=16, hidden=24, encoder_layers=2, decoder_layers=2, dropout=0.1, max_positions=64),
+    "conv_s2s, kernel 5 and one vocabulary": ConvS2SConfig(
+        width=24,
+        hidden=16,
+        kernel=5,
+        encoder_layers=1,
+        decoder_layers=3,
+        dropout=0.1,
+        max_positions=64,
+        tie_embeddings="all",
     ),
-    "language_model": LanguageModelConfig(width=16, layers=2, dropout=0.1),
-    "language_model, tanh": LanguageModelConfig(width=16, layers=1, cell="tanh", dropout=0.1, share="none"),
-    "language_model, logistic": LanguageModelConfig(width=16, layers=1, cell="logistic", dropout=0.1),
-    "language_model, gated": LanguageModelConfig(width=16, layers=2, cell="gated", dropout=0.1),
-    "recurrent": RecurrentConfig(width=24, embedding=12, dropout=0.1),
-    "recurrent, stacked lstm that starts from the source reversed": RecurrentConfig(
-        width=16, embedding=12, layers=2, cell="lstm", feed="start", output="linear", reverse_source=True, dropout=0.1
+    "rnn_lm": RNNLMConfig(width=16, layers=2, dropout=0.1),
+    "rnn_lm, tanh": RNNLMConfig(width=16, layers=1, cell="tanh", dropout=0.1, tie_embeddings="none"),
+    "rnn_lm, sigmoid": RNNLMConfig(width=16, layers=1, cell="sigmoid", dropout=0.1),
+    "rnn_lm, gru": RNNLMConfig(width=16, layers=2, cell="gru", dropout=0.1),
+    "rnn": RNNConfig(width=24, embedding=12, dropout=0.1),
+    "rnn, stacked lstm that starts from the source reversed": RNNConfig(
+        width=16,
+        embedding=12,
+        layers=2,
+        cell="lstm",
+        context_input="start",
+        output="linear",
+        reverse_source=True,
+        dropout=0.1,
     ),
-    "recurrent, stacked lstm fed always": RecurrentConfig(
-        width=16, embedding=16, layers=2, cell="lstm", output="linear", dropout=0.1, share="target"
+    "rnn, stacked lstm fed always": RNNConfig(
+        width=16, embedding=16, layers=2, cell="lstm", output="linear", dropout=0.1, tie_embeddings="target"
     ),
-    "recurrent, gated fed at the start alone": RecurrentConfig(
-        width=24, embedding=12, layers=2, feed="start", dropout=0.1, share="target"
+    "rnn, gru fed at the start alone": RNNConfig(
+        width=24, embedding=12, layers=2, context_input="start", dropout=0.1, tie_embeddings="target"
     ),
-    "self_attentive": SelfAttentiveConfig(
+    "structured_self_attention": StructuredSelfAttentionConfig(
         embedding=12, width=8, layers=2, attention=10, hops=3, hidden=16, dropout=0.1, input_dropout=0.1
     ),
-    "self_attentive, decoder": SelfAttentiveConfig(
-        reader="decoder", embedding=16, width=16, attention=10, hops=3, hidden=16, dropout=0.1, input_dropout=0.1
+    "structured_self_attention, decoder": StructuredSelfAttentionConfig(
+        head="decoder", embedding=16, width=16, attention=10, hops=3, hidden=16, dropout=0.1, input_dropout=0.1
     ),
     "transformer": TransformerConfig(
-        width=16, inner=32, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.1, longest=64
+        width=16, ffn_width=32, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.1, max_positions=64
     ),
-    "transformer, additive attention in a neighbourhood of 3": TransformerConfig(
+    "transformer, additive attention with a window of 3": TransformerConfig(
         width=16,
-        inner=32,
+        ffn_width=32,
         heads=4,
         encoder_layers=1,
         decoder_layers=2,
         attention="additive",
-        neighbourhood=3,
+        attention_window=3,
         positions="learned",
-        longest=64,
+        max_positions=64,
     ),
-    "transformer, rotary positions, rms norm and swiglu in a neighbourhood of 4": TransformerConfig(
+    "transformer, rotary positions, rms norm and swiglu with a window of 4": TransformerConfig(
         width=16,
-        inner=24,
+        ffn_width=24,
         heads=2,
         encoder_layers=2,
         decoder_layers=1,
-        neighbourhood=4,
+        attention_window=4,
         positions="rotary",
         norm="pre",
         norm_kind="rms",
         activation="swiglu",
     ),
-    "transformer, normed queries of free widths, three matrices": TransformerConfig(
+    "transformer, qk norm of free widths, three matrices": TransformerConfig(
         width=16,
-        inner=24,
+        ffn_width=24,
         heads=2,
         key_width=6,
         value_width=10,
         encoder_layers=1,
         decoder_layers=2,
-        query_norm=True,
+        qk_norm=True,
         norm="pre",
-        share="none",
+        tie_embeddings="none",
     ),
     "transformer, batch norm and gelu": TransformerConfig(
         width=16,
-        inner=32,
+        ffn_width=32,
         heads=4,
         encoder_layers=1,
         decoder_layers=1,
@@ -103,7 +117,7 @@ CONFIGS: dict[str, Config] = {
     ),
     "transformer, free widths, plain products and group norm": TransformerConfig(
         width=16,
-        inner=32,
+        ffn_width=32,
         heads=3,
         key_width=4,
         value_width=6,
@@ -112,25 +126,32 @@ CONFIGS: dict[str, Config] = {
         attention="dot",
         norm_kind="group",
         groups=4,
-        share="none",
+        tie_embeddings="none",
     ),
     "transformer, neither norm nor positions": TransformerConfig(
         width=16,
-        inner=32,
+        ffn_width=32,
         heads=4,
         encoder_layers=1,
         decoder_layers=1,
         norm_kind="none",
         positions="none",
-        share="target",
+        tie_embeddings="target",
     ),
-    "transformer_classifier": TransformerClassifierConfig(width=16, inner=32, heads=4, layers=2, hidden=16),
-    "transformer_classifier, batch norm in a neighbourhood of 2": TransformerClassifierConfig(
-        width=16, inner=32, heads=4, layers=1, hidden=16, neighbourhood=2, norm_kind="batch"
+    "transformer_classifier": TransformerClassifierConfig(width=16, ffn_width=32, heads=4, layers=2, hidden=16),
+    "transformer_classifier, batch norm with a window of 2": TransformerClassifierConfig(
+        width=16, ffn_width=32, heads=4, layers=1, hidden=16, attention_window=2, norm_kind="batch"
     ),
-    "transformer_language_model": TransformerLanguageModelConfig(width=16, inner=32, heads=4, layers=2),
-    "transformer_language_model, rotary positions in a neighbourhood of 2": TransformerLanguageModelConfig(
-        width=16, inner=32, heads=4, layers=1, neighbourhood=2, positions="rotary", norm="pre", share="none"
+    "transformer_lm": TransformerLMConfig(width=16, ffn_width=32, heads=4, layers=2),
+    "transformer_lm, rotary positions with a window of 2": TransformerLMConfig(
+        width=16,
+        ffn_width=32,
+        heads=4,
+        layers=1,
+        attention_window=2,
+        positions="rotary",
+        norm="pre",
+        tie_embeddings="none",
     ),
 }
 """Under the name of each kind, and of each kind with an option that changes its mathematics: "kind, option"."""
@@ -151,7 +172,7 @@ def sentence(length: int, seed: int = 0) -> list[int]:
 def padded(*rows: list[int], extra: int = 0) -> Padded:
     """A batch, with `extra` columns of padding that nobody needs."""
     batch = pad(rows)
-    return Padded(torch.nn.functional.pad(batch.pieces, (0, extra)), batch.lengths)
+    return Padded(torch.nn.functional.pad(batch.tokens, (0, extra)), batch.lengths)
 
 
 WORDS = {"a": "가", "b": "나", "c": "다", "d": "라", "e": "마", "f": "바"}
@@ -171,12 +192,12 @@ def write_pairs(path: Path, pairs: list[tuple[str, str]]) -> Path:
 
 SMALL = [
     "model.width=32",
-    "model.inner=64",
+    "model.ffn_width=64",
     "model.heads=2",
     "model.encoder_layers=1",
     "model.decoder_layers=1",
     "model.dropout=0.1",
-    "pieces.size=300",
+    "tokenizer.vocab_size=300",
     "training.batch_tokens=256",
     "training.threads=1",
     "training.precision=fp32",

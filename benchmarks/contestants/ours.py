@@ -13,78 +13,81 @@ from task import Corpus, Rows, Task, read_corpus
 from work import PROBES, Update, serve, spread
 
 from tongsa import config
-from tongsa.batch import Batch, Examples, Ragged, plan
-from tongsa.experiment.machine import settled
-from tongsa.experiment.plan import at_once, shared_out
+from tongsa.batch import Batch, Examples, Ragged, epoch_order
 from tongsa.models import KINDS
-from tongsa.training.loop import Position, TrainingConfig, train
-from tongsa.training.optimiser import build
-from tongsa.training.parallel import Workers, joined, trained
-from tongsa.training.schedule import RateConfig
-from tongsa.training.stream import stream
+from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.planner import fit_grad_accumulation, parallel_batches
+from tongsa.training.config import TrainingConfig
+from tongsa.training.data_loader import iterate_batches
+from tongsa.training.distributed import DistributedContext, init_distributed, unwrap_model
+from tongsa.training.loop import DataPosition, train
+from tongsa.training.lr_schedule import LRScheduleConfig
+from tongsa.training.optimizer import build_optimizers
 
 FOREVER = 10**9
 
 
 class Ours:
-    def __init__(self, task: Task, corpus: Corpus, workers: Workers) -> None:
+    def __init__(self, task: Task, corpus: Corpus, workers: DistributedContext) -> None:
         self.workers = workers
         self.examples = Examples(Ragged(corpus.source), Ragged(corpus.target))
-        whole = settled(
+        whole = configure_hardware(
             TrainingConfig(
                 steps=FOREVER,
                 batch_tokens=places(self.examples, task.size.tokens, task.seed),
                 seed=task.seed,
-                smoothing=task.smoothing,
-                optimiser="adam",
-                rate=RateConfig(schedule="constant", peak=task.rate, warmup=1),
+                label_smoothing=task.smoothing,
+                optimizer="adam",
+                lr=LRScheduleConfig(schedule="constant", peak=task.rate, warmup=1),
                 precision="fp32",
                 device="cpu",
                 threads=task.threads,
             ),
             workers,
         )
-        settings = config.build(KINDS[task.kind], task.model, "model")
-        among = workers.count if workers.count > 1 else at_once(whole, settings)
-        self.training = shared_out(whole, among)
-        self.batches = plan(self.examples.lengths, budget=whole.batch_tokens, seed=task.seed, epoch=0)
+        settings = config.build_config(KINDS[task.kind], task.model, "model")
+        among = workers.world_size if workers.world_size > 1 else parallel_batches(whole, settings)
+        self.training = fit_grad_accumulation(whole, among)
+        self.batches = epoch_order(self.examples.lengths, batch_tokens=whole.batch_tokens, seed=task.seed, epoch=0)
         torch.manual_seed(task.seed)
         model = settings.build(corpus.pieces, corpus.pieces)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.learner = workers.learner(model, torch.device("cpu"), shard=False)
-        self.optimisers = build(trained(self.learner), self.training, workers)
+        self.learner = workers.wrap_model(model, torch.device("cpu"), shard=False)
+        self.optimisers = build_optimizers(unwrap_model(self.learner), self.training, workers)
 
     def updates(self) -> Iterator[Update]:
         training = self.training
-        batches = stream(lambda _: self.examples, budget=training.batch_tokens, seed=training.seed, start=Position())
+        batches = iterate_batches(
+            lambda _: self.examples, batch_tokens=training.batch_tokens, seed=training.seed, start=DataPosition()
+        )
         return self._learnt(batches, training)
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
         """In this thread, for torch counts nobody else's products."""
         parts = (part for rows in batches for part in self._shared(rows))
         here = replace(self.training, threads=1)
-        return islice(self._learnt(((Position(), self.examples.batch(part)) for part in parts), here), len(batches))
+        return islice(self._learnt(((DataPosition(), self.examples.batch(part)) for part in parts), here), len(batches))
 
     def _shared(self, rows: Rows) -> Iterator[Rows]:
         """A batch as the batches of an update."""
-        return (rows[at :: self.training.accumulate] for at in range(self.training.accumulate))
+        return (rows[at :: self.training.grad_accumulation] for at in range(self.training.grad_accumulation))
 
-    def _learnt(self, batches: Iterator[tuple[Position, Batch]], training: TrainingConfig) -> Iterator[Update]:
-        schedule = training.rate.build(1, FOREVER)
-        for step in train(self.learner, batches, self.optimisers, schedule, training, workers=self.workers):
-            yield Update(step.tokens, step.padding)
+    def _learnt(self, batches: Iterator[tuple[DataPosition, Batch]], training: TrainingConfig) -> Iterator[Update]:
+        schedule = training.lr.build(1, FOREVER)
+        for step in train(self.learner, batches, self.optimisers, schedule, training, distributed=self.workers):
+            yield Update(step.tokens, step.padding_fraction)
 
 
 def places(examples: Examples, tokens: int, seed: int) -> int:
     """The budget of places on the longer side whose batches hold so many target tokens in the mean, as theirs do."""
-    batches = plan(examples.lengths, budget=tokens, seed=seed, epoch=0)
+    batches = epoch_order(examples.lengths, batch_tokens=tokens, seed=seed, epoch=0)
     return round(tokens * tokens * len(batches) / examples.lengths[:, 1].sum())
 
 
 def beside(task: Task) -> None:
     """What the other workers do: the same as the first, until it is gone."""
     corpus = read_corpus(task.corpus)
-    with joined() as workers:
+    with init_distributed() as workers:
         contestant = Ours(task, corpus, workers)
         list(contestant.probes(spread(contestant.batches, corpus.lengths, PROBES)))
         for _ in contestant.updates():
@@ -114,7 +117,7 @@ def main() -> None:
             command = [sys.executable, __file__, sys.argv[1]]
             others.append(subprocess.Popen(command, env=os.environ | place, stderr=subprocess.DEVNULL))
         os.environ |= {"RANK": "0", "LOCAL_RANK": "0"}
-    with joined() as workers:
+    with init_distributed() as workers:
         serve(lambda task, corpus: Ours(task, corpus, workers), [other.pid for other in others])
         for other in others:
             other.kill()

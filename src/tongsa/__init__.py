@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tongsa.decoding.engine import EngineName
-    from tongsa.view.panels import view as view  # the package can be called, which a type checker cannot see
+    from tongsa.decoding.engines.engine import EngineName
+    from tongsa.visualize.panels import view as view
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`tongsa.view(…)` without an import of its own, and not loaded before it is asked for."""
+    """Load `tongsa.view` on first use."""
     if name == "view":
-        from importlib import import_module
+        from tongsa.visualize.panels import view
 
-        return import_module("tongsa.view")
+        return view
     raise AttributeError(f"module 'tongsa' has no attribute {name!r}")
 
 
@@ -34,21 +34,21 @@ def load(path: str | Path, *, engine: "EngineName" = "auto") -> Any:
     """
     from tongsa import bundle
 
-    loaded = bundle.load(Path(path))
-    return loaded.translator(engine=engine) if loaded.config.task == "pairs" else loaded.reader()
+    loaded = bundle.load_bundle(Path(path))
+    return loaded.translator(engine=engine) if loaded.config.task == "seq2seq" else loaded.text_model()
 
 
 def train(
     recipe: str | Path | None = None,
     *,
     run: str | Path,
-    pairs: "Sequence[str | Path] | str | Path" = (),
+    data: "Sequence[str | Path] | str | Path" = (),
     dev: "Sequence[str | Path] | str | Path" = (),
     settings: "Sequence[str]" = (),
     budget: str | None = None,
 ) -> Any:
     """Train as `tongsa train` does, and load the result. `settings` are what `--set` takes: "training.steps=1000"."""
-    from tongsa import experiment
+    from tongsa import runs
 
-    experiment.train(recipe, run=Path(run), pairs=pairs, dev=dev, settings=settings, budget=budget)
+    runs.train(recipe, run=Path(run), data=data, dev=dev, settings=settings, budget=budget)
     return load(run)

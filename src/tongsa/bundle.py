@@ -1,4 +1,4 @@
-"""A model on disk: model.toml, weights.safetensors, pieces.model, card.md. Never pickle."""
+"""A model on disk: model.toml, weights.safetensors, tokenizer.model, card.md. Never pickle."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -9,33 +9,35 @@ from typing import Any, get_args
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_safetensors
+from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
-from tongsa import files
+from tongsa import storage
 from tongsa.decoding import shortlist
-from tongsa.decoding.classifier import Classifier
-from tongsa.decoding.ctranslate2_engine import CTranslate2Engine, note, usable
-from tongsa.decoding.engine import Engine, EngineName
-from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, is_usable_export, load_metadata
+from tongsa.decoding.engines.engine import Engine, EngineName
+from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.shortlist import Shortlist
-from tongsa.decoding.translator import Fusion, Translator, nowhere
-from tongsa.decoding.writer import Writer
+from tongsa.decoding.text_classifier import TextClassifier
+from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
 from tongsa.errors import InputError
-from tongsa.interface import Config, EncoderDecoder, Task, put, weights
+from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
 from tongsa.models import KINDS
-from tongsa.text import Labels, Pieces, Vocabulary
+from tongsa.tokenization.labels import LabelTokenizer
+from tongsa.tokenization.subword import SubwordTokenizer
+from tongsa.tokenization.tokenizer import Tokenizer
 
-LABELS, TARGET = "labels.json", "target-pieces.model"
-FORMAT = 1
+LABELS_FILE, TARGET_TOKENIZER_FILE = "labels.json", "target-tokenizer.model"
+FORMAT_VERSION = 1
 """Raised when an older tongsa could not read what a newer one writes."""
 
 
-CAN: dict[Task, str] = {
-    "pairs": "this model translates: use tongsa translate, evaluate, score or view",
-    "labels": "this model gives labels: use tongsa classify, evaluate, score or view",
-    "text": "this is a language model: use tongsa sample, score, evaluate or view",
+TASK_COMMAND_HINTS: dict[Task, str] = {
+    "seq2seq": "this model translates: use tongsa translate, evaluate, score or view",
+    "classification": "this model gives labels: use tongsa classify, evaluate, score or view",
+    "language_model": "this is a language model: use tongsa sample, score, evaluate or view",
 }
 
 
@@ -46,131 +48,140 @@ class BundleError(InputError):
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
     kind: str
-    config: Config
+    config: ModelConfig
     model: EncoderDecoder
-    source: Pieces
-    target: Vocabulary
-    decoding: SearchConfig
+    source_tokenizer: SubwordTokenizer
+    target_tokenizer: Tokenizer
+    decoding: DecodingConfig
     source_language: str = ""
     target_language: str = ""
-    scores: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     """What its outputs are compared by when nothing else is asked for."""
     folder: Path | None = None
     """Where it was loaded from."""
 
     def translator(
-        self, others: Sequence["Bundle"] = (), fusion: Fusion | None = None, engine: EngineName = "auto"
+        self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
     ) -> Translator:
         """Alone, or the first of an ensemble."""
-        self._must_have_learnt("pairs")
-        for other in others:
-            if (other.source.model, other.target.model) != (self.source.model, self.target.model):
+        self._require_task("seq2seq")
+        for other in ensemble:
+            if (other.source_tokenizer.model_bytes, other.target_tokenizer.model_bytes) != (
+                self.source_tokenizer.model_bytes,
+                self.target_tokenizer.model_bytes,
+            ):
                 raise InputError("models with other pieces cannot vote together: train them on the same data")
-        models = [other.model for other in others]
-        engine_beside = self._engine(engine) if not (others or fusion) else None
+        models = [other.model for other in ensemble]
+        engine_beside = self._load_engine(engine) if not (ensemble or fusion) else None
         if engine == "ctranslate2" and not engine_beside:
             raise InputError("--engine ctranslate2 runs one model alone: leave out the ensemble and the language model")
-        listed = partial(self._shortlist, self.folder) if self.folder else nowhere
+        listed = partial(self._read_shortlist, self.folder) if self.folder else missing_shortlist
         return Translator(
             self.model,
-            self.source,
-            self.target,
+            self.source_tokenizer,
+            self.target_tokenizer,
             self.decoding,
-            others=models,
+            ensemble=models,
             fusion=fusion,
             engine=engine_beside,
-            shortlist=listed,
+            load_shortlist=listed,
         )
 
-    def _shortlist(self, folder: Path) -> Shortlist:
-        return shortlist.read(beside(folder) / shortlist.NAME, self.source, self.target)
+    def _read_shortlist(self, folder: Path) -> Shortlist:
+        return shortlist.load_shortlist(
+            artifact_folder(folder) / shortlist.SHORTLIST_FILE, self.source_tokenizer, self.target_tokenizer
+        )
 
-    def listed(self) -> Shortlist | None:
+    def load_shortlist(self) -> Shortlist | None:
         """The list of likely pieces beside the model, if there is one."""
-        return self._shortlist(self.folder) if self.folder and self.list_digest else None
+        return self._read_shortlist(self.folder) if self.folder and self.shortlist_sha256 else None
 
     @property
-    def list_digest(self) -> str:
+    def shortlist_sha256(self) -> str:
         """The sha256 of that list; empty where there is none."""
-        place = beside(self.folder) / shortlist.NAME if self.folder else None
-        return files.digest(place) if place and place.is_file() else ""
+        place = artifact_folder(self.folder) / shortlist.SHORTLIST_FILE if self.folder else None
+        return storage.file_sha256(place) if place and place.is_file() else ""
 
-    def _engine(self, name: EngineName) -> Engine | None:
-        place = exported(self.folder, name) if self.folder else None
-        return CTranslate2Engine(place, torch.get_num_threads(), self.list_digest) if place else None
+    def _load_engine(self, engine: EngineName) -> Engine | None:
+        place = ctranslate2_folder(self.folder, engine) if self.folder else None
+        return CTranslate2Engine(place, torch.get_num_threads(), self.shortlist_sha256) if place else None
 
-    def classifier(self) -> Classifier:
-        self._must_have_learnt("labels")
-        return Classifier(self.model, self.source, self.target)
+    def classifier(self) -> TextClassifier:
+        self._require_task("classification")
+        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer)
 
-    def writer(self) -> Writer:
-        self._must_have_learnt("text")
-        return Writer(self.model, self.source, self.target)
+    def generator(self) -> TextGenerator:
+        self._require_task("language_model")
+        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer)
 
-    def reader(self) -> Translator | Classifier | Writer:
+    def text_model(self) -> Translator | TextClassifier | TextGenerator:
         """What this model is, by what it has learnt."""
-        made: dict[Task, Callable[[], Translator | Classifier | Writer]]
-        made = {"pairs": self.translator, "labels": self.classifier, "text": self.writer}
+        made: dict[Task, Callable[[], Translator | TextClassifier | TextGenerator]]
+        made = {"seq2seq": self.translator, "classification": self.classifier, "language_model": self.generator}
         return made[self.config.task]()
 
-    def _must_have_learnt(self, task: Task) -> None:
+    def _require_task(self, task: Task) -> None:
         if self.config.task != task:
-            raise InputError(f"{beside(self.folder) if self.folder else self.kind}: {CAN[self.config.task]}")
+            raise InputError(
+                f"{artifact_folder(self.folder) if self.folder else self.kind}: {TASK_COMMAND_HINTS[self.config.task]}"
+            )
 
 
-def beside(folder: Path) -> Path:
+def artifact_folder(folder: Path) -> Path:
     """Where what was made for the bundle in this folder is looked for: in its run, or in itself."""
     return folder.parent if folder.name == "model" else folder
 
 
-def exported(folder: Path, name: EngineName) -> Path | None:
+def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
     """Where the model for CTranslate2 is, if it is asked for, or is there and made of this bundle's very weights."""
-    if name not in (known := get_args(EngineName)):
-        raise InputError(f"engine {name!r}: there is none of this name; {settings.nearest(name, known)}")
-    if name == "torch":
+    if engine not in (known := get_args(EngineName)):
+        raise InputError(f"engine {engine!r}: there is none of this name; {settings.did_you_mean(engine, known)}")
+    if engine == "torch":
         return None
-    place = beside(folder) / "ctranslate2"
-    own = files.digest(folder / "weights.safetensors")
-    if name == "auto" and not usable(place, own):
+    place = artifact_folder(folder) / "ctranslate2"
+    own = storage.file_sha256(folder / "weights.safetensors")
+    if engine == "auto" and not is_usable_export(place, own):
         return None
-    if note(place).weights != own:
+    if load_metadata(place).weights_sha256 != own:
         raise InputError(f"{place}: made of other weights; make it again with: tongsa export --to ctranslate2")
     return place
 
 
-def save(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
+def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
     """Write a bundle in one piece, in place of what is there; with other numbers than the model's own, if given."""
-    values = tensors if tensors is not None else weights(bundle.model)
+    values = tensors if tensors is not None else named_tensors(bundle.model)
     content = {
-        "weights.safetensors": save_tensors(
+        "weights.safetensors": save_safetensors(
             {name: value.detach().contiguous().cpu() for name, value in values.items()}
         ),
-        "pieces.model": bundle.source.model,
+        "tokenizer.model": bundle.source_tokenizer.model_bytes,
     }
-    if bundle.target is not bundle.source:
-        content[LABELS if bundle.config.task == "labels" else TARGET] = bundle.target.model
+    if bundle.target_tokenizer is not bundle.source_tokenizer:
+        content[LABELS_FILE if bundle.config.task == "classification" else TARGET_TOKENIZER_FILE] = (
+            bundle.target_tokenizer.model_bytes
+        )
     description: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "kind": bundle.kind,
         "source_language": bundle.source_language,
         "target_language": bundle.target_language,
-        "jamo": bundle.source.jamo,
-        "scores": list(bundle.scores),
-        "model": settings.table(bundle.config),
-        "decoding": settings.table(bundle.decoding),
+        "jamo": bundle.source_tokenizer.jamo,
+        "metrics": list(bundle.metrics),
+        "model": settings.to_table(bundle.config),
+        "decoding": settings.to_table(bundle.decoding),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
     }
-    content["model.toml"] = settings.dump(description).encode("utf-8")
+    content["model.toml"] = settings.dump_toml(description).encode("utf-8")
     content["card.md"] = card.encode("utf-8")
-    with files.new_folder(path) as folder:
+    with storage.replace_folder(path) as folder:
         for name, data in content.items():
             (folder / name).write_bytes(data)
 
 
-def find(path: Path) -> Path:
+def find_bundle(path: Path) -> Path:
     """The bundle that is meant by the path of a run or of the bundle itself."""
     try:
-        files.settle(path / "model")
+        storage.recover_folder(path / "model")
         for folder in (path / "model", path):
             if (folder / "model.toml").is_file():
                 return folder
@@ -182,58 +193,62 @@ def find(path: Path) -> Path:
     if (path / "run.toml").is_file():
         raise BundleError(
             f"{path}: this run has no model yet; go on with: tongsa train --resume {path} (if it had one: bring "
-            f"{path / 'model'} back, or remove {path / 'snapshots'} first)"
+            f"{path / 'model'} back, or remove {path / 'checkpoints'} first)"
         )
     raise BundleError(f"{path}: no model here (no model.toml); give the folder of a run or of a model")
 
 
-def load(path: Path) -> Bundle:
-    folder = find(path)
-    description = settings.read(folder / "model.toml")
+def load_bundle(path: Path) -> Bundle:
+    folder = find_bundle(path)
+    description = settings.read_toml(folder / "model.toml")
     version = description.get("format")
     if not isinstance(version, int):
         raise BundleError(f"{folder / 'model.toml'}: damaged (no format in it); copy the whole folder again")
-    if version > FORMAT:
+    if version > FORMAT_VERSION:
         raise BundleError(
-            f"{folder}: format {version} was written by a newer tongsa (this one reads {FORMAT}): upgrade"
+            f"{folder}: format {version} was written by a newer tongsa (this one reads {FORMAT_VERSION}): upgrade"
         )
     try:
         kind = description["kind"]
         if kind not in KINDS:
-            raise BundleError(f"{folder / 'model.toml'}: unknown kind {kind!r}; {settings.nearest(kind, KINDS)}")
-        data = {name: _checked(folder / name, digest) for name, digest in description["sha256"].items()}
-        config = settings.build(KINDS[kind], description["model"], "model")
-        source = Pieces(data["pieces.model"], description["jamo"])
-        target = _target(data, source)
+            raise BundleError(f"{folder / 'model.toml'}: unknown kind {kind!r}; {settings.did_you_mean(kind, KINDS)}")
+        data = {name: _read_verified(folder / name, digest) for name, digest in description["sha256"].items()}
+        config = settings.build_config(KINDS[kind], description["model"], "model")
+        source = SubwordTokenizer(data["tokenizer.model"], description["jamo"])
+        target = _target_tokenizer(data, source)
         model = config.build(len(source), len(target))
-        put(model, load_tensors(data["weights.safetensors"]))
+        load_tensors(model, load_safetensors(data["weights.safetensors"]))
         return Bundle(
             kind=kind,
             config=config,
             model=model.eval(),
-            source=source,
-            target=target,
-            decoding=settings.build(SearchConfig, description["decoding"], "decoding"),
+            source_tokenizer=source,
+            target_tokenizer=target,
+            decoding=settings.build_config(DecodingConfig, description["decoding"], "decoding"),
             source_language=description["source_language"],
             target_language=description["target_language"],
-            scores=tuple(description.get("scores", ())),
+            metrics=tuple(description.get("metrics", ())),
             folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise BundleError(f"{folder}: damaged ({error}); copy it again, or train again") from None
 
 
-def _target(data: dict[str, bytes], source: Pieces) -> Vocabulary:
-    if LABELS in data:
-        return Labels.parse(data[LABELS])
-    return Pieces(data[TARGET], source.jamo) if TARGET in data else source
+def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:
+    if LABELS_FILE in data:
+        return LabelTokenizer.from_bytes(data[LABELS_FILE])
+    return (
+        SubwordTokenizer(data[TARGET_TOKENIZER_FILE], source_tokenizer.jamo)
+        if TARGET_TOKENIZER_FILE in data
+        else source_tokenizer
+    )
 
 
-def _checked(path: Path, digest: str) -> bytes:
+def _read_verified(path: Path, expected_sha256: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror}); copy the whole folder again") from None
-    if hashlib.sha256(content).hexdigest() != digest:
+    if hashlib.sha256(content).hexdigest() != expected_sha256:
         raise BundleError(f"{path}: damaged (its checksum is wrong); copy the whole folder again")
     return content

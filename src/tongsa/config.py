@@ -8,22 +8,52 @@ import difflib
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from math import inf
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import tomli_w
 
 from tongsa.errors import InputError
 
-Config = TypeVar("Config")
+ConfigT = TypeVar("ConfigT")
 Table = dict[str, Any]
 
 
 class ConfigError(InputError):
-    """A recipe that cannot be meant."""
+    """A setting that is unknown, has the wrong type or lies out of range."""
 
 
-def read(path: Path) -> Table:
+@dataclasses.dataclass(frozen=True)
+class In:
+    """Range of a setting, as part of its type: `Annotated[float, In(0, 1)]`. An open end is excluded."""
+
+    low: float
+    high: float = inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high or self.high == inf else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        if self.high == inf:
+            return f"above {self.low:g}" if self.open_low else f"at least {self.low:g}"
+        return f"in {'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
+
+
+Positive = Annotated[int, In(1)]
+NonNegative = Annotated[int, In(0)]
+PositiveFloat = Annotated[float, In(0, open_low=True)]
+NonNegativeFloat = Annotated[float, In(0)]
+Fraction = Annotated[float, In(0, 1, open_high=True)]
+"""A rate or share from 0 up to, but not including, 1."""
+
+
+def read_toml(path: Path) -> Table:
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))  # some editors begin a file with a byte order mark
     except FileNotFoundError:
@@ -34,98 +64,120 @@ def read(path: Path) -> Table:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a recipe (*.toml)") from None
     except UnicodeDecodeError as error:
         why = f"not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
-        raise ConfigError(f"{path}: {why}{_meant(path)}") from None
+        raise ConfigError(f"{path}: {why}{_data_file_hint(path)}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}{_meant(path)}") from None
+        raise ConfigError(f"{path}: not valid TOML: {error}{_data_file_hint(path)}") from None
 
 
-def _meant(path: Path) -> str:
+def _data_file_hint(path: Path) -> str:
     """What is no recipe by its name either was probably to be learnt from."""
     return "" if path.suffix == ".toml" else f"; if it holds pairs to learn from, write --pairs {path}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """', did you mean …?' or the list of what there is."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
 
 
-def build(kind: type[Config], table: Mapping[str, Any], where: str = "") -> Config:
+def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path: str = "") -> ConfigT:
     """An instance of the dataclass `kind`, or a sentence about the first key that does not fit."""
-    hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    hints = _type_hints(config_class)  # type: ignore[arg-type]
+    names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     for key in table:
         if key not in names:
-            raise ConfigError(f"{_at(where, key)}: unknown key; {nearest(key, names)}")
-    values = {key: _value(hints[key], value, _at(where, key)) for key, value in table.items()}
+            raise ConfigError(f"{_join_key(key_path, key)}: unknown key; {did_you_mean(key, names)}")
+    values = {key: _convert(hints[key], value, _join_key(key_path, key)) for key, value in table.items()}
     try:
-        return kind(**values)
+        return config_class(**values)
     except TypeError as error:
-        raise ConfigError(f"[{where}] {error}") from None
+        raise ConfigError(f"[{key_path}] {error}") from None
     except (ValueError, InputError) as error:
-        raise ConfigError(f"{where + ': ' if where else ''}{error}") from None
+        raise ConfigError(f"{key_path + ': ' if key_path else ''}{error}") from None
 
 
-def _at(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
+@lru_cache(maxsize=None)
+def _type_hints(config_class: type) -> dict[str, Any]:
+    return get_type_hints(config_class, include_extras=True)
 
 
-def _value(hint: Any, value: Any, where: str) -> Any:
+def check_ranges(settings: Any) -> None:
+    """Raise ValueError for the first field of a dataclass that lies outside the range in its type."""
+    for name, hint in _type_hints(type(settings)).items():  # type: ignore[arg-type]
+        for valid in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
+            value = getattr(settings, name)
+            if value not in valid:
+                raise ValueError(f"{name}: {value!r} is not {valid}")
+
+
+def _join_key(key_path: str, key: str) -> str:
+    return f"{key_path}.{key}" if key_path else key
+
+
+def _convert(hint: Any, value: Any, key_path: str) -> Any:
     """The value as the hint wants it. A whole number is a fine float; text is never a number."""
     origin, options = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        converted = _convert(options[0], value, key_path)
+        for valid in options[1:]:
+            if converted not in valid:
+                raise ConfigError(f"{key_path}: {converted!r} is not {valid}")
+        return converted
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{where}: a table is wanted, not {value!r}; write [{where}]")
-        return build(hint, value, where)
+            raise ConfigError(f"{key_path}: a table is wanted, not {value!r}; write [{key_path}]")
+        return build_config(hint, value, key_path)
     if origin is Literal:
         if value not in options:
-            raise ConfigError(f"{where}: {value!r} is not one of {', '.join(map(repr, options))}")
+            raise ConfigError(f"{key_path}: {value!r} is not one of {', '.join(map(repr, options))}")
         return value
     if origin in (Union, types.UnionType):
         for option in options:
             try:
-                return _value(option, value, where)
+                return _convert(option, value, key_path)
             except ConfigError:
                 continue
-        raise ConfigError(f"{where}: {value!r} is not {_named(hint)}")
+        raise ConfigError(f"{key_path}: {value!r} is not {_describe_type(hint)}")
     if origin is tuple:
-        return _sequence(options, value, where)
+        return _convert_sequence(options, value, key_path)
     if hint is Any:
         return value
     if hint is float and type(value) is int:
         return float(value)
     if type(value) is not hint:
-        raise ConfigError(f"{where}: {value!r} is not {_named(hint)}")
+        raise ConfigError(f"{key_path}: {value!r} is not {_describe_type(hint)}")
     return value
 
 
-def _sequence(options: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+def _convert_sequence(item_hints: tuple[Any, ...], value: Any, key_path: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         value = [value]  # one file needs no brackets
-    if options[-1] is not Ellipsis and len(value) != len(options):
-        raise ConfigError(f"{where}: {len(options)} values are wanted, not {len(value)}")
-    each = [options[0]] * len(value) if options[-1] is Ellipsis else options
-    return tuple(_value(hint, item, f"{where}[{at}]") for at, (hint, item) in enumerate(zip(each, value, strict=True)))
+    if item_hints[-1] is not Ellipsis and len(value) != len(item_hints):
+        raise ConfigError(f"{key_path}: {len(item_hints)} values are wanted, not {len(value)}")
+    each = [item_hints[0]] * len(value) if item_hints[-1] is Ellipsis else item_hints
+    return tuple(
+        _convert(hint, item, f"{key_path}[{at}]") for at, (hint, item) in enumerate(zip(each, value, strict=True))
+    )
 
 
-def _named(hint: Any) -> str:
+def _describe_type(hint: Any) -> str:
     words = {int: "a whole number", float: "a number", str: "text (in quotes)", bool: "true or false"}
     return words.get(hint, str(hint))
 
 
-def table(config: Any) -> Table:
+def to_table(config: Any) -> Table:
     """Every setting in force, defaults written out."""
-    return {key: _plain(value) for key, value in dataclasses.asdict(config).items()}
+    return {key: _to_plain(value) for key, value in dataclasses.asdict(config).items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _to_plain(item) for key, item in value.items()}
     return list(value) if isinstance(value, tuple) else value
 
 
-def dump(values: Table) -> str:
+def dump_toml(values: Table) -> str:
     return tomli_w.dumps(values)
 
 

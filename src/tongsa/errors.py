@@ -1,6 +1,6 @@
 """What a user can mend: a sentence that says where, what, and what to do."""
 
-DONE, OURS, THEIRS, INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_FAILURE, EXIT_INPUT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well; something of ours failed; the user's input, explained; stopped when asked, all saved."""
 
 

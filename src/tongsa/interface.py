@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tongsa.batch import Padded
 
-Task = Literal["pairs", "text", "labels"]
+Task = Literal["seq2seq", "language_model", "classification"]
 """What is learnt: a target for each source; texts by themselves, without a source; one label for each source."""
 
 
@@ -20,19 +20,19 @@ class Memory(NamedTuple):
     mask: Tensor  # (batch, slot), True where a slot may be read
 
 
-class State(Protocol):
+class DecoderState(Protocol):
     """What a decoder carries from step to step, one row for each hypothesis."""
 
     def select(self, rows: Tensor) -> Self:
         """The same state for these rows: how a beam repeats, drops and reorders its hypotheses."""
         ...
 
-    def beside(self, others: Self) -> Self:
+    def concat(self, other: Self) -> Self:
         """These rows, and behind them those of another state, which may have begun later: how places are refilled."""
         ...
 
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=DecoderState)
 
 
 class Encoder(Protocol):
@@ -46,11 +46,11 @@ class Decoder(Protocol[S]):
         """Teacher forcing: logits (batch, length, piece) for a target that begins with <s>."""
         ...
 
-    def start(self, memory: Memory, among: Tensor | None = None) -> S:
+    def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> S:
         """The state before the first piece. From there on only the pieces `among` (piece,) are scored, if given."""
         ...
 
-    def step(self, piece: Tensor, state: S) -> tuple[Tensor, S]:
+    def step(self, token: Tensor, state: S) -> tuple[Tensor, S]:
         """One piece (batch,) further: logits (batch, piece), or of those among the state's; and the state after it."""
         ...
 
@@ -61,40 +61,40 @@ class EncoderDecoder(nn.Module):
     encoder: Encoder
     decoder: Decoder[Any]
 
-    def __init__(self, encoder: Encoder, decoder: Decoder[Any], longest: int) -> None:
+    def __init__(self, encoder: Encoder, decoder: Decoder[Any], max_positions: int) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
-        self.longest = longest
+        self.max_positions = max_positions
         """The longest sequence, </s> included, that either side can hold."""
 
     def forward(self, source: Padded, target: Padded) -> Tensor:  # (batch, length, piece)
         return self.decoder(target, self.encoder(source))
 
 
-class Config(Protocol):
+class ModelConfig(Protocol):
     """Settings of a kind of model: a frozen dataclass that builds it."""
 
     @property
     def task(self) -> Task: ...
 
-    def build(self, source: int, target: int) -> EncoderDecoder:
+    def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         """A new model for these vocabulary sizes, its weights drawn from torch's generator."""
         ...
 
 
-def weights(model: nn.Module) -> dict[str, Tensor]:
+def named_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Every number of a model by name; shared ones once."""
     return dict(model.named_parameters()) | dict(model.named_buffers())
 
 
 @torch.no_grad()
-def put(model: nn.Module, values: dict[str, Tensor]) -> None:
+def load_tensors(model: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Set every number of a model; the names must be the same on both sides."""
-    own = weights(model)
-    if own.keys() != values.keys():
-        raise KeyError(f"names differ: {sorted(own.keys() ^ values.keys())[:4]}")
-    for name, value in values.items():
+    own = named_tensors(model)
+    if own.keys() != tensors.keys():
+        raise KeyError(f"names differ: {sorted(own.keys() ^ tensors.keys())[:4]}")
+    for name, value in tensors.items():
         if own[name].shape != value.shape:
             raise ValueError(f"{name}: {tuple(value.shape)} where {tuple(own[name].shape)} is wanted")
         own[name].copy_(value)

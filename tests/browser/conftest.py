@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 from tiny import write_pairs
-from tongsa import experiment
+from tongsa.runs import train
 
 PHRASES = {
     "I go home.": "나는 집에 갑니다.",
@@ -30,22 +30,22 @@ PHRASES = {
 }
 SETTINGS = [
     "model.width=48",
-    "model.inner=96",
+    "model.ffn_width=96",
     "model.heads=2",
     "model.encoder_layers=2",
     "model.decoder_layers=1",
     "model.dropout=0.0",
     "model.norm=pre",
-    "pieces.size=360",
+    "tokenizer.vocab_size=360",
     "training.batch_tokens=256",
     "training.threads=1",
     "training.precision=fp32",
-    "training.smoothing=0.0",
+    "training.label_smoothing=0.0",
     "training.steps=150",
     "training.validate_every=150",
-    "training.rate.schedule=linear",
-    "training.rate.peak=5e-3",
-    "training.rate.warmup=20",
+    "training.lr.schedule=linear",
+    "training.lr.peak=5e-3",
+    "training.lr.warmup=20",
 ]
 CHARACTERS = 400
 """The most that the server of the tests takes at once: little, so that it is soon too much."""
@@ -60,7 +60,7 @@ def chromium() -> str | None:
 def by_heart(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str, str]) -> Path:
     file = write_pairs(folder / "pairs.tsv", pairs)
     own = [f"data.source_language={languages[0]}", f"data.target_language={languages[1]}"]
-    experiment.train(run=folder / "run", pairs=file, dev=file, settings=[*SETTINGS, *own], quiet=True)
+    train(run=folder / "run", data=file, dev=file, settings=[*SETTINGS, *own], quiet=True)
     return folder / "run"
 
 

@@ -12,9 +12,9 @@ import tongsa
 from export.bundles import TARGET, saved, shaken
 from served import Running, serving
 from tiny import CONFIGS
-from tongsa.text import Labels
-from tongsa.view.attention import GRAIN
-from tongsa.view.packing import unpacked
+from tongsa.tokenization.labels import LabelTokenizer
+from tongsa.visualize.attention import QUANTIZATION_SCALE
+from tongsa.visualize.packing import unpack_uint16
 
 from .conftest import Visitor
 
@@ -29,10 +29,12 @@ JOURNAL = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Weights drawn at random: what is looked at need not be good."""
     made = tmp_path_factory.mktemp("kinds")
-    labels = Labels(["good", "나쁨"])
-    saved(made / "hops", shaken("self_attentive", CONFIGS["self_attentive"], target=labels))
-    saved(made / "additive", shaken("additive", CONFIGS["additive"], target=TARGET, seed=4))  # it writes three letters
-    for name in ("recurrent", "transformer_language_model"):
+    labels = LabelTokenizer(["good", "나쁨"])
+    saved(made / "hops", shaken("structured_self_attention", CONFIGS["structured_self_attention"], target=labels))
+    saved(
+        made / "rnn_attention", shaken("rnn_attention", CONFIGS["rnn_attention"], target=TARGET, seed=4)
+    )  # it writes three letters
+    for name in ("rnn", "transformer_lm"):
         saved(made / name, shaken(name, CONFIGS[name]))
     (made / "hops" / "journal.jsonl").write_text("".join(json.dumps(one) + "\n" for one in JOURNAL), "utf-8")
     return made
@@ -82,7 +84,7 @@ def test_a_classifier_shows_what_each_hop_read(page: Page, kinds: Running) -> No
     told = kinds.post("/v1/attention", {"text": TEXT, "model": "hops"}).json()["readings"][0]["roles"][0]
     assert told["role"] == "hops"
     keys = told["pieces"]["keys"]
-    weights = unpacked(told["layers"][0]["packed"]).reshape(3, len(keys)) / GRAIN
+    weights = unpack_uint16(told["layers"][0]["packed"]).reshape(3, len(keys)) / QUANTIZATION_SCALE
     page.focus("#stage")
     page.keyboard.press("ArrowRight")  # the first cell
     for _ in range(2):
@@ -91,10 +93,10 @@ def test_a_classifier_shows_what_each_hop_read(page: Page, kinds: Running) -> No
 
 
 def test_an_additive_model_shows_its_alignment(page: Page, folder: Path) -> None:
-    asking(page, "additive")
+    asking(page, "rnn_attention")
     assert views(page) == ["attention", "tree"]
     looked(page)
-    translator = tongsa.load(folder / "additive")
+    translator = tongsa.load(folder / "rnn_attention")
     written = translator(TEXT).text
     expect(page.locator("#texts .translation")).to_have_text(written)
     (source,), (target,) = translator.source.split_all([TEXT]), translator.target.split_all([written])
@@ -109,15 +111,15 @@ def test_an_additive_model_shows_its_alignment(page: Page, folder: Path) -> None
 
 
 def test_a_model_without_attention_has_no_button_for_it(page: Page) -> None:
-    assert views(asking(page, "recurrent")) == ["tree"]
+    assert views(asking(page, "rnn")) == ["tree"]
     page.keyboard.press("Alt+a")
     expect(page.locator("#look")).to_be_hidden()
 
 
 def test_a_language_model_tells_how_likely_a_text_is_and_what_it_read(page: Page, folder: Path) -> None:
-    asking(page, "transformer_language_model")
+    asking(page, "transformer_lm")
     assert views(page) == ["attention", "positions"]
-    (logs,) = tongsa.load(folder / "transformer_language_model").score_texts([TEXT])
+    (logs,) = tongsa.load(folder / "transformer_lm").score_texts([TEXT])
     pieces = page.locator("#result .piece")
     assert [one.get_attribute("title") for one in pieces.all()] == [f"{100 * math.exp(log):.0f}%" for log in logs[:-1]]
     assert "".join(pieces.all_text_contents()) == TEXT
@@ -149,11 +151,11 @@ def test_the_curves_of_a_run_are_those_of_its_journal(page: Page) -> None:
 
 
 def test_positions_are_drawn_for_who_has_them(page: Page, kinds: Running) -> None:
-    asking(page, "transformer_language_model")
+    asking(page, "transformer_lm")
     page.click("#open-positions")
     expect(page.locator("#look h2").nth(1)).to_contain_text("Sinusoids · decoder")
     page.wait_for_function("document.querySelector('#look-body > div').shadowRoot.querySelector('canvas').width > 2")
     page.hover(".table canvas", position={"x": 1, "y": 1})
     expect(page.locator(".table figcaption")).to_have_text("Position 0, number 0: 0.000")  # sin 0
-    refused = kinds.post("/v1/positions", {"model": "additive"})
+    refused = kinds.post("/v1/positions", {"model": "rnn_attention"})
     assert (refused.status_code, refused.json()["error"]) == (422, "this model has no table of positions to look at")

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose
 from playwright.sync_api import Page, expect
 
 import tongsa
-from tongsa.text.words import merge_words, word_starts
+from tongsa.tokenization.words import merge_words, word_starts
 from tongsa.training import journal
-from tongsa.view.attention import GRAIN
-from tongsa.view.packing import unpacked
+from tongsa.visualize.attention import QUANTIZATION_SCALE
+from tongsa.visualize.packing import unpack_uint16
 
 from .conftest import PHRASES, Ask, Visitor, write
 
@@ -46,7 +46,7 @@ def weights(ask: Ask, role: str) -> tuple[Any, Any]:
     answer = ask("/v1/attention", {"text": TEXT, "model": "there", "target": PHRASES[TEXT]})
     told = next(one for one in answer["readings"][0]["roles"] if one["role"] == role)
     shape = (told["layers"][0]["count"], len(told["pieces"]["queries"]), len(told["pieces"]["keys"]))
-    return unpacked(told["layers"][0]["packed"]).reshape(shape) / GRAIN, told
+    return unpack_uint16(told["layers"][0]["packed"]).reshape(shape) / QUANTIZATION_SCALE, told
 
 
 def test_the_number_at_a_cell_is_the_models(page: Page, ask: Ask) -> None:
@@ -103,7 +103,7 @@ def test_positions_and_curves_of_the_run_are_in_the_page(page: Page, runs: tuple
     page.wait_for_selector(".curve")
     names = ["Loss", "Score on the validation set", "Learning rate", "Length of the gradient"]
     assert page.locator(".curve h2").all_inner_texts() == names
-    *_, last = [one for one in journal.read(runs[0] / "journal.jsonl") if "rate" in one]
+    *_, last = [one for one in journal.read_journal(runs[0] / "journal.jsonl") if "rate" in one]
     expect(page.locator(".curve li").first).to_contain_text(f"at step {last['step']}")
     assert float(page.locator(".curve li b").first.inner_text()) == pytest.approx(last["loss"], rel=1e-3)
 

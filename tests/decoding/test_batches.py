@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tongsa.decoding.batches import CANDIDATES, Capacity, batched, shared_out
+from tongsa.decoding.batches import MAX_SCORES_PER_STEP, Capacity, assign_to_threads, make_batches
 
 
 @given(
@@ -20,23 +20,23 @@ def test_every_text_once_longest_first_and_never_more_than_there_is_room_for(
     """With `each` sentences to a step."""
     sizes = np.array(lengths, dtype=np.int64)
     order = np.argsort(-sizes, kind="stable")
-    found = batched(sizes, order, Capacity.of(places, CANDIDATES // each), threads=threads)
+    found = make_batches(sizes, order, Capacity.for_candidates(places, MAX_SCORES_PER_STEP // each), threads=threads)
     assert [row for batch in found for row in batch] == list(order)
     for batch in found:
-        assert 1 <= len(batch) <= CANDIDATES // (CANDIDATES // each)
+        assert 1 <= len(batch) <= MAX_SCORES_PER_STEP // (MAX_SCORES_PER_STEP // each)
         assert len(batch) == 1 or len(batch) * sizes[batch].max() <= places
 
 
 def test_a_few_texts_are_shared_out_evenly_among_threads() -> None:
     sizes = np.full(100, 10)
-    found = batched(sizes, np.arange(100), Capacity.of(600, 1), threads=2)
+    found = make_batches(sizes, np.arange(100), Capacity.for_candidates(600, 1), threads=2)
     assert [len(batch) for batch in found] == [50, 50]  # not 60 and 40
 
 
 def test_the_thread_with_a_very_long_text_gets_little_else() -> None:
     sizes = np.array([1000] + [16] * 4000)
-    parts = batched(sizes, np.arange(4001), Capacity.of(4096, 1).share(4), threads=8)
-    shares = shared_out(parts, sizes, 8)
+    parts = make_batches(sizes, np.arange(4001), Capacity.for_candidates(4096, 1).divide(4), threads=8)
+    shares = assign_to_threads(parts, sizes, 8)
     assert sorted(row for share in shares for part in share for row in part) == list(range(4001))
     assert len(shares) == 8 and len(shares[0]) == 1
     counts = [sum(map(len, share)) for share in shares[1:]]
@@ -44,4 +44,11 @@ def test_the_thread_with_a_very_long_text_gets_little_else() -> None:
 
 
 def test_a_single_text_of_very_many_candidates_still_goes_through() -> None:
-    assert len(batched(np.array([5, 5]), np.arange(2), Capacity.of(4096, 10 * CANDIDATES), threads=1)) == 2
+    assert (
+        len(
+            make_batches(
+                np.array([5, 5]), np.arange(2), Capacity.for_candidates(4096, 10 * MAX_SCORES_PER_STEP), threads=1
+            )
+        )
+        == 2
+    )

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa.decoding.sampling import SamplingConfig, likeliest, nucleus
+from tongsa.decoding.sampling import SamplingConfig, top_k_filter, top_p_filter
 
 LOGS = torch.tensor([0.5, 0.25, 0.15, 0.1]).log()
 
@@ -50,7 +50,7 @@ def test_min_p_takes_those_that_are_likely_beside_the_likeliest() -> None:
 @given(st.lists(st.floats(-9, 9), min_size=2, max_size=12), st.floats(0.01, 1.0))
 def test_a_nucleus_reaches_its_share_and_would_not_without_its_last(values: list[float], share: float) -> None:
     probabilities = torch.tensor(values, dtype=torch.float64).softmax(0)
-    kept = nucleus(probabilities.log().unsqueeze(0), share)[0].isfinite()
+    kept = top_p_filter(probabilities.log().unsqueeze(0), share)[0].isfinite()
     inside = probabilities[kept]
     assert inside.sum() >= share - 1e-9
     assert inside.sum() - inside.min() < share + 1e-9
@@ -60,7 +60,7 @@ def test_a_nucleus_reaches_its_share_and_would_not_without_its_last(values: list
 
 @given(st.lists(st.floats(-9, 9), min_size=1, max_size=12), st.integers(0, 15))
 def test_the_likeliest_are_as_many_as_asked(values: list[float], count: int) -> None:
-    kept = likeliest(torch.tensor([values]), count)[0].isfinite()
+    kept = top_k_filter(torch.tensor([values]), count)[0].isfinite()
     assert int(kept.sum()) == (min(count, len(values)) if count else len(values))
 
 

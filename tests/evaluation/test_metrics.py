@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa.evaluation.metrics import accuracy, distance, macro_f1, per, wer
+from tongsa.evaluation.metrics import accuracy, edit_distance, macro_f1, per, wer
 
 symbols = st.lists(st.sampled_from("abc"), max_size=7)
 
@@ -24,18 +24,18 @@ def test_per_is_edits_to_the_nearest_over_its_length() -> None:
 
 
 def test_distances_known_by_hand() -> None:
-    assert distance("kitten", "sitting") == 3
-    assert distance("", "abc") == 3
-    assert distance("abc", "") == 3
-    assert distance("나는 집에 간다", "나는 집에 갔다") == 1
+    assert edit_distance("kitten", "sitting") == 3
+    assert edit_distance("", "abc") == 3
+    assert edit_distance("abc", "") == 3
+    assert edit_distance("나는 집에 간다", "나는 집에 갔다") == 1
 
 
 @given(symbols, symbols, symbols)
 def test_distance_is_a_metric(one: list[str], other: list[str], third: list[str]) -> None:
-    assert distance(one, one) == 0
-    assert distance(one, other) == distance(other, one)
-    assert distance(one, third) <= distance(one, other) + distance(other, third)
-    assert abs(len(one) - len(other)) <= distance(one, other) <= max(len(one), len(other))
+    assert edit_distance(one, one) == 0
+    assert edit_distance(one, other) == edit_distance(other, one)
+    assert edit_distance(one, third) <= edit_distance(one, other) + edit_distance(other, third)
+    assert abs(len(one) - len(other)) <= edit_distance(one, other) <= max(len(one), len(other))
 
 
 def test_f1_weighs_labels_alike() -> None:

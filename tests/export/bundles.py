@@ -5,22 +5,26 @@ from pathlib import Path
 
 import torch
 
-from tongsa import files
-from tongsa.bundle import Bundle, save
-from tongsa.decoding.search import SearchConfig
-from tongsa.interface import Config
-from tongsa.models.transformer import TransformerConfig
-from tongsa.text import Labels, Pieces, PiecesConfig, Vocabulary, learn
+from tongsa import storage
+from tongsa.bundle import Bundle, save_bundle
+from tongsa.decoding.config import DecodingConfig
+from tongsa.interface import ModelConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.tokenization.labels import LabelTokenizer
+from tongsa.tokenization.subword import SubwordTokenizer, TokenizerConfig, train_tokenizer
+from tongsa.tokenization.tokenizer import Tokenizer
 
-SOURCE = learn(["a b c d e f g 가 나 다"], PiecesConfig(kind="char", size=300))
-TARGET = learn(["가 나 다 라 마 바 사 아 자 a b c d e"], PiecesConfig(kind="char", size=300, byte_fallback=False))
+SOURCE = train_tokenizer(["a b c d e f g 가 나 다"], TokenizerConfig(model="char", vocab_size=300))
+TARGET = train_tokenizer(
+    ["가 나 다 라 마 바 사 아 자 a b c d e"], TokenizerConfig(model="char", vocab_size=300, byte_fallback=False)
+)
 """With a vocabulary of its own, which is much smaller."""
-LABELS = Labels(["good", "좋다", "그저 그렇다"])
+LABELS = LabelTokenizer(["good", "좋다", "그저 그렇다"])
 
 SETTINGS = {"width": 16, "inner": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "longest": 64}
 
 
-def shaken(kind: str, config: Config, *, target: Vocabulary = SOURCE, seed: int = 1) -> Bundle:
+def shaken(kind: str, config: ModelConfig, *, target: Tokenizer = SOURCE, seed: int = 1) -> Bundle:
     torch.manual_seed(seed)
     model = config.build(len(SOURCE), len(target)).eval()
     with torch.no_grad():
@@ -30,21 +34,21 @@ def shaken(kind: str, config: Config, *, target: Vocabulary = SOURCE, seed: int 
         kind=kind,
         config=config,
         model=model,
-        source=SOURCE,
-        target=target,
-        decoding=SearchConfig(),
+        source_tokenizer=SOURCE,
+        target_tokenizer=target,
+        decoding=DecodingConfig(),
         source_language="en",
         target_language="ko",
     )
 
 
-def transformer(*, target: Pieces = SOURCE, seed: int = 1, **settings: object) -> Bundle:
+def transformer(*, target: SubwordTokenizer = SOURCE, seed: int = 1, **settings: object) -> Bundle:
     config = TransformerConfig(**(SETTINGS | settings))  # type: ignore[arg-type]
     return shaken("transformer", config, target=target, seed=seed)
 
 
 def saved(folder: Path, bundle: Bundle) -> Path:
-    save(folder / "model", bundle, "# card")
+    save_bundle(folder / "model", bundle, "# card")
     return folder
 
 
@@ -54,4 +58,4 @@ def told(folder: Path) -> dict[str, object]:
 
 
 def everything(folder: Path) -> dict[str, str]:
-    return {file.name: files.digest(file) for file in folder.iterdir()}
+    return {file.name: storage.file_sha256(file) for file in folder.iterdir()}

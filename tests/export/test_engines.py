@@ -8,7 +8,7 @@ import torch
 import tongsa
 from export.bundles import saved, transformer
 from tongsa.cli import main
-from tongsa.decoding.terminology import Glossary
+from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.export import export
 
@@ -80,7 +80,7 @@ def test_both_engines_say_the_same_and_torch_does_what_the_other_cannot(run: Pat
             assert one.logs == pytest.approx(other.logs, abs=1e-3)
     assert asked, "CTranslate2 was never asked"
     asked.clear()
-    glossary = Glossary.of([("a", "나 다")])
+    glossary = Glossary.from_pairs([("a", "나 다")])
     assert [one.text for one in both.translate(TEXTS, glossary=glossary)] == [
         one.text for one in torch_alone.translate(TEXTS, glossary=glossary)
     ]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from export.bundles import LABELS, everything, saved, shaken, transformer
-from tongsa import files
+from tongsa import storage
 from tongsa.cli import main
-from tongsa.models.language_model import LanguageModelConfig
-from tongsa.models.self_attentive import SelfAttentiveConfig
+from tongsa.models.rnn_lm import RNNLMConfig
+from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
@@ -29,7 +29,7 @@ def test_the_folder_stands_beside_the_model_and_names_its_weights(tmp_path: Path
     assert done.stdout == "달리기/ctranslate2\n"
     assert "next: tongsa translate 달리기 takes it by itself" in done.stderr
     made = json.loads((tmp_path / "달리기" / "ctranslate2" / "tongsa.json").read_text("utf-8"))
-    assert made["weights"] == files.digest(tmp_path / "달리기" / "model" / "weights.safetensors")
+    assert made["weights"] == storage.file_sha256(tmp_path / "달리기" / "model" / "weights.safetensors")
     assert [file.name for file in (tmp_path / "달리기").iterdir() if file.name.startswith(".")] == []
 
 
@@ -89,8 +89,11 @@ def test_bad_input_gets_a_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    saved(tmp_path / "run", shaken("language_model", LanguageModelConfig(width=8, layers=1)))
-    saved(tmp_path / "reviews", shaken("self_attentive", SelfAttentiveConfig(width=8, hidden=8), target=LABELS))
+    saved(tmp_path / "run", shaken("rnn_lm", RNNLMConfig(width=8, layers=1)))
+    saved(
+        tmp_path / "reviews",
+        shaken("structured_self_attention", StructuredSelfAttentionConfig(width=8, hidden=8), target=LABELS),
+    )
     try:
         code = main(["export", *arguments])
     except SystemExit as left:

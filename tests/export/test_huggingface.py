@@ -13,11 +13,12 @@ from export.bundles import SOURCE, TARGET, saved, shaken, told, transformer
 from tiny import padded, sentence
 from tongsa import bundle
 from tongsa.bundle import Bundle
-from tongsa.decoding.search import SearchConfig
+from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
 from tongsa.export import export, huggingface
-from tongsa.models.recurrent import RecurrentConfig
-from tongsa.text import BOS, EOS, PAD, PiecesConfig, learn
+from tongsa.models.rnn import RNNConfig
+from tongsa.tokenization.special import BOS, EOS, PAD
+from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
 CASES: dict[str, dict[str, object]] = {
     "as the paper has it": {},
@@ -46,7 +47,7 @@ def differences(made: Bundle, model: Any) -> torch.Tensor:
     """Of all logits that count."""
     source, target = padded(*SOURCES), padded(*([BOS, *row[:-1]] for row in TARGETS))
     theirs: torch.Tensor = model(
-        input_ids=source.pieces, attention_mask=source.mask.long(), decoder_input_ids=target.pieces, use_cache=False
+        input_ids=source.tokens, attention_mask=source.mask.long(), decoder_input_ids=target.tokens, use_cache=False
     ).logits
     ours: torch.Tensor = made.model(source, target)
     return torch.masked_select(ours - theirs, target.mask.unsqueeze(2))
@@ -80,8 +81,8 @@ def test_its_tokenizer_splits_and_joins_as_our_pieces_do(apart: bool, tmp_path: 
     made = transformer(share="target", target=TARGET if apart else SOURCE)
     tokenizer = transformers.MarianTokenizer.from_pretrained(export(saved(tmp_path, made), "huggingface"))
     for text in ("a b c", "가 나 다 a", "힣 🙂 é"):
-        assert tokenizer(text).input_ids == [*SOURCE.split(text), EOS]
-    indices = made.target.split_all(["가 나 다"])[0]
+        assert tokenizer(text).input_ids == [*SOURCE.encode(text), EOS]
+    indices = made.target_tokenizer.encode_all(["가 나 다"])[0]
     assert tokenizer(text_target="가 나 다").input_ids == [*indices, EOS]
     assert tokenizer.decode([*indices, EOS], skip_special_tokens=True) == "가 나 다"
     assert (tokenizer.pad_token_id, tokenizer.eos_token_id) == (PAD, EOS)
@@ -90,16 +91,16 @@ def test_its_tokenizer_splits_and_joins_as_our_pieces_do(apart: bool, tmp_path: 
 def test_it_generates_greedily_what_our_search_finds(tmp_path: Path) -> None:
     made, rows = transformer(seed=3), SOURCES
     model = loaded(export(saved(tmp_path, made), "huggingface"))
-    source, config = padded(*rows), SearchConfig(beam=1, beyond=0)
+    source, config = padded(*rows), DecodingConfig(beam=1, max_extra_tokens=0)
     ours = made.translator().search(source, config)
     for row, answer in zip(rows, ours, strict=True):
         alone = padded(row)
-        output = model.generate(alone.pieces, num_beams=1, length_penalty=1.0, max_length=len(row) + 2)
-        assert [piece for piece in output[0].tolist()[1:] if piece != EOS] == answer[0].pieces
+        output = model.generate(alone.tokens, num_beams=1, length_penalty=1.0, max_length=len(row) + 2)
+        assert [piece for piece in output[0].tolist()[1:] if piece != EOS] == answer[0].tokens
 
 
 def test_where_the_tokenizer_would_split_otherwise_there_is_none(tmp_path: Path) -> None:
-    pieces = learn(["가 나 다 a b"], PiecesConfig(kind="char", size=300, jamo=True))
+    pieces = train_tokenizer(["가 나 다 a b"], TokenizerConfig(model="char", vocab_size=300, jamo=True))
     made = transformer()
     taken_apart = Bundle(**{**vars(made), "source": pieces, "target": pieces})
     taken_apart = Bundle(**{**vars(taken_apart), "model": made.config.build(len(pieces), len(pieces)).eval()})
@@ -132,14 +133,14 @@ def test_a_setting_without_a_place_in_marian_is_named(setting: str, value: objec
 
 
 def test_another_kind_is_refused_by_marian(tmp_path: Path) -> None:
-    made = shaken("recurrent", RecurrentConfig(width=8, embedding=8))
+    made = shaken("rnn", RNNConfig(width=8, embedding=8))
     with pytest.raises(InputError, match="'recurrent', only 'transformer'; try --to onnx"):
         export(saved(tmp_path, made), "huggingface")
 
 
 def test_the_search_of_the_bundle_is_handed_on(tmp_path: Path) -> None:
-    made = Bundle(**{**vars(transformer()), "decoding": SearchConfig(beam=7, alpha=0.3)})
+    made = Bundle(**{**vars(transformer()), "decoding": DecodingConfig(beam=7, alpha=0.3)})
     folder = export(saved(tmp_path, made), "huggingface")
-    assert bundle.load(tmp_path).decoding.beam == 7
+    assert bundle.load_bundle(tmp_path).decoding.beam == 7
     settings = json.loads((folder / "generation_config.json").read_text("utf-8"))
     assert (settings["num_beams"], settings["length_penalty"]) == (7, 0.3)

@@ -14,11 +14,11 @@ from tiny import CONFIGS, kind_of, padded, sentence
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
 from tongsa.export import export
-from tongsa.export.onnx import leaves, rebuilt
-from tongsa.text import BOS
+from tongsa.export.onnx import flatten_state, unflatten_state
+from tongsa.tokenization.special import BOS
 
-WRITING = [name for name, config in CONFIGS.items() if config.task != "labels"]
-CLASSIFYING = [name for name, config in CONFIGS.items() if config.task == "labels"]
+WRITING = [name for name, config in CONFIGS.items() if config.task != "classification"]
+CLASSIFYING = [name for name, config in CONFIGS.items() if config.task == "classification"]
 
 
 def plain_first(names: list[str]) -> list[Any]:
@@ -34,7 +34,7 @@ def session(file: Path) -> Any:
 
 
 def fed(source: Padded) -> dict[str, Any]:
-    return {"source": source.pieces.numpy(), "lengths": source.lengths.numpy()}
+    return {"source": source.tokens.numpy(), "lengths": source.lengths.numpy()}
 
 
 class Runtime:
@@ -60,7 +60,7 @@ def distance(made: Bundle, runtime: Runtime, rows: list[list[int]], steps: int) 
     state, other = made.model.decoder.start(made.model.encoder(source)), runtime.start(source)
     piece, found = torch.full((len(rows),), BOS), []
     for place in range(steps + 1):
-        ours = {name: leaf for name, leaf in leaves(state).items() if isinstance(leaf, Tensor)}
+        ours = {name: leaf for name, leaf in flatten_state(state).items() if isinstance(leaf, Tensor)}
         assert other.keys() == ours.keys()
         assert [other[name].shape for name in ours] == [tuple(leaf.shape) for leaf in ours.values()]
         found += [
@@ -98,7 +98,7 @@ def test_labels_are_weighed_as_torch_weighs_them(name: str, tmp_path: Path) -> N
     made, other = (shaken(kind_of(name), CONFIGS[name], target=LABELS, seed=seed) for seed in (1, 2))
     folder = export(saved(tmp_path, made), "onnx")
     assert {file.name for file in folder.iterdir()} == {"classifier.onnx", "source.spm", "tongsa.json"}
-    assert told(folder)["labels"] == LABELS.known
+    assert told(folder)["labels"] == LABELS.labels
     graph = session(folder / "classifier.onnx")
     for lengths in ([5, 7, 4], [11], [2, 3, 2, 2], [1, 1]):
         source = padded(*(sentence(length, at) for at, length in enumerate(lengths)))
@@ -129,7 +129,7 @@ def test_a_state_taken_apart_and_put_together_goes_on_alike(name: str) -> None:
     with torch.no_grad():
         state = made.model.decoder.start(made.model.encoder(padded(sentence(5), sentence(3))))
         expected, after = made.model.decoder.step(torch.tensor([5, 6]), state)
-        found, again = made.model.decoder.step(torch.tensor([5, 6]), rebuilt(state, leaves(state)))
+        found, again = made.model.decoder.step(torch.tensor([5, 6]), unflatten_state(state, flatten_state(state)))
     assert torch.equal(found, expected)
     assert type(again) is type(after)
-    assert leaves(again).keys() == leaves(after).keys()
+    assert flatten_state(again).keys() == flatten_state(after).keys()

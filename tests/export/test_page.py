@@ -9,10 +9,11 @@ import torch
 from export.bundles import LABELS, TARGET, saved, shaken
 from tiny import CONFIGS, padded
 from tongsa.bundle import Bundle
-from tongsa.decoding.scorers import alone
-from tongsa.decoding.search import SearchConfig, search
+from tongsa.decoding.beam_search import beam_search
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.scorers import decoder_scorer
 from tongsa.export import export
-from tongsa.text import EOS
+from tongsa.tokenization.special import EOS
 
 PAGES = [Path(__file__).parents[2] / page for page in ("docs/export.md", "docs/ko/export.md")]
 
@@ -26,12 +27,12 @@ def block(page: Path, word: str) -> str:
 @torch.no_grad()
 def greedy(made: Bundle, text: str) -> str:
     """At most 99 pieces, as many as the page writes."""
-    state = made.model.decoder.start(made.model.encoder(padded([*made.source.split(text), EOS])))
-    ((best,),) = search(alone(made.model.decoder), state, torch.tensor([99]), SearchConfig(beam=1))
-    return made.target.join(best.pieces)
+    state = made.model.decoder.start(made.model.encoder(padded([*made.source_tokenizer.encode(text), EOS])))
+    ((best,),) = beam_search(decoder_scorer(made.model.decoder), state, torch.tensor([99]), DecodingConfig(beam=1))
+    return made.target_tokenizer.decode(best.tokens)
 
 
-@pytest.mark.parametrize("name", ["additive", "transformer_language_model"])
+@pytest.mark.parametrize("name", ["rnn_attention", "transformer_lm"])
 def test_the_greedy_lines_write_what_torch_writes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

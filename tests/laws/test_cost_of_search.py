@@ -5,10 +5,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from tiny import CONFIGS, padded, sentence, tiny
-from tongsa.decoding.beams import Guide
-from tongsa.decoding.rules import from_config
-from tongsa.decoding.scorers import alone
-from tongsa.decoding.search import SearchConfig, search
+from tongsa.decoding.beam_search import beam_search
+from tongsa.decoding.beams import SearchStrategy
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.rules import rules_from_config
+from tongsa.decoding.scorers import decoder_scorer
 from tongsa.interface import EncoderDecoder
 
 GROWING = {"bmm", "_scaled_dot_product_flash_attention_for_cpu", "baddbmm"}
@@ -17,18 +18,22 @@ GROWING = {"bmm", "_scaled_dot_product_flash_attention_for_cpu", "baddbmm"}
 
 def cost(model: EncoderDecoder, length: int) -> int:
     """Multiply-adds of the products of a search whose outputs have exactly this length."""
-    config = SearchConfig(beam=2, at_least=length)
+    config = DecodingConfig(beam=2, min_tokens=length)
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
         state = model.decoder.start(model.encoder(padded(sentence(5), sentence(7))))
-        found = search(
-            alone(model.decoder), state, torch.tensor([length, length]), config, guide=Guide(from_config(config))
+        found = beam_search(
+            decoder_scorer(model.decoder),
+            state,
+            torch.tensor([length, length]),
+            config,
+            strategy=SearchStrategy(rules_from_config(config)),
         )
-    assert [len(one[0].pieces) for one in found] == [length, length]
+    assert [len(one[0].tokens) for one in found] == [length, length]
     counts = {str(name).removeprefix("aten."): flops for name, flops in counter.get_flop_counts()["Global"].items()}
     return sum(int(flops) for name, flops in counts.items() if name.partition(".")[0] not in GROWING) // 2
 
 
-@pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "labels"])
+@pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "classification"])
 def test_a_step_costs_the_same_wherever_it_is(kind: str) -> None:
     model = tiny(kind)
     early = cost(model, 8) - cost(model, 4)
@@ -48,8 +53,8 @@ def test_the_count_would_notice_a_prefix_computed_again() -> None:
         def select(self, rows: torch.Tensor) -> "Forgetful":
             return Forgetful(self.prefix[rows])
 
-        def beside(self, others: "Forgetful") -> "Forgetful":
-            return Forgetful(torch.cat([self.prefix, others.prefix]))
+        def concat(self, other: "Forgetful") -> "Forgetful":
+            return Forgetful(torch.cat([self.prefix, other.prefix]))
 
     memory = model.encoder(padded(sentence(5)))
 
@@ -58,10 +63,10 @@ def test_the_count_would_notice_a_prefix_computed_again() -> None:
         return model.decoder(padded(*after.tolist()), memory)[:, -1].log_softmax(-1), Forgetful(after)
 
     def again(length: int) -> int:
-        config = SearchConfig(beam=1, at_least=length)
+        config = DecodingConfig(beam=1, min_tokens=length)
         with torch.inference_mode(), FlopCounterMode(display=False) as counter:
             empty = Forgetful(torch.zeros(1, 0, dtype=torch.long))
-            search(step, empty, torch.tensor([length]), config, guide=Guide(from_config(config)))
+            beam_search(step, empty, torch.tensor([length]), config, strategy=SearchStrategy(rules_from_config(config)))
         return int(counter.get_total_flops())
 
     assert again(16) - again(12) > 1.5 * (again(8) - again(4))

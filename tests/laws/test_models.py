@@ -13,23 +13,25 @@ from tiny import CONFIGS, SIZE, kind_of, padded, sentence, tiny
 from tongsa import bundle
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
-from tongsa.decoding.scorers import alone
-from tongsa.decoding.search import SearchConfig, search
+from tongsa.decoding.beam_search import beam_search
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.scorers import decoder_scorer
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
-from tongsa.layers.attention import watching
-from tongsa.layers.judge import judged_by
-from tongsa.text import BOS, PiecesConfig, learn
-from tongsa.training import objective
-from tongsa.training.objective import cross_entropy, judge
+from tongsa.nn.attention import record_attention
+from tongsa.nn.output import judged_by
+from tongsa.tokenization.special import BOS
+from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
+from tongsa.training import loss
+from tongsa.training.loss import cross_entropy, make_chunked_loss
 
 kinds = pytest.mark.parametrize("kind", CONFIGS)
-writers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "labels"])
+writers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "classification"])
 """Kinds whose target is a sequence."""
-readers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "text"])
+readers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "language_model"])
 """Kinds that read a source."""
-translators = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task == "pairs"])
+translators = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task == "seq2seq"])
 
 
 def logits(model: EncoderDecoder, source: Padded, target: Padded) -> torch.Tensor:
@@ -48,8 +50,8 @@ def test_stepping_piece_by_piece_equals_teacher_forcing(kind: str) -> None:
     with torch.no_grad():
         whole = model(source, target)
         state = model.decoder.start(model.encoder(source))
-        for at in range(target.pieces.shape[1]):
-            step, state = model.decoder.step(target.pieces[:, at], state)
+        for at in range(target.tokens.shape[1]):
+            step, state = model.decoder.step(target.tokens[:, at], state)
             assert_close(step, whole[:, at])
 
 
@@ -58,7 +60,7 @@ def test_padding_changes_nothing(kind: str) -> None:
     model, row, output = tiny(kind), sentence(5), sentence(4, 1)
     alone = logits(model, padded(row), begun(output))
     beside = logits(
-        model, padded(row, extra=6), Padded(torch.nn.functional.pad(begun(output).pieces, (0, 3)), torch.tensor([4]))
+        model, padded(row, extra=6), Padded(torch.nn.functional.pad(begun(output).tokens, (0, 3)), torch.tensor([4]))
     )
     assert_close(alone, beside[:, :4])
 
@@ -96,7 +98,7 @@ def test_the_source_is_read(kind: str) -> None:
 def test_watched_equals_fused(kind: str) -> None:
     model, source, target = tiny(kind), padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(3, 1))
     fused = logits(model, source, target)
-    with watching() as seen:
+    with record_attention() as seen:
         watched = logits(model, source, target)
     assert_close(fused, watched)
     for layers in seen.values():
@@ -117,15 +119,15 @@ def test_every_parameter_gets_a_gradient(kind: str) -> None:
 @kinds
 def test_a_last_layer_that_is_judged_says_what_its_logits_would(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same sums and the same gradients, whatever rows are computed at once; only classifiers still give logits."""
-    monkeypatch.setattr(objective, "PART", 3)
+    monkeypatch.setattr(loss, "PART", 3)
     model, target = tiny(kind), padded(sentence(6, 1), sentence(4, 1))
     sources = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(4, 1))
     for smoothing in (0.0, 0.1):
         loss, plain = cross_entropy(model(*sources), target, smoothing)
         slopes = torch.autograd.grad(3 * loss, list(model.parameters()))
-        with judged_by(judge(target, smoothing)):
+        with judged_by(make_chunked_loss(target, smoothing)):
             found = model(*sources)
-        if CONFIGS[kind].task == "labels":
+        if CONFIGS[kind].task == "classification":
             assert found.dim() == 3
             continue
         assert_close(found, torch.stack([loss, plain]))
@@ -143,8 +145,8 @@ def test_two_pairs_can_be_learnt_by_heart(kind: str) -> None:
         optimiser.step()
         optimiser.zero_grad()
     state = model.decoder.start(model.encoder(padded(*sources)))
-    found = search(alone(model.decoder), state, torch.tensor([20, 20]), SearchConfig(beam=3))
-    assert [best[0].pieces for best in found] == [output[:-1] for output in outputs]
+    found = beam_search(decoder_scorer(model.decoder), state, torch.tensor([20, 20]), DecodingConfig(beam=3))
+    assert [best[0].tokens for best in found] == [output[:-1] for output in outputs]
 
 
 @kinds
@@ -159,11 +161,11 @@ def test_a_selected_state_goes_on_like_its_rows(kind: str, rows: list[int], agai
     with torch.no_grad():
         state = model.decoder.start(model.encoder(padded(*sources)))
         for at in range(2):
-            _, state = model.decoder.step(begun(*outputs).pieces[:, at], state)
+            _, state = model.decoder.step(begun(*outputs).tokens[:, at], state)
             state = state.select(torch.tensor(rows if at == 0 else again))
             outputs = [outputs[row] for row in (rows if at == 0 else again)]
             sources = [sources[row] for row in (rows if at == 0 else again)]
-        step, _ = model.decoder.step(begun(*outputs).pieces[:, 2], state)
+        step, _ = model.decoder.step(begun(*outputs).tokens[:, 2], state)
         assert_close(step, model(padded(*sources), begun(*outputs))[:, 2])
 
 
@@ -177,7 +179,7 @@ def test_rows_that_come_later_go_on_as_they_would_alone(kind: str, before: int, 
     steps = [before, before, later, later]
     with torch.no_grad():
         whole = model(padded(*sources), begun(*outputs))
-        pieces = begun(*outputs).pieces
+        pieces = begun(*outputs).tokens
 
         def state(first: int, count: int) -> Any:
             begun = model.decoder.start(model.encoder(padded(*sources[first : first + 2])))
@@ -195,21 +197,21 @@ def test_rows_that_come_later_go_on_as_they_would_alone(kind: str, before: int, 
 
 @kinds
 def test_saved_and_loaded_gives_the_same_logits(kind: str, tmp_path: Path) -> None:
-    pieces = learn(["a b c d e f g"], PiecesConfig(kind="char", size=300))
+    pieces = train_tokenizer(["a b c d e f g"], TokenizerConfig(model="char", vocab_size=300))
     torch.manual_seed(3)
     config = CONFIGS[kind]
     made = Bundle(
         kind=kind_of(kind),
         config=config,
         model=config.build(len(pieces), len(pieces)).eval(),
-        source=pieces,
-        target=pieces,
-        decoding=SearchConfig(beam=3, alpha=0.2),
+        source_tokenizer=pieces,
+        target_tokenizer=pieces,
+        decoding=DecodingConfig(beam=3, alpha=0.2),
         source_language="en",
         target_language="ko",
     )
-    bundle.save(tmp_path / "model", made, "# card")
-    loaded = bundle.load(tmp_path)
+    bundle.save_bundle(tmp_path / "model", made, "# card")
+    loaded = bundle.load_bundle(tmp_path)
     source, target = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(3, 1))
     assert torch.equal(logits(made.model, source, target), logits(loaded.model, source, target))
     assert (loaded.config, loaded.decoding, loaded.target_language) == (config, made.decoding, "ko")
@@ -223,7 +225,7 @@ def test_asked_for_some_pieces_a_decoder_scores_them_as_it_does_among_all(kind: 
         whole = model(source, target)
         state = model.decoder.start(model.encoder(source), among).select(torch.tensor([1, 0, 1]))
         for at in range(3):
-            step, state = model.decoder.step(target.pieces[[1, 0, 1], at], state)
+            step, state = model.decoder.step(target.tokens[[1, 0, 1], at], state)
             assert_close(step, whole[[1, 0, 1], at][:, among])
 
 
@@ -237,14 +239,14 @@ def test_nothing_is_kept_between_calls(kind: str) -> None:
 
 @translators
 def test_an_alignment_shares_out_each_target_piece_over_the_source(kind: str) -> None:
-    pieces = learn(["a b c d e f g"], PiecesConfig(kind="char", size=300))
+    pieces = train_tokenizer(["a b c d e f g"], TokenizerConfig(model="char", vocab_size=300))
     torch.manual_seed(3)
     model = CONFIGS[kind].build(len(pieces), len(pieces))
-    translation = Translator(model, pieces, pieces, SearchConfig(beam=2, beyond=4))("a b c")
+    translation = Translator(model, pieces, pieces, DecodingConfig(beam=2, max_extra_tokens=4))("a b c")
     if not translation.attention.get("cross"):
         with pytest.raises(InputError, match="no attention"):
             _ = translation.alignment
         return
     alignment = torch.from_numpy(translation.alignment)
-    assert alignment.shape == (len(translation.pieces) + 1, len(translation.source_pieces) + 1)
+    assert alignment.shape == (len(translation.tokens) + 1, len(translation.source_tokens) + 1)
     assert_close(alignment.sum(dim=1), torch.ones(len(alignment)))

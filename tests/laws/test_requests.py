@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from table import SIZE, Table, every_output, sentences
 from tiny import CONFIGS, padded, sentence, tiny
-from tongsa.decoding.constraints import MOST, Phrases, Progress, fitting
-from tongsa.decoding.request import Request, answered
+from tongsa.decoding.beam_search import Hypothesis, beam_search
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.constraints import MAX_PHRASES_PER_OUTPUT, ConstraintState, PhraseAutomaton, satisfiable_phrases
+from tongsa.decoding.request import DecodeRequest, decode
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.scorers import Together, alone, ensemble, fused
-from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.decoding.scorers import CombinedState, decoder_scorer, ensemble_scorer, shallow_fusion_scorer
 from tongsa.errors import InputError
-from tongsa.layers.attention import watching
-from tongsa.text import BOS, EOS, UNK
+from tongsa.nn.attention import record_attention
+from tongsa.tokenization.special import BOS, EOS, UNK
 
 WIDE = 6000
 LETTERS = st.integers(UNK, SIZE - 1)
@@ -26,11 +27,11 @@ seeds = st.integers(0, 10**6)
 
 
 def asked(
-    table: Table, limits: list[int], request: Request, nbest: int = 1, **settings: float | str
+    table: Table, limits: list[int], request: DecodeRequest, nbest: int = 1, **settings: float | str
 ) -> list[list[Hypothesis]]:
-    config = SearchConfig(**settings)  # type: ignore[arg-type]
+    config = DecodingConfig(**settings)  # type: ignore[arg-type]
     state = table.start(sentences(len(limits)))
-    return answered(alone(table), state, torch.tensor(limits), config, nbest, request)
+    return decode(decoder_scorer(table), state, torch.tensor(limits), config, nbest, request)
 
 
 def ordered(table: Table, limit: int, allowed: Callable[[list[int]], bool]) -> list[list[int]]:
@@ -56,36 +57,38 @@ def holds(output: Sequence[int], wanted: Sequence[Sequence[int]]) -> bool:
 @settings(max_examples=40)
 def test_no_run_of_pieces_comes_twice_and_the_best_such_output_is_found(seed: int, limit: int, count: int) -> None:
     table = Table(seed)
-    (found,) = asked(table, [limit], Request(), nbest=3, beam=WIDE, alpha=0, no_repeat=count)
-    assert [one.pieces for one in found] == ordered(table, limit, lambda out: not repeats(out, count))[:3]
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, no_repeat=count)
+    assert [one.tokens for one in found] == ordered(table, limit, lambda out: not repeats(out, count))[:3]
 
 
 @given(seeds, st.integers(0, 9), st.integers(1, 4), st.integers(1, 4))
 def test_a_narrow_beam_repeats_nothing_either(seed: int, limit: int, beam: int, count: int) -> None:
-    (found,) = asked(Table(seed), [limit], Request(), nbest=beam, beam=beam, no_repeat=count)
+    (found,) = asked(Table(seed), [limit], DecodeRequest(), nbest=beam, beam=beam, no_repeat=count)
     assert found
-    assert not any(repeats(one.pieces, count) for one in found)
+    assert not any(repeats(one.tokens, count) for one in found)
 
 
 @given(seeds, st.integers(0, 4), st.integers(0, 4))
 @settings(max_examples=40)
 def test_no_output_is_shorter_than_asked_and_the_best_such_one_is_found(seed: int, limit: int, least: int) -> None:
     table, least = Table(seed), min(limit, least)
-    (found,) = asked(table, [limit], Request(), nbest=3, beam=WIDE, alpha=0, at_least=least)
-    assert [one.pieces for one in found] == ordered(table, limit, lambda out: len(out) >= least)[:3]
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, at_least=least)
+    assert [one.tokens for one in found] == ordered(table, limit, lambda out: len(out) >= least)[:3]
 
 
 @given(seeds, st.lists(LETTERS, max_size=4), st.integers(0, 3), st.integers(1, 3))
 def test_every_output_begins_as_asked(seed: int, prefix: list[int], more: int, beam: int) -> None:
     table, limit = Table(seed), len(prefix) + more
-    first, free = asked(table, [limit, limit], Request(prefixes=[prefix, []]), nbest=beam, beam=beam, alpha=0)
-    assert all(one.pieces[: len(prefix)] == prefix for one in first)
-    assert all(math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4) for one in first)
-    (alone_,) = asked(table, [limit], Request(prefixes=[prefix]), nbest=1, beam=WIDE, alpha=0)
-    assert alone_[0].pieces == ordered(table, limit, lambda out: out[: len(prefix)] == prefix)[0]
+    first, free = asked(table, [limit, limit], DecodeRequest(prefixes=[prefix, []]), nbest=beam, beam=beam, alpha=0)
+    assert all(one.tokens[: len(prefix)] == prefix for one in first)
+    assert all(math.isclose(one.log_prob, table.total(0, one.tokens), abs_tol=1e-4) for one in first)
+    (alone_,) = asked(table, [limit], DecodeRequest(prefixes=[prefix]), nbest=1, beam=WIDE, alpha=0)
+    assert alone_[0].tokens == ordered(table, limit, lambda out: out[: len(prefix)] == prefix)[0]
     state = table.start(sentences(2)).select(torch.tensor([1]))
-    (by_itself,) = search(alone(table), state, torch.tensor([limit]), SearchConfig(beam=beam, alpha=0), nbest=beam)
-    assert [one.pieces for one in free] == [one.pieces for one in by_itself], "its neighbour's prefix changes nothing"
+    (by_itself,) = beam_search(
+        decoder_scorer(table), state, torch.tensor([limit]), DecodingConfig(beam=beam, alpha=0), nbest=beam
+    )
+    assert [one.tokens for one in free] == [one.tokens for one in by_itself], "its neighbour's prefix changes nothing"
 
 
 @given(seeds, st.integers(0, 3), st.sampled_from([1.0, 1.3, 2.0]))
@@ -100,20 +103,20 @@ def test_repetition_weighs_what_is_there_already_and_totals_stay_probabilities(
         weights = [strength if piece in output[:at] else 1.0 for at, piece in enumerate([*output, EOS])]
         return sum(log * weight for log, weight in zip(logs, weights, strict=True))
 
-    (found,) = asked(table, [limit], Request(), nbest=3, beam=WIDE, alpha=0, repetition=strength)
-    assert [one.pieces for one in found] == sorted(every_output(limit), key=lambda out: -merit(out))[:3]
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, repetition=strength)
+    assert [one.tokens for one in found] == sorted(every_output(limit), key=lambda out: -merit(out))[:3]
     for one in found:
-        assert math.isclose(one.score, merit(one.pieces), abs_tol=1e-4)
-        assert math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4)
+        assert math.isclose(one.score, merit(one.tokens), abs_tol=1e-4)
+        assert math.isclose(one.log_prob, table.total(0, one.tokens), abs_tol=1e-4)
 
 
 @given(seeds, st.integers(1, 4), st.sampled_from([0.5, 1.0]))
 @settings(max_examples=40)
 def test_the_plain_normalisation_is_a_mean(seed: int, limit: int, alpha: float) -> None:
     table = Table(seed)
-    (found,) = asked(table, [limit], Request(), nbest=2, beam=WIDE, normalisation="plain", alpha=alpha)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=2, beam=WIDE, normalisation="plain", alpha=alpha)
     scores = {tuple(out): table.total(0, out) / (len(out) + 1) ** alpha for out in every_output(limit)}
-    assert [tuple(one.pieces) for one in found] == sorted(scores, key=lambda out: -scores[out])[:2]
+    assert [tuple(one.tokens) for one in found] == sorted(scores, key=lambda out: -scores[out])[:2]
 
 
 phrases = st.lists(st.lists(LETTERS, min_size=1, max_size=3), min_size=1, max_size=3)
@@ -126,12 +129,12 @@ def test_phrases_are_there_whenever_an_output_of_that_length_can_hold_them(
 ) -> None:
     table = Table(seed)
     possible = ordered(table, limit, lambda out: holds(out, wanted))
-    (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=beam, beam=beam, alpha=0)
+    (found,) = asked(table, [limit], DecodeRequest(phrases=[wanted]), nbest=beam, beam=beam, alpha=0)
     assert found
     if possible:
-        assert all(one.pieces in possible for one in found)
-        (wide,) = asked(table, [limit], Request(phrases=[wanted]), nbest=1, beam=WIDE, alpha=0)
-        assert wide[0].pieces == possible[0]
+        assert all(one.tokens in possible for one in found)
+        (wide,) = asked(table, [limit], DecodeRequest(phrases=[wanted]), nbest=1, beam=WIDE, alpha=0)
+        assert wide[0].tokens == possible[0]
 
 
 @given(seeds, phrases, st.integers(9, 14), st.integers(1, 5))
@@ -139,18 +142,18 @@ def test_long_outputs_hold_their_phrases_and_neighbours_are_left_alone(
     seed: int, wanted: list[list[int]], limit: int, beam: int
 ) -> None:
     table = Table(seed)
-    held, free = asked(table, [limit, limit], Request(phrases=[wanted, []]), nbest=1, beam=beam)
-    assert holds(held[0].pieces, wanted)
+    held, free = asked(table, [limit, limit], DecodeRequest(phrases=[wanted, []]), nbest=1, beam=beam)
+    assert holds(held[0].tokens, wanted)
     state = table.start(sentences(2)).select(torch.tensor([1]))
-    (by_itself,) = search(alone(table), state, torch.tensor([limit]), SearchConfig(beam=beam))
-    assert free[0].pieces == by_itself[0].pieces
+    (by_itself,) = beam_search(decoder_scorer(table), state, torch.tensor([limit]), DecodingConfig(beam=beam))
+    assert free[0].tokens == by_itself[0].tokens
 
 
 @given(phrases, st.lists(LETTERS, max_size=4))
 @settings(max_examples=60)
 def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: list[list[int]], begun: list[int]) -> None:
-    automaton = Phrases(wanted)
-    needed = automaton.needed(automaton.progress(begun))
+    automaton = PhraseAutomaton(wanted)
+    needed = automaton.tokens_needed(automaton.state_after(begun))
     if needed > 5:
         return  # too many to try
     alphabet = range(UNK, SIZE)
@@ -167,9 +170,9 @@ def test_the_automaton_knows_the_fewest_pieces_that_are_still_needed(wanted: lis
 def test_a_phrase_is_given_up_only_if_it_does_not_fit_beside_those_that_are_kept(
     seed: int, wanted: list[list[int]], limit: int, beam: int
 ) -> None:
-    kept = fitting(wanted, [], limit)
-    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted]), nbest=beam, beam=beam)
-    assert found and all(holds(one.pieces, [wanted[at] for at in kept]) for one in found)
+    kept = satisfiable_phrases(wanted, [], limit)
+    (found,) = asked(Table(seed), [limit], DecodeRequest(phrases=[wanted]), nbest=beam, beam=beam)
+    assert found and all(holds(one.tokens, [wanted[at] for at in kept]) for one in found)
     for given_up in {*range(len(wanted))} - {*kept}:
         together = [wanted[at] for at in (*kept, given_up)]
         assert not any(holds(output, together) for output in product(range(UNK, SIZE), repeat=limit))
@@ -181,12 +184,12 @@ def test_phrases_and_a_beginning_share_the_room(
     seed: int, wanted: list[list[int]], prefix: list[int], more: int, beam: int
 ) -> None:
     limit = len(prefix) + more
-    kept = fitting(wanted, prefix, limit)
-    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted], prefixes=[prefix]), nbest=beam, beam=beam)
+    kept = satisfiable_phrases(wanted, prefix, limit)
+    (found,) = asked(Table(seed), [limit], DecodeRequest(phrases=[wanted], prefixes=[prefix]), nbest=beam, beam=beam)
     assert found
     for one in found:
-        assert one.pieces[: len(prefix)] == prefix
-        assert holds(one.pieces, [wanted[at] for at in kept])
+        assert one.tokens[: len(prefix)] == prefix
+        assert holds(one.tokens, [wanted[at] for at in kept])
     for given_up in {*range(len(wanted))} - {*kept}:
         together = [wanted[at] for at in (*kept, given_up)]
         rests = product(range(UNK, SIZE), repeat=more)
@@ -194,7 +197,11 @@ def test_phrases_and_a_beginning_share_the_room(
 
 
 @given(
-    st.lists(st.lists(LETTERS, min_size=1, max_size=3), min_size=MOST + 1, max_size=2 * MOST),
+    st.lists(
+        st.lists(LETTERS, min_size=1, max_size=3),
+        min_size=MAX_PHRASES_PER_OUTPUT + 1,
+        max_size=2 * MAX_PHRASES_PER_OUTPUT,
+    ),
     st.lists(LETTERS, max_size=5),
     st.integers(0, 40),
     seeds,
@@ -204,42 +211,42 @@ def test_of_very_many_phrases_some_are_kept_and_held(
     wanted: list[list[int]], prefix: list[int], more: int, seed: int
 ) -> None:
     limit = len(prefix) + more
-    kept = fitting(wanted, prefix, limit)
-    assert len(kept) == MOST or sum(map(len, wanted)) > more
-    (found,) = asked(Table(seed), [limit], Request(phrases=[wanted], prefixes=[prefix]), beam=2)
-    assert holds(found[0].pieces, [wanted[at] for at in kept])
+    kept = satisfiable_phrases(wanted, prefix, limit)
+    assert len(kept) == MAX_PHRASES_PER_OUTPUT or sum(map(len, wanted)) > more
+    (found,) = asked(Table(seed), [limit], DecodeRequest(phrases=[wanted], prefixes=[prefix]), beam=2)
+    assert holds(found[0].tokens, [wanted[at] for at in kept])
 
 
 def test_overlapping_phrases_are_met_by_their_overlap() -> None:
-    automaton = Phrases([[4, 5, 4], [5, 4, 3]])
-    assert automaton.needed(automaton.start) == 4
-    assert automaton.progress([4, 5, 4, 3]).met == automaton.all
-    assert automaton.progress([4, 5, 3]) == Progress(automaton.node[()], (0, 0))
+    automaton = PhraseAutomaton([[4, 5, 4], [5, 4, 3]])
+    assert automaton.tokens_needed(automaton.initial_state) == 4
+    assert automaton.state_after([4, 5, 4, 3]).satisfied_counts == automaton.required_counts
+    assert automaton.state_after([4, 5, 3]) == ConstraintState(automaton.node_ids[()], (0, 0))
 
 
 def test_many_long_phrases_are_no_more_work_than_short_ones() -> None:
     wanted = [list(range(first, first + 300)) for first in range(100, 2100, 250)]
-    automaton = Phrases(wanted)  # each begins with the last 50 of the one before
-    assert automaton.needed(automaton.start) == 300 + 7 * 250
-    assert automaton.needed(automaton.progress(wanted[0])) == 7 * 250
-    assert automaton.needed(automaton.progress([*wanted[1], *wanted[0][:10]])) == 290 + 6 * 250 + 50
+    automaton = PhraseAutomaton(wanted)  # each begins with the last 50 of the one before
+    assert automaton.tokens_needed(automaton.initial_state) == 300 + 7 * 250
+    assert automaton.tokens_needed(automaton.state_after(wanted[0])) == 7 * 250
+    assert automaton.tokens_needed(automaton.state_after([*wanted[1], *wanted[0][:10]])) == 290 + 6 * 250 + 50
 
 
 @given(seeds, st.integers(1, 8), st.integers(1, 3))
 def test_groups_that_need_not_differ_are_the_same_small_beam(seed: int, limit: int, each: int) -> None:
     table = Table(seed)
-    (plain,) = asked(table, [limit], Request(), nbest=each, beam=each)
-    (found,) = asked(table, [limit], Request(), nbest=3 * each, beam=3 * each, groups=3, diversity=0.0)
-    assert [one.pieces for one in found] == [one.pieces for one in plain]
+    (plain,) = asked(table, [limit], DecodeRequest(), nbest=each, beam=each)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3 * each, beam=3 * each, groups=3, diversity=0.0)
+    assert [one.tokens for one in found] == [one.tokens for one in plain]
 
 
 @given(seeds, st.lists(st.integers(2, 8), min_size=1, max_size=3))
 def test_groups_that_must_differ_begin_differently(seed: int, limits: list[int]) -> None:
     table = Table(seed)
-    for at, found in enumerate(asked(table, limits, Request(), nbest=4, beam=4, groups=4, diversity=1e6)):
-        firsts = [([*one.pieces, EOS])[0] for one in found]
+    for at, found in enumerate(asked(table, limits, DecodeRequest(), nbest=4, beam=4, groups=4, diversity=1e6)):
+        firsts = [([*one.tokens, EOS])[0] for one in found]
         assert len(set(firsts)) == len(firsts) == 4
-        assert all(math.isclose(one.total, table.total(at, one.pieces), abs_tol=1e-4) for one in found)
+        assert all(math.isclose(one.log_prob, table.total(at, one.tokens), abs_tol=1e-4) for one in found)
 
 
 @given(seeds, phrases, st.integers(2, 4), st.integers(1, 2))
@@ -247,18 +254,20 @@ def test_groups_keep_away_from_each_other_with_phrases_too(
     seed: int, wanted: list[list[int]], more: int, each: int
 ) -> None:
     table, limit = Table(seed), sum(map(len, wanted)) + more
-    (found,) = asked(table, [limit], Request(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity=1e6)
-    assert all(holds(one.pieces, wanted) for one in found)
-    assert len({tuple(one.pieces) for one in found}) == len(found) > each
-    assert all(math.isclose(one.total, table.total(0, one.pieces), abs_tol=1e-4) for one in found)
+    (found,) = asked(
+        table, [limit], DecodeRequest(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity=1e6
+    )
+    assert all(holds(one.tokens, wanted) for one in found)
+    assert len({tuple(one.tokens) for one in found}) == len(found) > each
+    assert all(math.isclose(one.log_prob, table.total(0, one.tokens), abs_tol=1e-4) for one in found)
 
 
 def test_draws_of_one_text_differ_and_come_as_often_as_they_are_likely() -> None:
     table, draw = Table(5), SamplingConfig(seed=3).build()
-    (found,) = asked(table, [1], Request(draw=draw), nbest=4000)
+    (found,) = asked(table, [1], DecodeRequest(sampler=draw), nbest=4000)
     assert len(found) == 4000
     for output in every_output(1):
-        share = sum(one.pieces == output for one in found) / len(found)
+        share = sum(one.tokens == output for one in found) / len(found)
         first = torch.tensor(table.logits((0, BOS))).log_softmax(0)
         possible = 1 - float(first[:2].exp().sum())  # <pad> and <s> are never drawn
         likely = math.exp(float(first[(output or [EOS])[0]])) / possible
@@ -271,7 +280,7 @@ def test_several_models_find_the_best_of_all_outputs_by_their_mean_or_their_weig
     seed: int, limit: int, weight: float
 ) -> None:
     one, other = Table(seed), Table(seed + 1)
-    state = Together((one.start(sentences(1)), other.start(sentences(1))))
+    state = CombinedState((one.start(sentences(1)), other.start(sentences(1))))
 
     def mean(output: list[int]) -> float:
         both = zip(one.logs(0, output), other.logs(0, output), strict=True)
@@ -280,11 +289,14 @@ def test_several_models_find_the_best_of_all_outputs_by_their_mean_or_their_weig
     def added(output: list[int]) -> float:
         return one.total(0, output) + weight * other.total(0, output)
 
-    for scorer, total in ((ensemble([one, other]), mean), (fused(alone(one), alone(other), weight), added)):
-        config = SearchConfig(beam=WIDE, alpha=0)
-        (found,) = answered(scorer, state, torch.tensor([limit]), config, 3, Request())
-        assert [each.pieces for each in found] == sorted(every_output(limit), key=lambda out: -total(out))[:3]
-        assert all(math.isclose(each.total, total(each.pieces), abs_tol=1e-4) for each in found)
+    for scorer, total in (
+        (ensemble_scorer([one, other]), mean),
+        (shallow_fusion_scorer(decoder_scorer(one), decoder_scorer(other), weight), added),
+    ):
+        config = DecodingConfig(beam=WIDE, alpha=0)
+        (found,) = decode(scorer, state, torch.tensor([limit]), config, 3, DecodeRequest())
+        assert [each.tokens for each in found] == sorted(every_output(limit), key=lambda out: -total(out))[:3]
+        assert all(math.isclose(each.log_prob, total(each.tokens), abs_tol=1e-4) for each in found)
 
 
 @given(seeds, phrases, st.lists(LETTERS, max_size=2), st.integers(0, 3), st.integers(0, 3))
@@ -293,15 +305,15 @@ def test_phrases_a_beginning_no_repeat_and_a_least_length_hold_together(
     seed: int, wanted: list[list[int]], prefix: list[int], count: int, least: int
 ) -> None:
     table, limit = Table(seed), 4
-    kept = [wanted[at] for at in fitting(wanted, prefix, limit)]
+    kept = [wanted[at] for at in satisfiable_phrases(wanted, prefix, limit)]
 
     def allowed(output: list[int]) -> bool:
         free = not count or not repeats(output, count)
         return free and len(output) >= least and output[: len(prefix)] == prefix and holds(output, kept)
 
-    request = Request(phrases=[wanted], prefixes=[prefix])
+    request = DecodeRequest(phrases=[wanted], prefixes=[prefix])
     (found,) = asked(table, [limit], request, nbest=2, beam=WIDE, alpha=0, no_repeat=count, at_least=least)
-    assert [one.pieces for one in found] == ordered(table, limit, allowed)[:2]
+    assert [one.tokens for one in found] == ordered(table, limit, allowed)[:2]
 
 
 CUTS: dict[str, Callable[[list[float]], list[bool]]] = {
@@ -318,45 +330,45 @@ def test_draws_of_a_search_stay_among_the_allowed_and_follow_what_these_share(
 ) -> None:
     table, draws = Table(seed), 1000
     draw = SamplingConfig(seed=3, **{cut[0]: cut[1]}).build()  # type: ignore[arg-type]
-    (found,) = asked(table, [1], Request(draw=draw), nbest=draws)
+    (found,) = asked(table, [1], DecodeRequest(sampler=draw), nbest=draws)
     shares = torch.tensor(table.logits((0, BOS)))[EOS:].softmax(0).tolist()  # <pad> and <s> are never drawn
     inside = [share * kept for share, kept in zip(shares, CUTS[cut[0]](shares), strict=True)]
-    counts = [sum(([*one.pieces, EOS])[0] == piece for one in found) for piece in range(EOS, SIZE)]
+    counts = [sum(([*one.tokens, EOS])[0] == piece for one in found) for piece in range(EOS, SIZE)]
     assert not any(count for count, share in zip(counts, inside, strict=True) if not share)
     expected = [draws * share / sum(inside) for share in inside]
     surprise = sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True) if mean)
     assert surprise < 40, "chi-square of three degrees of freedom: once in a hundred million"
 
 
-WITH_ATTENTION = [
-    name for name, config in CONFIGS.items() if config.task == "pairs" and not name.startswith("recurrent")
-]
+WITH_ATTENTION = [name for name, config in CONFIGS.items() if config.task == "seq2seq" and not name.startswith("rnn")]
 
 
 @pytest.mark.parametrize("kind", WITH_ATTENTION)
 def test_coverage_is_what_teacher_forcing_looks_at(kind: str) -> None:
     model, sources = tiny(kind), [sentence(4), sentence(9)]
-    plain, weighed = SearchConfig(beam=3, alpha=0.6), SearchConfig(beam=3, alpha=0.6, coverage=0.4)
+    plain, weighed = DecodingConfig(beam=3, alpha=0.6), DecodingConfig(beam=3, alpha=0.6, coverage_penalty=0.4)
     with torch.inference_mode():
         state = model.decoder.start(model.encoder(padded(*sources)))
         limits = torch.tensor([2, 3])  # too few to read all of the source
-        found = search(alone(model.decoder), state, limits, weighed, nbest=3)
-        without = search(alone(model.decoder), state, limits, plain, nbest=3)
+        found = beam_search(decoder_scorer(model.decoder), state, limits, weighed, nbest=3)
+        without = beam_search(decoder_scorer(model.decoder), state, limits, plain, nbest=3)
         for source, hypotheses in zip(sources, found, strict=True):
             for one in hypotheses:
-                with watching() as seen:
-                    model(padded(source), padded([BOS, *one.pieces]))
+                with record_attention() as seen:
+                    model(padded(source), padded([BOS, *one.tokens]))
                 looked = torch.stack([layer.mean(dim=1)[0] for layer in seen["cross"]]).mean(dim=0).sum(dim=0)
-                expected = one.total / weighed.penalty(len(one.logs)) + 0.4 * float(looked.clamp(max=1).log().sum())
+                expected = one.log_prob / weighed.length_penalty(len(one.token_log_probs)) + 0.4 * float(
+                    looked.clamp(max=1).log().sum()
+                )
                 assert math.isclose(one.score, expected, abs_tol=1e-4)
     assert [[one.score for one in each] for each in found] != [[one.score for one in each] for each in without]
 
 
 def test_coverage_of_a_kind_without_attention_is_refused() -> None:
-    model = tiny("recurrent")
+    model = tiny("rnn")
     state = model.decoder.start(model.encoder(padded(sentence(4))))
     with pytest.raises(InputError, match="no attention"):
-        search(alone(model.decoder), state, torch.tensor([5]), SearchConfig(coverage=0.2))
+        beam_search(decoder_scorer(model.decoder), state, torch.tensor([5]), DecodingConfig(coverage_penalty=0.2))
 
 
 @pytest.mark.parametrize(
@@ -375,4 +387,4 @@ def test_coverage_of_a_kind_without_attention_is_refused() -> None:
 )
 def test_impossible_searches_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        SearchConfig(**wrong)  # type: ignore[arg-type]
+        DecodingConfig(**wrong)  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from tongsa.layers.feed_forward import ACTIVATIONS, Activation
-from tongsa.models.transformer import TransformerConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.nn.feed_forward import ACTIVATIONS, Activation
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_feed_forward_networks_by_their_equations() -> None:
     inputs = torch.randn(2, 3, 4)
     for activation, network in ACTIVATIONS.items():
         made = network(4, 6, 0.0, gain=1.0)
-        widened = inputs @ made.widen.weight.T + made.widen.bias
+        widened = inputs @ made.up_projection.weight.T + made.up_projection.bias
         if activation == "relu":
             bent = widened.clamp(min=0)
         elif activation == "gelu":
             bent = widened * (1 + torch.erf(widened / 2**0.5)) / 2
         else:
             bent = widened[..., :6] * torch.sigmoid(widened[..., :6]) * widened[..., 6:]
-        assert_close(made(inputs), F.linear(bent, made.narrow.weight, made.narrow.bias))
+        assert_close(made(inputs), F.linear(bent, made.down_projection.weight, made.down_projection.bias))
 
 
 def test_swiglu_with_two_thirds_of_the_width_costs_as_much_as_relu() -> None:

@@ -8,26 +8,29 @@ import torch
 from torch.testing import assert_close
 
 from tiny import SIZE, SMALL, reversing, write_pairs
-from tongsa import experiment
+from tongsa import runs
 from tongsa.batch import Batch, pad
-from tongsa.models.transformer import TransformerConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.training import journal
-from tongsa.training.loop import TrainingConfig, gradient
-from tongsa.training.parallel import ALONE
+from tongsa.training.config import TrainingConfig
+from tongsa.training.distributed import SINGLE_PROCESS
+from tongsa.training.loop import compute_gradient
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # of torch's compiler
 
 
 def test_the_gradient_is_that_of_the_model_as_it_is() -> None:
     config = TrainingConfig(steps=3, precision="fp32", device="cpu", compile=True)
-    model = TransformerConfig(width=16, inner=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
+    model = TransformerConfig(width=16, ffn_width=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
     found = []
     for compiled in (False, True):
         torch.manual_seed(3)
-        learner = ALONE.learner(model.build(SIZE, SIZE), torch.device("cpu"), shard=False, compiled=compiled)
+        learner = SINGLE_PROCESS.wrap_model(
+            model.build(SIZE, SIZE), torch.device("cpu"), shard=False, compiled=compiled
+        )
         for length in (4, 7):  # one graph serves both
             lines = [[4 + at, *range(5, 4 + length)] for at in range(length)]
-            gradient(
+            compute_gradient(
                 learner.train(), [[Batch(pad(lines), pad([[1, *line[:-1]] for line in lines]), pad(lines))]], 1, config
             )
         found.append({name: value.grad for name, value in learner.named_parameters()})
@@ -37,13 +40,13 @@ def test_the_gradient_is_that_of_the_model_as_it_is() -> None:
 @pytest.mark.slow
 def test_a_compiled_run_with_dropout_learns_and_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv", reversing(200))
-    settings = [*SMALL, "training.compile=true", "training.steps=12", "training.snapshot_every=6"]
+    settings = [*SMALL, "training.compile=true", "training.steps=12", "training.checkpoint_every=6"]
     run = tmp_path / "run"
-    experiment.train(pairs=pairs, run=run, settings=settings, quiet=True)
-    losses = [record["loss"] for record in journal.read(run / "journal.jsonl") if "loss" in record]
+    runs.train(data=pairs, run=run, settings=settings, quiet=True)
+    losses = [record["loss"] for record in journal.read_journal(run / "journal.jsonl") if "loss" in record]
     assert losses[-1] < losses[0]
     last = run / "snapshots" / f"{12:09d}"
     state = (last / "state.safetensors").read_bytes()
     shutil.rmtree(last)
-    experiment.resume(run, quiet=True)
+    runs.resume(run, quiet=True)
     assert (last / "state.safetensors").read_bytes() == state

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from tiny import SIZE
 from tongsa.batch import Batch, Padded, pad
-from tongsa.models.transformer import TransformerConfig
-from tongsa.training.loop import Position, TrainingConfig, train
+from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.training.config import TrainingConfig
+from tongsa.training.loop import DataPosition, train
 
 ROWS, LENGTH = 3000, 40
-SETTINGS = TransformerConfig(width=16, inner=32, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.0)
+SETTINGS = TransformerConfig(width=16, ffn_width=32, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.0)
 
 
 def large() -> Batch:
@@ -35,7 +36,7 @@ class Seen(nn.Module):
         self.model, self.places = SETTINGS.build(SIZE, SIZE), list[int]()
 
     def forward(self, source: Padded, target: Padded) -> Tensor:
-        self.places.append(source.pieces.numel())
+        self.places.append(source.tokens.numel())
         logits: Tensor = self.model(source, target)
         return logits
 
@@ -43,9 +44,9 @@ class Seen(nn.Module):
 def learnt(threads: int) -> tuple[float, list[Tensor], list[int]]:
     """Loss, weights after one update by the plain gradient, and places of each forward pass."""
     seen, batch = Seen(), large()
-    config = TrainingConfig(steps=1, accumulate=2, precision="fp32", device="cpu", threads=threads)
+    config = TrainingConfig(steps=1, grad_accumulation=2, precision="fp32", device="cpu", threads=threads)
     optimiser = torch.optim.SGD(seen.parameters(), lr=1.0)
-    (step,) = train(seen, iter([(Position(), batch)] * 2), [optimiser], lambda _: 1.0, config)
+    (step,) = train(seen, iter([(DataPosition(), batch)] * 2), [optimiser], lambda _: 1.0, config)
     return step.loss, list(seen.parameters()), seen.places
 
 

@@ -2,11 +2,11 @@
 
 import argparse
 
-from tongsa.cli.verbs import finished
+from tongsa.cli.verbs import print_training_summary
 
 
-def distil(options: argparse.Namespace) -> None:
-    from tongsa.experiment.distillation import distil
+def run(options: argparse.Namespace) -> None:
+    from tongsa.runs.distillation import distil
 
     progress = distil(
         options.teacher,
@@ -15,8 +15,8 @@ def distil(options: argparse.Namespace) -> None:
         settings=options.set,
         budget=options.budget,
         beam=options.beam,
-        outputs=options.outputs,
-        mix=options.mix,
-        begin=options.begin,
+        nbest=options.outputs,
+        keep_references=options.mix,
+        init_from_teacher=options.begin,
     )
-    finished(options.run, progress)
+    print_training_summary(options.run, progress)

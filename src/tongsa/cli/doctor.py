@@ -3,18 +3,18 @@
 import argparse
 import json
 
-from tongsa.cli.verbs import out
+from tongsa.cli.verbs import print_result
 
 
-def doctor(options: argparse.Namespace) -> int:
-    from tongsa import experiment
-    from tongsa.text.finding import worst
+def run(options: argparse.Namespace) -> int:
+    from tongsa import runs
+    from tongsa.checks.finding import worst_level
 
-    found = experiment.findings(options.recipe, pairs=options.pairs, dev=options.dev, settings=options.set)
-    level = worst(found)
+    found = runs.run_doctor(options.recipe, data=options.pairs, dev=options.dev, settings=options.set)
+    level = worst_level(found)
     if options.json:
-        out(json.dumps({"worst": level, "findings": [one.as_json() for one in found]}, ensure_ascii=False))
+        print_result(json.dumps({"worst": level, "findings": [one.as_json() for one in found]}, ensure_ascii=False))
     else:
         for one in found:
-            out(one.text)
+            print_result(one.text)
     return 1 if level == "fault" else 0

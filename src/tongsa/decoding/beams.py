@@ -6,47 +6,47 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.decoding.likeliest import Chosen
-from tongsa.text import BOS, PAD
+from tongsa.decoding.topk import BeamStep
+from tongsa.tokenization.special import BOS, PAD
 
 
 class Beams(NamedTuple):
     """Living hypotheses: for each sentence still searched, the same number of them."""
 
     sentences: list[int]
-    totals: Tensor  # (sentence, hypothesis): log p
-    merits: Tensor  # (sentence, hypothesis): log p and what rules add to it; -inf where there is no hypothesis
-    prefixes: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
-    logs: Tensor  # (sentence, hypothesis, piece): log p of each, 0 for <s>
-    covered: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
-    late: list[int]
+    log_probs: Tensor  # (sentence, hypothesis): log p
+    ranking_scores: Tensor  # (sentence, hypothesis): log p and what rules add to it; -inf where there is no hypothesis
+    tokens: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
+    token_log_probs: Tensor  # (sentence, hypothesis, piece): log p of each, 0 for <s>
+    coverage: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
+    left_padding: list[int]
     """Of each sentence: the steps before it came. So many places before its <s> are empty."""
 
     @classmethod
-    def first(cls, sentences: range, device: torch.device) -> "Beams":
+    def initial(cls, sentences: range, device: torch.device) -> "Beams":
         """One hypothesis for each: <s>."""
         zeros = torch.zeros(len(sentences), 1, device=device)
         begun = torch.full((len(sentences), 1, 1), BOS, device=device)
         return cls([*sentences], zeros, zeros, begun, zeros.unsqueeze(2), zeros[:, :, None][:, :, :0], [0] * len(zeros))
 
     @property
-    def places(self) -> tuple[int, int]:
-        return len(self.sentences), self.totals.shape[1]
+    def shape(self) -> tuple[int, int]:
+        return len(self.sentences), self.log_probs.shape[1]
 
     @property
     def lengths(self) -> list[int]:
         """Of each sentence's prefixes, <s> included."""
-        return [self.prefixes.shape[2] - late for late in self.late]
+        return [self.tokens.shape[2] - late for late in self.left_padding]
 
-    def select(self, keep: list[int]) -> "Beams":
-        if len(keep) == len(self.sentences):
+    def select(self, rows: list[int]) -> "Beams":
+        if len(rows) == len(self.sentences):
             return self
-        kept = torch.tensor(keep, dtype=torch.long, device=self.totals.device)
+        kept = torch.tensor(rows, dtype=torch.long, device=self.log_probs.device)
         totals, merits, prefixes, logs, covered = (part.index_select(0, kept) for part in self[1:6])
-        late = [self.late[row] for row in keep]
+        late = [self.left_padding[row] for row in rows]
         gone = min(late, default=0)  # places that are empty in all of them
         return Beams(
-            [self.sentences[row] for row in keep],
+            [self.sentences[row] for row in rows],
             totals,
             merits,
             prefixes[:, :, gone:],
@@ -55,76 +55,76 @@ class Beams(NamedTuple):
             [steps - gone for steps in late],
         )
 
-    def longer(self, covered: Tensor, chosen: Chosen) -> "Beams":
+    def extend(self, coverage: Tensor, step: BeamStep) -> "Beams":
         """The hypotheses that go on with the chosen pieces."""
         return Beams(
             self.sentences,
-            self.totals.gather(1, chosen.origin) + chosen.log,
-            chosen.merit,
-            torch.cat([_taken(self.prefixes, chosen.origin), chosen.piece.unsqueeze(2)], dim=2),
-            torch.cat([_taken(self.logs, chosen.origin), chosen.log.unsqueeze(2)], dim=2),
-            _taken(covered, chosen.origin),
-            self.late,
+            self.log_probs.gather(1, step.parent) + step.token_log_prob,
+            step.ranking_score,
+            torch.cat([_gather_parents(self.tokens, step.parent), step.token.unsqueeze(2)], dim=2),
+            torch.cat([_gather_parents(self.token_log_probs, step.parent), step.token_log_prob.unsqueeze(2)], dim=2),
+            _gather_parents(coverage, step.parent),
+            self.left_padding,
         )
 
-    def beside(self, others: "Beams") -> "Beams":
+    def concat(self, other: "Beams") -> "Beams":
         """These sentences, and below them others that come now."""
-        length = self.prefixes.shape[2]
+        length = self.tokens.shape[2]
         return Beams(
-            [*self.sentences, *others.sentences],
-            _beside(self.totals, others.totals, 0.0),
-            _beside(self.merits, others.merits, -torch.inf),
-            _beside(self.prefixes, others.prefixes, PAD),
-            _beside(self.logs, others.logs, 0.0),
-            _beside(self.covered, others.covered, 0.0),
-            [*self.late, *(length - own for own in others.lengths)],
+            [*self.sentences, *other.sentences],
+            _concat_padded(self.log_probs, other.log_probs, 0.0),
+            _concat_padded(self.ranking_scores, other.ranking_scores, -torch.inf),
+            _concat_padded(self.tokens, other.tokens, PAD),
+            _concat_padded(self.token_log_probs, other.token_log_probs, 0.0),
+            _concat_padded(self.coverage, other.coverage, 0.0),
+            [*self.left_padding, *(length - own for own in other.lengths)],
         )
 
 
-def _taken(values: Tensor, origin: Tensor) -> Tensor:
+def _gather_parents(values: Tensor, parent: Tensor) -> Tensor:
     """Of values (sentence, hypothesis, …) those of the hypotheses at (sentence, rank)."""
-    return values.gather(1, origin.unsqueeze(2).expand(-1, -1, values.shape[2]))
+    return values.gather(1, parent.unsqueeze(2).expand(-1, -1, values.shape[2]))
 
 
-def _beside(above: Tensor, below: Tensor, empty: float) -> Tensor:  # (sentence, hypothesis, …)
+def _concat_padded(first: Tensor, second: Tensor, fill_value: float) -> Tensor:  # (sentence, hypothesis, …)
     """Hypotheses stand at the left, their pieces at the right."""
-    width = max(above.shape[1], below.shape[1])
-    both = above.new_full((len(above) + len(below), width, *above.shape[2:]), empty)
-    both[: len(above), : above.shape[1]] = above
-    behind = (slice(above.shape[2] - below.shape[2], None),) if above.dim() > 2 else ()
-    both[(slice(len(above), None), slice(below.shape[1]), *behind)] = below
+    width = max(first.shape[1], second.shape[1])
+    both = first.new_full((len(first) + len(second), width, *first.shape[2:]), fill_value)
+    both[: len(first), : first.shape[1]] = first
+    behind = (slice(first.shape[2] - second.shape[2], None),) if first.dim() > 2 else ()
+    both[(slice(len(first), None), slice(second.shape[1]), *behind)] = second
     return both
 
 
 Rule = Callable[[Tensor, Beams], Tensor]
 """From log-scores (sentence, hypothesis, piece) of the next pieces to what they shall count; -inf forbids."""
-Choice = Callable[[Tensor, Beams], Tensor]
+Selection = Callable[[Tensor, Beams], Tensor]
 """From the merits (sentence, hypothesis, piece) of all candidates to the places in a flat row (sentence, rank) of
 those that are chosen, best first. It is asked once more without </s> when one of them ends."""
-Witness = Callable[[Beams, Tensor, Tensor], None]
+SearchObserver = Callable[[Beams, Tensor, Tensor], None]
 """Told at each step: the beams before it, the candidates' merits, and the places of those that ended or go on."""
 
 
-class Guide(NamedTuple):
+class SearchStrategy(NamedTuple):
     """What else a search is asked to heed."""
 
     rules: tuple[Rule, ...] = ()
-    choice: Choice | None = None
+    selection: Selection | None = None
     """The likeliest `beam`, if nothing else is asked for."""
-    witness: Witness | None = None
-    eager: frozenset[int] = frozenset()
+    observer: SearchObserver | None = None
+    early_stopping_sentences: frozenset[int] = frozenset()
     """Sentences whose living hypotheses may never be allowed to end: the first outputs that finish are enough."""
 
 
-FREE = Guide()
+DEFAULT_STRATEGY = SearchStrategy()
 """Nothing else is asked for."""
 
 
-def best(count: int) -> Choice:
+def topk_selection(k: int) -> Selection:
     """The likeliest."""
 
     def choose(merits: Tensor, _: Beams) -> Tensor:
         every = merits.flatten(1)
-        return every.topk(min(count, every.shape[1]), dim=1).indices
+        return every.topk(min(k, every.shape[1]), dim=1).indices
 
     return choose

@@ -4,66 +4,66 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tongsa.decoding.constraints import MOST, fitting
-from tongsa.decoding.terminology import Outcome, Wanted
-from tongsa.text import UNK
+from tongsa.decoding.constraints import MAX_PHRASES_PER_OUTPUT, satisfiable_phrases
+from tongsa.decoding.glossary import TermRequirement, TermResult
+from tongsa.tokenization.special import UNK
 
 
-class Promise(NamedTuple):
+class TermConstraint(NamedTuple):
     """What the search for one output is asked for of a term."""
 
-    wanted: Wanted
-    pieces: tuple[int, ...]
+    requirement: TermRequirement
+    tokens: tuple[int, ...]
     times: int
     """How often it is asked for: where there is no room for all, fewer times than it is wanted."""
-    given_up: str = ""
+    skipped_reason: str = ""
 
-    def kept(self, text: str) -> Outcome:
+    def check(self, text: str) -> TermResult:
         """What has become of it in an output."""
-        return Outcome(*self.wanted, text.count(self.wanted.text), self.given_up)
+        return TermResult(*self.requirement, text.count(self.requirement.text), self.skipped_reason)
 
 
-class Room(NamedTuple):
+class OutputLimits(NamedTuple):
     """What else decides how much of its terms an output can hold."""
 
-    begun: Sequence[int]
+    prefix: Sequence[int]
     """The pieces that it begins with."""
-    limit: int
+    max_length: int
     """The most pieces that it may have."""
-    no_repeat: int = 0
+    no_repeat_ngram: int = 0
 
     def __str__(self) -> str:
-        others, shorten = ("the prefix and ", "shorten the prefix, or ") if len(self.begun) else ("", "")
-        return (
-            f"room beside {others}the other terms in {self.limit} pieces; {shorten}raise beyond (--search beyond=200)"
-        )
+        others, shorten = ("the prefix and ", "shorten the prefix, or ") if len(self.prefix) else ("", "")
+        return f"room beside {others}the other terms in {self.max_length} pieces; {shorten}raise beyond (--search beyond=200)"
 
 
-def promised(wanted: Sequence[Wanted], pieces: Sequence[Sequence[int]], room: Room) -> list[Promise]:
+def term_constraints(
+    requirements: Sequence[TermRequirement], tokens: Sequence[Sequence[int]], limits: OutputLimits
+) -> list[TermConstraint]:
     """What can be asked for in one output of what is wanted there; `pieces` are its texts as the model writes them."""
     most: dict[tuple[int, ...], int] = {}
-    for one, run in zip(wanted, map(tuple, pieces), strict=True):
-        most[run] = max(most.get(run, 0), _possible(one, run, room))
+    for one, run in zip(requirements, map(tuple, tokens), strict=True):
+        most[run] = max(most.get(run, 0), _max_count(one, run, limits))
     runs = [run for run, times in most.items() for _ in range(times)]
-    kept = Counter(runs[at] for at in fitting(runs, room.begun, room.limit))
+    kept = Counter(runs[at] for at in satisfiable_phrases(runs, limits.prefix, limits.max_length))
     found = []
-    for one, run in zip(wanted, map(tuple, pieces), strict=True):
-        possible = _possible(one, run, room)
+    for one, run in zip(requirements, map(tuple, tokens), strict=True):
+        possible = _max_count(one, run, limits)
         times, why = min(possible, kept[run]), ""
         if not possible:
             why = "the model's pieces cannot write it; write it otherwise"
-        elif times < possible and len(runs) > MOST == kept.total():
-            why = f"{times} of {one.times}: an output is held to {MOST} terms; cut the sentence, or the glossary"
+        elif times < possible and len(runs) > MAX_PHRASES_PER_OUTPUT == kept.total():
+            why = f"{times} of {one.times}: an output is held to {MAX_PHRASES_PER_OUTPUT} terms; cut the sentence, or the glossary"
         elif times < possible:
-            why = f"no {room}" if not times else f"{times} of {one.times}: no more {room}"
+            why = f"no {limits}" if not times else f"{times} of {one.times}: no more {limits}"
         elif times < one.times:
-            why = f"{times} of {one.times}: no_repeat {room.no_repeat} forbids more; raise it, or leave it at 0"
-        found.append(Promise(one, run, times, why))
+            why = f"{times} of {one.times}: no_repeat {limits.no_repeat_ngram} forbids more; raise it, or leave it at 0"
+        found.append(TermConstraint(one, run, times, why))
     return found
 
 
-def _possible(wanted: Wanted, pieces: Sequence[int], room: Room) -> int:
+def _max_count(requirement: TermRequirement, tokens: Sequence[int], limits: OutputLimits) -> int:
     """How often an output could hold it if it were as long as one likes."""
-    if not pieces or UNK in pieces:
+    if not tokens or UNK in tokens:
         return 0
-    return 1 if 0 < room.no_repeat <= len(pieces) else wanted.times
+    return 1 if 0 < limits.no_repeat_ngram <= len(tokens) else requirement.times

@@ -8,51 +8,52 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import Beams, Choice, Guide, Witness, best
-from tongsa.decoding.constraints import Phrases, allocated, fitting
-from tongsa.decoding.rules import diverse, drawn, forced, from_config
-from tongsa.decoding.sampling import Draw
+from tongsa.decoding.beam_search import Hypothesis, beam_search
+from tongsa.decoding.beams import Beams, SearchObserver, SearchStrategy, Selection, topk_selection
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.constraints import PhraseAutomaton, dynamic_beam_allocation, satisfiable_phrases
+from tongsa.decoding.rules import diverse_beam_selection, forced_prefix, rules_from_config, sampling_selection
+from tongsa.decoding.sampling import Sampler
 from tongsa.decoding.scorers import Scorer
-from tongsa.decoding.search import Hypothesis, SearchConfig, search
-from tongsa.interface import State
-from tongsa.text import BOS, PAD
+from tongsa.interface import DecoderState
+from tongsa.tokenization.special import BOS, PAD
 
-Indices = Sequence[int]
+TokenIds = Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class DecodeRequest:
     """For each sentence of a batch, or for all of them; what is empty asks for nothing."""
 
-    prefixes: Sequence[Indices] = ()
+    prefixes: Sequence[TokenIds] = ()
     """Each output begins with these pieces."""
-    phrases: Sequence[Sequence[Indices]] = ()
+    phrases: Sequence[Sequence[TokenIds]] = ()
     """Each output holds these runs of pieces; one that is given twice, twice."""
-    draw: Draw | None = None
+    sampler: Sampler | None = None
     """Outputs are drawn, not searched for."""
-    witness: Witness | None = None
+    observer: SearchObserver | None = None
     """Who is told of every step."""
 
     def __bool__(self) -> bool:
-        return any(map(len, self.prefixes)) or any(map(len, self.phrases)) or bool(self.draw or self.witness)
+        return any(map(len, self.prefixes)) or any(map(len, self.phrases)) or bool(self.sampler or self.observer)
 
-    def repeated(self, times: int) -> "Request":
+    def repeat_interleave(self, repeats: int) -> "DecodeRequest":
         """The same for every sentence so many times, one behind the other."""
         return replace(
             self,
-            prefixes=[one for one in self.prefixes for _ in range(times)],
-            phrases=[one for one in self.phrases for _ in range(times)],
+            prefixes=[one for one in self.prefixes for _ in range(repeats)],
+            phrases=[one for one in self.phrases for _ in range(repeats)],
         )
 
     @property
-    def pieces(self) -> Iterator[int]:
+    def required_tokens(self) -> Iterator[int]:
         """All that an output is asked to hold."""
         yield from chain.from_iterable(self.prefixes)
         yield from chain.from_iterable(chain.from_iterable(self.phrases))
 
-    def among(self, pieces: Indices) -> "Request":
+    def to_subset(self, vocab_subset: TokenIds) -> "DecodeRequest":
         """The same for a search that knows pieces by their places among these."""
-        place = {piece: at for at, piece in enumerate(pieces)}
+        place = {piece: at for at, piece in enumerate(vocab_subset)}
         return replace(
             self,
             prefixes=[[place[piece] for piece in prefix] for prefix in self.prefixes],
@@ -60,70 +61,84 @@ class Request:
         )
 
 
-NOTHING = Request()
+EMPTY_REQUEST = DecodeRequest()
 
 
-def answered(
-    scorer: Scorer[Any], state: State, limits: Tensor, config: SearchConfig, nbest: int, request: Request = NOTHING
+def decode(
+    scorer: Scorer[Any],
+    state: DecoderState,
+    max_lengths: Tensor,
+    config: DecodingConfig,
+    nbest: int,
+    request: DecodeRequest = EMPTY_REQUEST,
 ) -> list[list[Hypothesis]]:
     """The best `nbest` of each sentence, or so many draws.
 
     Groups of a diverse beam and draws are sentences of their own to the search. Of phrases that do not fit into an
     output together those are asked for that `fitting` keeps.
     """
-    copies = nbest if request.draw else config.groups
+    copies = nbest if request.sampler else config.beam_groups
     if copies > 1:
-        rows = torch.arange(len(limits), device=limits.device).repeat_interleave(copies)
-        state, limits, request = state.select(rows), limits[rows], request.repeated(copies)
-    beam = 1 if request.draw else config.beam // config.groups
-    own = replace(config, beam=beam, groups=1)
-    choice = _choice(config, request, beam, limits.tolist())
+        rows = torch.arange(len(max_lengths), device=max_lengths.device).repeat_interleave(copies)
+        state, max_lengths, request = state.select(rows), max_lengths[rows], request.repeat_interleave(copies)
+    beam = 1 if request.sampler else config.beam // config.beam_groups
+    own = replace(config, beam=beam, beam_groups=1)
+    choice = _selection(config, request, beam, max_lengths.tolist())
     eager = frozenset(at for at, phrases in enumerate(request.phrases) if phrases)
-    guide = Guide(_rules(config, request), choice, request.witness, eager)
-    found = search(scorer, state, limits, own, nbest=min(nbest, beam), guide=guide)
-    return [_merged(found[at : at + copies], nbest, apart=not request.draw) for at in range(0, len(found), copies)]
+    guide = SearchStrategy(_rules(config, request), choice, request.observer, eager)
+    found = beam_search(scorer, state, max_lengths, own, nbest=min(nbest, beam), strategy=guide)
+    return [
+        _merge_nbest(found[at : at + copies], nbest, deduplicate=not request.sampler)
+        for at in range(0, len(found), copies)
+    ]
 
 
 @torch.inference_mode()
-def onward(scorer: Scorer[Any], state: State, begun: Tensor, config: SearchConfig) -> Tensor:  # (piece,)
+def next_token_scores(
+    scorer: Scorer[Any], state: DecoderState, prefix_tokens: Tensor, config: DecodingConfig
+) -> Tensor:  # (piece,)
     """What each piece, </s> included, counts behind a beginning (piece,) of the only sentence of a state."""
-    prefix = torch.cat([begun.new_tensor([BOS]), begun])
+    prefix = torch.cat([prefix_tokens.new_tensor([BOS]), prefix_tokens])
     for piece in prefix:
         logs, state = scorer(piece.view(1), state)
     zeros = logs.new_zeros(1, 1)
     own = zeros.expand(1, 1, len(prefix))
     beams = Beams([0], zeros, zeros, prefix.view(1, 1, -1), own, zeros.view(1, 1, 1), [0])
     counted = logs.unsqueeze(0)  # (sentence, hypothesis, piece)
-    for rule in from_config(config):
+    for rule in rules_from_config(config):
         counted = rule(counted, beams)
-    return counted[0, 0].index_fill(0, begun.new_tensor([PAD, BOS]), -torch.inf)
+    return counted[0, 0].index_fill(0, prefix_tokens.new_tensor([PAD, BOS]), -torch.inf)
 
 
-def _rules(config: SearchConfig, request: Request) -> tuple[Any, ...]:
-    return (*from_config(config), *([forced(request.prefixes)] if any(map(len, request.prefixes)) else []))
+def _rules(config: DecodingConfig, request: DecodeRequest) -> tuple[Any, ...]:
+    return (*rules_from_config(config), *([forced_prefix(request.prefixes)] if any(map(len, request.prefixes)) else []))
 
 
-def _choice(config: SearchConfig, request: Request, beam: int, limits: list[int]) -> Choice | None:
-    if request.draw:
-        return drawn(request.draw)
-    choice = _holding(request, beam, limits) if any(map(len, request.phrases)) else None
-    return diverse(choice or best(beam), config.groups, config.diversity) if config.groups > 1 else choice
+def _selection(config: DecodingConfig, request: DecodeRequest, beam: int, max_lengths: list[int]) -> Selection | None:
+    if request.sampler:
+        return sampling_selection(request.sampler)
+    choice = _constrained_selection(request, beam, max_lengths) if any(map(len, request.phrases)) else None
+    return (
+        diverse_beam_selection(choice or topk_selection(beam), config.beam_groups, config.diversity_penalty)
+        if config.beam_groups > 1
+        else choice
+    )
 
 
-def _holding(request: Request, beam: int, limits: list[int]) -> Choice:
-    prefixes = request.prefixes or [()] * len(limits)
-    wanted = [_held(*each) for each in zip(request.phrases, prefixes, limits, strict=True)]
-    return allocated(beam, wanted, limits, [len(prefix) for prefix in prefixes])
+def _constrained_selection(request: DecodeRequest, beam: int, max_lengths: list[int]) -> Selection:
+    prefixes = request.prefixes or [()] * len(max_lengths)
+    wanted = [_phrase_automaton(*each) for each in zip(request.phrases, prefixes, max_lengths, strict=True)]
+    return dynamic_beam_allocation(beam, wanted, max_lengths, [len(prefix) for prefix in prefixes])
 
 
-def _held(phrases: Sequence[Indices], prefix: Indices, limit: int) -> Phrases | None:
+def _phrase_automaton(phrases: Sequence[TokenIds], prefix: TokenIds, max_length: int) -> PhraseAutomaton | None:
     """The phrases that one output shall hold."""
-    kept = fitting(phrases, prefix, limit)
-    return Phrases(phrases[at] for at in kept) if kept else None
+    kept = satisfiable_phrases(phrases, prefix, max_length)
+    return PhraseAutomaton(phrases[at] for at in kept) if kept else None
 
 
-def _merged(lists: list[list[Hypothesis]], nbest: int, *, apart: bool) -> list[Hypothesis]:
+def _merge_nbest(nbest_lists: list[list[Hypothesis]], nbest: int, *, deduplicate: bool) -> list[Hypothesis]:
     """One list of several, best first; what two groups have both found stands once."""
-    every = sorted((one for found in lists for one in found), key=lambda one: -one.score)
-    once = {tuple(one.pieces): one for one in reversed(every)} if apart else {}
-    return sorted(once.values(), key=lambda one: -one.score)[:nbest] if apart else every
+    every = sorted((one for found in nbest_lists for one in found), key=lambda one: -one.score)
+    once = {tuple(one.tokens): one for one in reversed(every)} if deduplicate else {}
+    return sorted(once.values(), key=lambda one: -one.score)[:nbest] if deduplicate else every

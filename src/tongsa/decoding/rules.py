@@ -5,29 +5,29 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import Beams, Choice, Rule
-from tongsa.decoding.sampling import Draw
-from tongsa.decoding.search import SearchConfig
-from tongsa.text import EOS
+from tongsa.decoding.beams import Beams, Rule, Selection
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.sampling import Sampler
+from tongsa.tokenization.special import EOS
 
 
-def from_config(config: SearchConfig) -> tuple[Rule, ...]:
+def rules_from_config(config: DecodingConfig) -> tuple[Rule, ...]:
     """The rules that settings ask for."""
     rules: list[Rule] = []
-    if config.repetition > 1:
-        rules.append(repetition(config.repetition))
-    if config.at_least:
-        rules.append(at_least(config.at_least))
-    if config.no_repeat:
-        rules.append(no_repeat(config.no_repeat))
+    if config.repetition_penalty > 1:
+        rules.append(repetition_penalty(config.repetition_penalty))
+    if config.min_tokens:
+        rules.append(min_tokens(config.min_tokens))
+    if config.no_repeat_ngram:
+        rules.append(no_repeat_ngram(config.no_repeat_ngram))
     return tuple(rules)
 
 
-def at_least(length: int) -> Rule:
+def min_tokens(length: int) -> Rule:
     """No </s> before so many pieces."""
 
     def rule(logs: Tensor, beams: Beams) -> Tensor:
-        if beams.prefixes.shape[2] > length:
+        if beams.tokens.shape[2] > length:
             return logs
         logs = logs.clone()
         logs[:, :, EOS] = -torch.inf
@@ -36,15 +36,15 @@ def at_least(length: int) -> Rule:
     return rule
 
 
-def no_repeat(count: int) -> Rule:
+def no_repeat_ngram(ngram_size: int) -> Rule:
     """No run of so many pieces twice: the piece that would complete one that is there already is forbidden."""
 
     def rule(logs: Tensor, beams: Beams) -> Tensor:
-        pieces = beams.prefixes[:, :, 1:]
-        if pieces.shape[2] < count:
+        pieces = beams.tokens[:, :, 1:]
+        if pieces.shape[2] < ngram_size:
             return logs
-        runs = pieces.unfold(2, count, 1)  # (sentence, hypothesis, place, piece of the run)
-        begun = pieces[:, :, pieces.shape[2] - count + 1 :].unsqueeze(2)
+        runs = pieces.unfold(2, ngram_size, 1)  # (sentence, hypothesis, place, piece of the run)
+        begun = pieces[:, :, pieces.shape[2] - ngram_size + 1 :].unsqueeze(2)
         again = (runs[..., :-1] == begun).all(dim=3)
         ended = runs[..., -1].masked_fill(~again, logs.shape[2])  # a place beyond the vocabulary: nothing
         forbidden = torch.zeros(*logs.shape[:2], logs.shape[2] + 1, dtype=torch.bool, device=logs.device)
@@ -53,21 +53,21 @@ def no_repeat(count: int) -> Rule:
     return rule
 
 
-def repetition(strength: float) -> Rule:
+def repetition_penalty(penalty: float) -> Rule:
     """A piece that is there already is less likely; </s> never is."""
 
     def rule(logs: Tensor, beams: Beams) -> Tensor:
-        there = beams.prefixes[:, :, 1:]
-        return logs.scatter(2, there, logs.gather(2, there) * strength)
+        there = beams.tokens[:, :, 1:]
+        return logs.scatter(2, there, logs.gather(2, there) * penalty)
 
     return rule
 
 
-def forced(prefixes: Sequence[Sequence[int]]) -> Rule:
+def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Rule:
     """Each sentence's output begins with its prefix; an empty one leaves it free."""
 
     def rule(logs: Tensor, beams: Beams) -> Tensor:
-        at = beams.prefixes.shape[2] - 1
+        at = beams.tokens.shape[2] - 1
         wanted = [prefixes[sentence][at] if at < len(prefixes[sentence]) else -1 for sentence in beams.sentences]
         if max(wanted) < 0:
             return logs
@@ -78,16 +78,16 @@ def forced(prefixes: Sequence[Sequence[int]]) -> Rule:
     return rule
 
 
-def drawn(draw: Draw) -> Choice:
+def sampling_selection(sampler: Sampler) -> Selection:
     """One candidate, by its probability."""
 
     def choose(merits: Tensor, _: Beams) -> Tensor:
-        return draw(merits.flatten(1)).topk(1, dim=1).indices
+        return sampler(merits.flatten(1)).topk(1, dim=1).indices
 
     return choose
 
 
-def diverse(choice: Choice, groups: int, strength: float) -> Choice:
+def diverse_beam_selection(selection: Selection, beam_groups: int, diversity_penalty: float) -> Selection:
     """Diverse beams (Vijayakumar et al. 2018, section 4): sentence s·groups + g of the batch is group g of sentence s.
 
     Groups make their choice one after another; a piece that earlier groups of the same sentence have just taken counts
@@ -96,17 +96,17 @@ def diverse(choice: Choice, groups: int, strength: float) -> Choice:
 
     def choose(merits: Tensor, beams: Beams) -> Tensor:
         size = merits.shape[2]
-        group = torch.tensor([sentence % groups for sentence in beams.sentences], device=merits.device)
-        owners = [sentence // groups for sentence in beams.sentences]
+        group = torch.tensor([sentence % beam_groups for sentence in beams.sentences], device=merits.device)
+        owners = [sentence // beam_groups for sentence in beams.sentences]
         owner = torch.tensor([sorted(set(owners)).index(one) for one in owners], device=merits.device)
         taken = merits.new_zeros(len(set(owners)), size)
         places: list[Tensor] = [merits.new_empty(0)] * len(owners)
-        for number in range(groups):
+        for number in range(beam_groups):
             rows = (group == number).nonzero().squeeze(1)
             if not len(rows):
                 continue
-            counted = merits[rows] - strength * taken[owner[rows]].unsqueeze(1)
-            chosen = choice(counted, beams.select(rows.tolist()))
+            counted = merits[rows] - diversity_penalty * taken[owner[rows]].unsqueeze(1)
+            chosen = selection(counted, beams.select(rows.tolist()))
             order = merits[rows].flatten(1).gather(1, chosen).argsort(dim=1, descending=True)
             for row, own in zip(rows.tolist(), chosen.gather(1, order), strict=True):
                 places[row] = own

@@ -10,24 +10,24 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.interface import Decoder, S, State
+from tongsa.interface import Decoder, DecoderState, S
 
 Scorer = Callable[[Tensor, S], tuple[Tensor, S]]
 
 
-class Together(NamedTuple):
+class CombinedState(NamedTuple):
     """The states of several decoders, row beside row."""
 
-    states: tuple[State, ...]
+    states: tuple[DecoderState, ...]
 
-    def select(self, rows: Tensor) -> "Together":
-        return Together(tuple(state.select(rows) for state in self.states))
+    def select(self, rows: Tensor) -> "CombinedState":
+        return CombinedState(tuple(state.select(rows) for state in self.states))
 
-    def beside(self, others: "Together") -> "Together":
-        return Together(tuple(one.beside(other) for one, other in zip(self.states, others.states, strict=True)))
+    def concat(self, other: "CombinedState") -> "CombinedState":
+        return CombinedState(tuple(one.concat(other) for one, other in zip(self.states, other.states, strict=True)))
 
 
-def alone(decoder: Decoder[S]) -> Scorer[S]:
+def decoder_scorer(decoder: Decoder[S]) -> Scorer[S]:
     """Log-probabilities of one decoder."""
 
     def step(piece: Tensor, state: S) -> tuple[Tensor, S]:
@@ -37,33 +37,33 @@ def alone(decoder: Decoder[S]) -> Scorer[S]:
     return step
 
 
-def among(scorer: Scorer[S], pieces: Tensor) -> Scorer[S]:
+def subset_scorer(scorer: Scorer[S], vocab_subset: Tensor) -> Scorer[S]:
     """For a search that knows pieces by their places among these, which are all that the scorer's state scores."""
 
     def step(place: Tensor, state: S) -> tuple[Tensor, S]:
-        return scorer(pieces[place], state)
+        return scorer(vocab_subset[place], state)
 
     return step
 
 
-def ensemble(decoders: Sequence[Decoder[Any]]) -> Scorer[Together]:
+def ensemble_scorer(decoders: Sequence[Decoder[Any]]) -> Scorer[CombinedState]:
     """The mean of the probabilities that several decoders give (Sutskever et al. 2014, section 3.6)."""
-    scorers = [alone(decoder) for decoder in decoders]
+    scorers = [decoder_scorer(decoder) for decoder in decoders]
 
-    def step(piece: Tensor, state: Together) -> tuple[Tensor, Together]:
+    def step(piece: Tensor, state: CombinedState) -> tuple[Tensor, CombinedState]:
         found = [scorer(piece, own) for scorer, own in zip(scorers, state.states, strict=True)]
         scores = torch.stack([scores for scores, _ in found]).logsumexp(dim=0) - math.log(len(found))
-        return scores, Together(tuple(after for _, after in found))
+        return scores, CombinedState(tuple(after for _, after in found))
 
     return step
 
 
-def fused(main: Scorer[Any], language_model: Scorer[Any], weight: float) -> Scorer[Together]:
+def shallow_fusion_scorer(main: Scorer[Any], language_model: Scorer[Any], weight: float) -> Scorer[CombinedState]:
     """Shallow fusion (Gülçehre et al. 2015, section 4.1): log p(y|x) + weight · log p(y), not normalised again."""
 
-    def step(piece: Tensor, state: Together) -> tuple[Tensor, Together]:
+    def step(piece: Tensor, state: CombinedState) -> tuple[Tensor, CombinedState]:
         scores, own = main(piece, state.states[0])
         extra, beside = language_model(piece, state.states[1])
-        return scores + weight * extra, Together((own, beside))
+        return scores + weight * extra, CombinedState((own, beside))
 
     return step

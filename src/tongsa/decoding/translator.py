@@ -10,37 +10,48 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tongsa.batch import Examples, Padded, Ragged, Rows, ended, pad
-from tongsa.config import build, table
-from tongsa.decoding.batches import Capacity, batched, shared_out
-from tongsa.decoding.beams import Witness
-from tongsa.decoding.call import Call, nothing_found, phrases
-from tongsa.decoding.engine import Engine, takes_all
-from tongsa.decoding.flow import PARTS, Flow
-from tongsa.decoding.promises import Promise, Room, promised
-from tongsa.decoding.request import NOTHING, Request, answered, onward
+from tongsa.batch import Examples, Indices, Padded, Ragged, append_eos, pad
+from tongsa.config import build_config, to_table
+from tongsa.data.normalize import normalize
+from tongsa.decoding.batches import Capacity, assign_to_threads, make_batches
+from tongsa.decoding.beam_search import Hypothesis, beam_search
+from tongsa.decoding.beams import SearchObserver
+from tongsa.decoding.call import TextRequests, constraint_phrases, no_output_reason
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY, ContinuousBatcher
+from tongsa.decoding.engines.engine import Engine, supports_all
+from tongsa.decoding.generator import TextGenerator
+from tongsa.decoding.glossary import Glossary, TermRequirement
+from tongsa.decoding.promises import OutputLimits, TermConstraint, term_constraints
+from tongsa.decoding.request import EMPTY_REQUEST, DecodeRequest, decode, next_token_scores
+from tongsa.decoding.results import Translation
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.scorers import Scorer, Together, alone, among, ensemble, fused
-from tongsa.decoding.search import Hypothesis, SearchConfig, search
+from tongsa.decoding.scorers import (
+    CombinedState,
+    Scorer,
+    decoder_scorer,
+    ensemble_scorer,
+    shallow_fusion_scorer,
+    subset_scorer,
+)
 from tongsa.decoding.shortlist import Shortlist
-from tongsa.decoding.terminology import Glossary, Wanted
-from tongsa.decoding.text_model import TextModel, listed
-from tongsa.decoding.translation import Translation
-from tongsa.decoding.writer import Writer
+from tongsa.decoding.text_model import TextModel, ensure_text_list
 from tongsa.errors import InputError
-from tongsa.interface import EncoderDecoder, State
-from tongsa.text import EOS, Pieces, Vocabulary, normalise
-from tongsa.threads import side_by_side
+from tongsa.interface import DecoderState, EncoderDecoder
+from tongsa.tokenization.special import EOS
+from tongsa.tokenization.subword import SubwordTokenizer
+from tongsa.tokenization.tokenizer import Tokenizer
+from tongsa.torch_threads import parallel_map
 
-MOST_DRAWN = 1000
+MAX_SAMPLES_PER_TEXT = 1000
 """Draws of one text in one call."""
 
 
 @dataclass(frozen=True)
-class Fusion:
+class ShallowFusion:
     """A language model that has a say in the search, with this weight."""
 
-    writer: Writer
+    language_model: TextGenerator
     weight: float
 
     def __post_init__(self) -> None:
@@ -48,7 +59,7 @@ class Fusion:
             raise InputError(f"the language model's weight {self.weight} is not a number from 0 up; try 0.2")
 
 
-def nowhere() -> Shortlist:
+def missing_shortlist() -> Shortlist:
     """A model that is not on disk yet has no list beside it."""
     raise InputError("shortlist: this model has none; save it, make one with tongsa shortlist, and load it again")
 
@@ -56,32 +67,32 @@ def nowhere() -> Shortlist:
 class Translator(TextModel):
     """`Translator.translate` is what the command line, validation and evaluation call."""
 
-    task = "pairs"
+    task = "seq2seq"
 
     def __init__(
         self,
         model: EncoderDecoder,
-        source: Pieces,
-        target: Vocabulary,
-        config: SearchConfig,
+        source_tokenizer: SubwordTokenizer,
+        target_tokenizer: Tokenizer,
+        config: DecodingConfig,
         *,
-        others: Sequence[EncoderDecoder] = (),
-        fusion: Fusion | None = None,
+        ensemble: Sequence[EncoderDecoder] = (),
+        fusion: ShallowFusion | None = None,
         engine: Engine | None = None,
-        shortlist: Callable[[], Shortlist] = nowhere,
+        load_shortlist: Callable[[], Shortlist] = missing_shortlist,
         batch_tokens: int = 4096,
     ) -> None:
         """`engine` does what it can of the searching; torch does the rest. `shortlist` is read when it is asked for."""
-        super().__init__(model, source, target, others=others, batch_tokens=batch_tokens)
+        super().__init__(model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens)
         self.config = config
         self.fusion = fusion
-        self.engine = engine if engine and not (others or fusion) else None
-        self.shortlist = cache(shortlist)
+        self.engine = engine if engine and not (ensemble or fusion) else None
+        self.load_shortlist = cache(load_shortlist)
         if fusion:
-            self.longest = min(self.longest, fusion.writer.longest)
-        if fusion and fusion.writer.target.model != target.model:
+            self.max_positions = min(self.max_positions, fusion.language_model.max_positions)
+        if fusion and fusion.language_model.target_tokenizer.model_bytes != target_tokenizer.model_bytes:
             raise InputError(
-                "the language model has other pieces than this one: train it with --set pieces.reuse=RUN (this run)"
+                "the language model has other pieces than this one: train it with --set tokenizer.reuse_from=RUN (this run)"
             )
 
     def __call__(self, text: str) -> Translation:
@@ -95,7 +106,7 @@ class Translator(TextModel):
         prefixes: Sequence[str] = (),
         glossary: Glossary | None = None,
         sampling: SamplingConfig | None = None,
-        witness: Witness | None = None,
+        observer: SearchObserver | None = None,
         **settings: float | str | None,
     ) -> list[Translation]:
         """One translation for each text, in order; an empty text gives an empty one.
@@ -103,18 +114,18 @@ class Translator(TextModel):
         `prefixes` say how each begins; with `sampling` the `nbest` are drawn. `settings` are those of SearchConfig that
         shall differ from the model's own, such as beam or alpha.
         """
-        texts = listed(texts)
-        prefixes = listed(prefixes)
+        texts = ensure_text_list(texts)
+        prefixes = ensure_text_list(prefixes)
         if prefixes and len(prefixes) != len(texts):
             raise InputError(f"{len(prefixes)} prefixes for {len(texts)} texts; give one for each, or none")
-        begun = self.target.split_all(map(normalise, prefixes)) if prefixes else [[]] * len(texts)
-        asked = Call(
+        begun = self.target_tokenizer.encode_all(map(normalize, prefixes)) if prefixes else [[]] * len(texts)
+        asked = TextRequests(
             nbest=nbest,
             prefixes=begun,
-            terms=[glossary.wanted(normalise(text)) if glossary else () for text in texts],
-            request=Request(draw=sampling.build() if sampling else None, witness=witness),
+            requirements=[glossary.requirements(normalize(text)) if glossary else () for text in texts],
+            shared=DecodeRequest(sampler=sampling.build() if sampling else None, observer=observer),
         )
-        answers = dict(self._answers(texts, self._settings(settings, nbest, drawn=bool(sampling)), asked))
+        answers = dict(self._decode_texts(texts, self._request_config(settings, nbest, sampled=bool(sampling)), asked))
         return [answers[at] for at in range(len(texts))]
 
     @torch.inference_mode()
@@ -125,177 +136,193 @@ class Translator(TextModel):
 
         Where the end is among the likeliest, one of them is the beginning itself, and nothing behind it.
         """
-        source = Ragged(self.source.split_all([text]))[0][: self.longest - 1]
-        begun = self.target.split_all([normalise(prefix)])[0]
-        config = self._settings(settings, 1)
-        left = min(len(source) + 1 + config.beyond, self.longest - 1) - len(begun)
+        source = Ragged(self.source_tokenizer.encode_all([text]))[0][: self.max_positions - 1]
+        begun = self.target_tokenizer.encode_all([normalize(prefix)])[0]
+        config = self._request_config(settings, 1)
+        left = min(len(source) + 1 + config.max_extra_tokens, self.max_positions - 1) - len(begun)
         if not len(source) or left < 0:
             return []
-        state = self._start(pad([ended(source)]).to(self.device))
-        merits = onward(self._scorer, state, torch.tensor(begun, dtype=torch.long, device=self.device), config)
+        state = self._start(pad([append_eos(source)]).to(self.device))
+        merits = next_token_scores(
+            self._scorer, state, torch.tensor(begun, dtype=torch.long, device=self.device), config
+        )
         if not begun:
             merits[EOS] = -torch.inf  # an empty output is no way to go on
         if not left:
             merits[EOS + 1 :] = -torch.inf
         likeliest = merits.topk(min(count, len(merits)))
         rows = [[*begun, int(piece)] for merit, piece in zip(*likeliest, strict=True) if merit > -torch.inf]
-        found = self.search(pad([ended(source)] * len(rows)), config, 1, Request(prefixes=rows)) if rows else []
-        return [self._translation(source, best, cut=False) for best, *_ in found]
+        found = (
+            self.search(pad([append_eos(source)] * len(rows)), config, 1, DecodeRequest(prefixes=rows)) if rows else []
+        )
+        return [self._to_translation(source, best, truncated=False) for best, *_ in found]
 
-    def _settings(self, settings: Mapping[str, Any], nbest: int, *, drawn: bool = False) -> SearchConfig:
-        config = self.settled(settings)
-        if not 1 <= nbest <= (MOST_DRAWN if drawn else config.beam):
-            most = f"{MOST_DRAWN}" if drawn else f"the beam {config.beam}: ask for a wider beam"
+    def _request_config(self, settings: Mapping[str, Any], nbest: int, *, sampled: bool = False) -> DecodingConfig:
+        config = self.config_with(settings)
+        if not 1 <= nbest <= (MAX_SAMPLES_PER_TEXT if sampled else config.beam):
+            most = f"{MAX_SAMPLES_PER_TEXT}" if sampled else f"the beam {config.beam}: ask for a wider beam"
             raise InputError(f"nbest {nbest} must be between 1 and {most}")
         return config
 
-    def settled(self, settings: Mapping[str, Any]) -> SearchConfig:
+    def config_with(self, settings: Mapping[str, Any]) -> DecodingConfig:
         """The model's own settings of the search, but for these; None leaves one alone."""
         given = {name: value for name, value in settings.items() if value is not None}
-        return build(SearchConfig, table(self.config) | given)
+        return build_config(DecodingConfig, to_table(self.config) | given)
 
-    def _answers(self, texts: Sequence[str], config: SearchConfig, asked: Call) -> Iterator[tuple[int, Translation]]:
+    def _decode_texts(
+        self, texts: Sequence[str], config: DecodingConfig, requests: TextRequests
+    ) -> Iterator[tuple[int, Translation]]:
         """Sorted by length, so that a batch holds little padding; each answer comes with its place."""
-        rows = Ragged(self.source.split_all(texts))
-        lengths = np.minimum(rows.lengths + 1, self.longest)
+        rows = Ragged(self.source_tokenizer.encode_all(texts))
+        lengths = np.minimum(rows.lengths + 1, self.max_positions)
         empty = Translation("", 0.0, 0.0, (), ())
         yield from ((int(at), empty) for at in np.flatnonzero(rows.lengths == 0))
         order = np.argsort(-lengths, kind="stable")
         order = order[rows.lengths[order] > 0]
         # draws come one after another, so that the same seed draws the same
-        alone = bool(asked.request.draw or asked.request.witness) or self.device.type != "cpu"
+        alone = bool(requests.shared.sampler or requests.shared.observer) or self.device.type != "cpu"
         count = 1 if alone else torch.get_num_threads()
-        most = Capacity.of(self.batch_tokens, max(config.beam, asked.nbest) * len(self.target))
-        flows = config.free and not (self.engine or asked) and self.device.type == "cpu"  # elsewhere not measured
+        most = Capacity.for_candidates(self.batch_tokens, max(config.beam, requests.nbest) * len(self.target_tokenizer))
+        flows = (
+            config.supports_continuous_batching and not (self.engine or requests) and self.device.type == "cpu"
+        )  # elsewhere not measured
         if flows:
-            shares = shared_out(batched(lengths, order, most.share(PARTS), threads=count), lengths, count)
-        elif self.engine and not asked and takes_all(self.engine, lengths[order], config):
+            shares = assign_to_threads(
+                make_batches(lengths, order, most.divide(BATCHES_PER_CAPACITY), threads=count), lengths, count
+            )
+        elif self.engine and not requests and supports_all(self.engine, lengths[order], config):
             shares = [[order]]
         else:
-            shares = [[batch] for batch in batched(lengths, order, most, threads=count)]
-        room = np.minimum(lengths + config.beyond, self.longest - 1).tolist()
+            shares = [[batch] for batch in make_batches(lengths, order, most, threads=count)]
+        room = np.minimum(lengths + config.max_extra_tokens, self.max_positions - 1).tolist()
         promises = {
-            at: self._promises(wanted, Room(asked.prefixes[at], room[at], config.no_repeat), asked.request)
-            for at, wanted in enumerate(asked.terms)
+            at: self._term_constraints(
+                wanted, OutputLimits(requests.prefixes[at], room[at], config.no_repeat_ngram), requests.shared
+            )
+            for at, wanted in enumerate(requests.requirements)
             if wanted
         }
 
-        def searched(share: Sequence[Rows]) -> list[list[Hypothesis]]:
-            sources = [pad([ended(rows[at][: lengths[at] - 1]) for at in batch]) for batch in share]
+        def searched(share: Sequence[Indices]) -> list[list[Hypothesis]]:
+            sources = [pad([append_eos(rows[at][: lengths[at] - 1]) for at in batch]) for batch in share]
             if flows:
-                return self._in_turn(sources, most, config, asked.nbest)
+                return self._search_continuous(sources, most, config, requests.nbest)
             (batch,), (source,) = share, sources
-            held = [phrases(promises.get(int(at), ())) for at in batch]
-            request = replace(asked.request, prefixes=[asked.prefixes[at] for at in batch], phrases=held)
-            return self.search(source, config, asked.nbest, request)
+            held = [constraint_phrases(promises.get(int(at), ())) for at in batch]
+            request = replace(requests.shared, prefixes=[requests.prefixes[at] for at in batch], phrases=held)
+            return self.search(source, config, requests.nbest, request)
 
-        for share, found in zip(shares, side_by_side(searched, shares, count), strict=True):
+        for share, found in zip(shares, parallel_map(searched, shares, count), strict=True):
             own = np.concatenate(share)
             if not all(found):
-                raise InputError(nothing_found(config, asked, {int(at): room[at] for at in own}))
+                raise InputError(no_output_reason(config, requests, {int(at): room[at] for at in own}))
             for at, hypotheses in zip(own, found, strict=True):
                 row = rows[at][: lengths[at] - 1]
-                cut = bool(rows.lengths[at] >= self.longest)
-                made = partial(self._translation, row, cut=cut, promises=promises.get(int(at), ()))
+                cut = bool(rows.lengths[at] >= self.max_positions)
+                made = partial(self._to_translation, row, truncated=cut, constraints=promises.get(int(at), ()))
                 yield int(at), made(hypotheses[0], alternatives=tuple(map(made, hypotheses[1:])))
 
-    def _promises(self, wanted: Sequence[Wanted], room: Room, request: Request) -> list[Promise]:
+    def _term_constraints(
+        self, requirements: Sequence[TermRequirement], limits: OutputLimits, request: DecodeRequest
+    ) -> list[TermConstraint]:
         """What is asked for in the output of one text."""
-        pieces = self.target.split_all([one.text for one in wanted])
-        if request.draw:
+        pieces = self.target_tokenizer.encode_all([one.text for one in requirements])
+        if request.sampler:
             why = "outputs are drawn, not searched for; leave --sample out"
-            return [Promise(one, tuple(run), 0, why) for one, run in zip(wanted, pieces, strict=True)]
-        return promised(wanted, pieces, room)
+            return [TermConstraint(one, tuple(run), 0, why) for one, run in zip(requirements, pieces, strict=True)]
+        return term_constraints(requirements, pieces, limits)
 
     @torch.inference_mode()
     def search(
-        self, source: Padded, config: SearchConfig, nbest: int = 1, request: Request = NOTHING
+        self, source: Padded, config: DecodingConfig, nbest: int = 1, request: DecodeRequest = EMPTY_REQUEST
     ) -> list[list[Hypothesis]]:
         if self.engine and not request and self.engine.supports(source, config):
             found = self.engine.search(source, config, nbest)
             if left := [at for at, each in enumerate(found) if not each]:
-                for at, each in zip(left, self._by_torch(source.rows(left), config, nbest), strict=True):
+                for at, each in zip(left, self._search_torch(source.select(left), config, nbest), strict=True):
                     found[at] = each
             return found
-        return self._by_torch(source, config, nbest, request)
+        return self._search_torch(source, config, nbest, request)
 
-    def _by_torch(
-        self, source: Padded, config: SearchConfig, nbest: int, request: Request = NOTHING
+    def _search_torch(
+        self, source: Padded, config: DecodingConfig, nbest: int, request: DecodeRequest = EMPTY_REQUEST
     ) -> list[list[Hypothesis]]:
         source = source.to(self.device)
-        limits = self._limits(source, config)
-        if not config.shortlist or request.witness:  # a witness is told of pieces by their own numbers
-            return answered(self._scorer, self._start(source), limits, config, nbest, request)
-        pieces = self.shortlist().pieces(source, request.pieces)
+        limits = self._max_lengths(source, config)
+        if not config.shortlist or request.observer:  # a witness is told of pieces by their own numbers
+            return decode(self._scorer, self._start(source), limits, config, nbest, request)
+        pieces = self.load_shortlist().vocab_subset(source, request.required_tokens)
         own = pieces.tolist()
-        scorer, state = among(self._scorer, pieces), self._start(source, pieces)
-        found = answered(scorer, state, limits, config, nbest, request.among(own))
-        return [[one._replace(pieces=[own[at] for at in one.pieces]) for one in each] for each in found]
+        scorer, state = subset_scorer(self._scorer, pieces), self._start(source, pieces)
+        found = decode(scorer, state, limits, config, nbest, request.to_subset(own))
+        return [[one._replace(tokens=[own[at] for at in one.tokens]) for one in each] for each in found]
 
     @torch.inference_mode()
-    def _in_turn(
-        self, sources: Sequence[Padded], most: Capacity, config: SearchConfig, nbest: int
+    def _search_continuous(
+        self, sources: Sequence[Padded], capacity: Capacity, config: DecodingConfig, nbest: int
     ) -> list[list[Hypothesis]]:
         """One search for all of these; the later ones take the places that the earlier ones leave."""
 
-        def begun(source: Padded) -> tuple[State, Tensor]:
+        def begun(source: Padded) -> tuple[DecoderState, Tensor]:
             source = source.to(self.device)
-            return self._start(source), self._limits(source, config)
+            return self._start(source), self._max_lengths(source, config)
 
-        flow = Flow(sources, most, begun)
-        return search(self._scorer, *flow.next(), config, nbest=nbest, refill=flow)
+        flow = ContinuousBatcher(sources, capacity, begun)
+        return beam_search(self._scorer, *flow.next_batch(), config, nbest=nbest, refill=flow)
 
-    def _limits(self, source: Padded, config: SearchConfig) -> Tensor:  # (sentence,)
-        return (source.lengths + config.beyond).clamp(max=self.longest - 1)
+    def _max_lengths(self, source: Padded, config: DecodingConfig) -> Tensor:  # (sentence,)
+        return (source.lengths + config.max_extra_tokens).clamp(max=self.max_positions - 1)
 
     @property
     def _scorer(self) -> Scorer[Any]:
         """How the next piece is judged."""
         decoders = [model.decoder for model in self.models]
-        scorer: Scorer[Any] = ensemble(decoders) if len(decoders) > 1 else alone(decoders[0])
+        scorer: Scorer[Any] = ensemble_scorer(decoders) if len(decoders) > 1 else decoder_scorer(decoders[0])
         if self.fusion:
-            scorer = fused(scorer, alone(self.fusion.writer.model.decoder), self.fusion.weight)
+            scorer = shallow_fusion_scorer(
+                scorer, decoder_scorer(self.fusion.language_model.model.decoder), self.fusion.weight
+            )
         return scorer
 
-    def _start(self, source: Padded, pieces: Tensor | None = None) -> State:
+    def _start(self, source: Padded, vocab_subset: Tensor | None = None) -> DecoderState:
         """The state before the first piece, where all of them are judged or these alone."""
-        states = tuple(model.decoder.start(model.encoder(source), pieces) for model in self.models)
-        state: State = Together(states) if len(states) > 1 else states[0]
+        states = tuple(model.decoder.start(model.encoder(source), vocab_subset) for model in self.models)
+        state: DecoderState = CombinedState(states) if len(states) > 1 else states[0]
         if self.fusion:
-            beside = self.fusion.writer.model
-            state = Together((state, beside.decoder.start(beside.encoder(source), pieces)))
+            beside = self.fusion.language_model.model
+            state = CombinedState((state, beside.decoder.start(beside.encoder(source), vocab_subset)))
         return state
 
-    def _translation(
+    def _to_translation(
         self,
-        row: NDArray[np.int32],
+        source_tokens: NDArray[np.int32],
         hypothesis: Hypothesis,
         *,
-        cut: bool,
-        promises: Sequence[Promise] = (),
+        truncated: bool,
+        constraints: Sequence[TermConstraint] = (),
         alternatives: tuple[Translation, ...] = (),
     ) -> Translation:
-        source, text = row.tolist(), self.target.join(hypothesis.pieces)
-        logs = self._logs(source, hypothesis.pieces) if self.fusion else hypothesis.logs
+        source, text = source_tokens.tolist(), self.target_tokenizer.decode(hypothesis.tokens)
+        logs = self._token_log_probs(source, hypothesis.tokens) if self.fusion else hypothesis.token_log_probs
         return Translation(
             text=text,
             score=hypothesis.score,
-            total=sum(logs) if self.fusion else hypothesis.total,
-            pieces=tuple(self.target.names(hypothesis.pieces)),
-            source_pieces=tuple(self.source.names(source)),
-            _logs=tuple(logs),
-            terms=tuple(promise.kept(text) for promise in promises),
-            cut=cut,
+            log_prob=sum(logs) if self.fusion else hypothesis.log_prob,
+            tokens=tuple(self.target_tokenizer.token_strings(hypothesis.tokens)),
+            source_tokens=tuple(self.source_tokenizer.token_strings(source)),
+            _token_log_probs=tuple(logs),
+            terms=tuple(promise.check(text) for promise in constraints),
+            truncated=truncated,
             alternatives=alternatives,
-            _indices=(tuple(source), tuple(hypothesis.pieces)),
-            _look=self.attention,
-            _score=self._logs,
+            _token_ids=(tuple(source), tuple(hypothesis.tokens)),
+            _attention_fn=self.attention,
+            _score_fn=self._token_log_probs,
         )
 
-    def _logs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
+    def _token_log_probs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
         """Log p of each piece given the source, </s> last, without what a language model added in the search."""
         batch = Examples(Ragged([source]), Ragged([target])).batch(np.array([0])).to(self.device)
         with torch.inference_mode():
-            every = self._log_probabilities(batch)
-            chosen: list[float] = every.gather(2, batch.target.pieces.unsqueeze(2)).flatten().tolist()
+            every = self._log_probs(batch)
+            chosen: list[float] = every.gather(2, batch.target.tokens.unsqueeze(2)).flatten().tolist()
         return chosen

@@ -13,8 +13,8 @@ CHARACTER_LANGUAGES = {"ko", "ja", "zh", "th", "lo", "km", "my", "kor", "jpn", "
 """Written without spaces, or with spaces around phrases rather than words: BLEU over characters."""
 
 
-ScoreName = Literal["bleu", "chrf", "exact_match", "wer", "per"]
-FALLING = {"wer", "per", "perplexity"}
+MetricName = Literal["bleu", "chrf", "exact_match", "wer", "per"]
+LOWER_IS_BETTER = {"wer", "per", "perplexity"}
 """Scores of which the lower is the better."""
 
 
@@ -23,18 +23,18 @@ class Score(NamedTuple):
     signature: str
 
 
-def tokenisation(language: str) -> str:
+def bleu_tokenizer(language: str) -> str:
     """SacreBLEU's name of how BLEU cuts this language when nothing else is asked for."""
     return "char" if language.lower().split("-")[0].split("_")[0] in CHARACTER_LANGUAGES else "13a"
 
 
-def bleu(outputs: Sequence[str], references: Sequence[str], tokenise: str = "13a") -> Score:
+def bleu(outputs: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> Score:
     """Papineni et al. 2002 as sacreBLEU counts it (Post 2018): cased, on plain text."""
     try:
-        metric = BLEU(tokenize=tokenise)
+        metric = BLEU(tokenize=tokenize)
     except (KeyError, RuntimeError, ImportError):
         known = ", ".join(sorted(BLEU.TOKENIZERS))
-        raise InputError(f"--tokenize {tokenise}: sacreBLEU has no such tokeniser here; it knows {known}") from None
+        raise InputError(f"--tokenize {tokenize}: sacreBLEU has no such tokeniser here; it knows {known}") from None
     value = metric.corpus_score(list(outputs), [list(references)]).score
     return Score(value, str(metric.get_signature()))
 
@@ -52,7 +52,7 @@ def exact_match(outputs: Sequence[str], references: Sequence[str]) -> Score:
     return Score(100 * same / max(1, len(references)), "exact_match|case:mixed|norm:nfc,space")
 
 
-def _by_source(sources: Sequence[str], references: Sequence[str]) -> dict[str, list[list[str]]]:
+def _references_by_source(sources: Sequence[str], references: Sequence[str]) -> dict[str, list[list[str]]]:
     """All references of each source, cut at spaces: a word may be pronounced in more than one way."""
     found: dict[str, list[list[str]]] = defaultdict(list)
     for source, reference in zip(sources, references, strict=True):
@@ -62,28 +62,30 @@ def _by_source(sources: Sequence[str], references: Sequence[str]) -> dict[str, l
 
 def wer(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> Score:
     """Share of distinct sources, in percent, whose output is none of their references (Gorman et al. 2020, 4)."""
-    right, answers = _by_source(sources, references), dict(zip(sources, outputs, strict=True))
+    right, answers = _references_by_source(sources, references), dict(zip(sources, outputs, strict=True))
     wrong = sum(answers[source].split() not in every for source, every in right.items())
     return Score(100 * wrong / max(1, len(right)), f"wer|unit:source|refs:any|sources:{len(right)}")
 
 
 def per(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> Score:
     """Edits from each source's output to its nearest reference, in percent of that reference's symbols."""
-    right, answers = _by_source(sources, references), dict(zip(sources, outputs, strict=True))
+    right, answers = _references_by_source(sources, references), dict(zip(sources, outputs, strict=True))
     edits = length = 0
     for source, every in right.items():
         output = answers[source].split()
-        fewest, nearest = min(((distance(output, reference), reference) for reference in every), key=lambda one: one[0])
+        fewest, nearest = min(
+            ((edit_distance(output, reference), reference) for reference in every), key=lambda one: one[0]
+        )
         edits, length = edits + fewest, length + len(nearest)
     return Score(100 * edits / max(1, length), f"per|unit:symbol|refs:nearest|sources:{len(right)}")
 
 
-def distance(one: Sequence[str], other: Sequence[str]) -> int:
+def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """Fewest insertions, deletions and substitutions that lead from one to the other (Levenshtein 1966)."""
-    row = list(range(len(other) + 1))
-    for at, symbol in enumerate(one, start=1):
+    row = list(range(len(reference) + 1))
+    for at, symbol in enumerate(hypothesis, start=1):
         diagonal, row[0] = row[0], at
-        for column, wanted in enumerate(other, start=1):
+        for column, wanted in enumerate(reference, start=1):
             diagonal, row[column] = (
                 row[column],
                 min(row[column] + 1, row[column - 1] + 1, diagonal + (symbol != wanted)),
@@ -108,12 +110,12 @@ def macro_f1(outputs: Sequence[str], references: Sequence[str]) -> Score:
     return Score(100 * sum(values) / max(1, len(values)), f"f1|average:macro|labels:{len(labels)}")
 
 
-def compared(
-    names: Sequence[str], sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], tokenise: str
+def compute_metrics(
+    names: Sequence[str], sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], tokenize: str
 ) -> dict[str, Score]:
     """Each of these scores of a translation."""
     table: dict[str, Callable[[], Score]] = {
-        "bleu": lambda: bleu(outputs, references, tokenise),
+        "bleu": lambda: bleu(outputs, references, tokenize),
         "chrf": lambda: chrf(outputs, references),
         "exact_match": lambda: exact_match(outputs, references),
         "wer": lambda: wer(sources, outputs, references),

@@ -9,30 +9,30 @@ from torch import Tensor, nn
 
 from tongsa.bundle import Bundle
 from tongsa.errors import InputError
-from tongsa.layers.multi_head import CrossAttention, SelfAttention
-from tongsa.models.transformer import TransformerConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.nn.multi_head import CrossAttention, SelfAttention
 
 
-class Affine(NamedTuple):
+class LinearParams(NamedTuple):
     """x W + b, its rows one for each output."""
 
     weight: Tensor  # (output, input)
     bias: Tensor  # (output,)
 
 
-class Attention(NamedTuple):
-    query: Affine
-    keys: Affine
-    values: Affine
-    join: Affine
+class AttentionProjections(NamedTuple):
+    query: LinearParams
+    key: LinearParams
+    value: LinearParams
+    output: LinearParams
 
 
-def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) -> TransformerConfig:
+def supported_config(bundle: Bundle, program: str, supported: Mapping[str, tuple[Any, ...]]) -> TransformerConfig:
     """The settings of a Transformer, refused where the program has no place for one of them."""
     if bundle.kind != "transformer":
         raise InputError(f"{program} cannot hold model.kind = {bundle.kind!r}, only 'transformer'; try --to onnx")
     config = cast(TransformerConfig, bundle.config)
-    for name, values in held.items():
+    for name, values in supported.items():
         value = getattr(config, name)
         if value not in values:
             known = " or ".join(map(repr, values))
@@ -41,7 +41,7 @@ def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) 
                 f"train with --set model.{name}={values[0]}, or try --to onnx"
             )
     share = config.width // config.heads
-    for name, width in (("key_width", config.each_head.key_width), ("value_width", config.each_head.value_width)):
+    for name, width in (("key_width", config.head_config.key_width), ("value_width", config.head_config.value_width)):
         if (width, config.width) != (share, share * config.heads):
             raise InputError(
                 f"{program} cannot hold model.{name} = {width}, only width / heads: "
@@ -50,31 +50,33 @@ def holdable(bundle: Bundle, program: str, held: Mapping[str, tuple[Any, ...]]) 
     return config
 
 
-def affine(layer: nn.Linear) -> Affine:
-    return Affine(layer.weight.detach(), layer.bias.detach())
+def linear_params(layer: nn.Linear) -> LinearParams:
+    return LinearParams(layer.weight.detach(), layer.bias.detach())
 
 
-def self_attention(layer: SelfAttention) -> Attention:
-    query, keys, values = _blocks(layer.project, 3)
-    return Attention(_scaled(query, layer), keys, values, affine(layer.join))
+def self_attention_projections(layer: SelfAttention) -> AttentionProjections:
+    query, keys, values = _split_linear(layer.qkv_projection, 3)
+    return AttentionProjections(_scale_query(query, layer), keys, values, linear_params(layer.output_projection))
 
 
-def cross_attention(layer: CrossAttention) -> Attention:
-    keys, values = _blocks(layer.memory, 2)
-    return Attention(_scaled(affine(layer.query), layer), keys, values, affine(layer.join))
+def cross_attention_projections(layer: CrossAttention) -> AttentionProjections:
+    keys, values = _split_linear(layer.kv_projection, 2)
+    return AttentionProjections(
+        _scale_query(linear_params(layer.query_projection), layer), keys, values, linear_params(layer.output_projection)
+    )
 
 
-def joined(*parts: Affine) -> Affine:
+def concat_linear(*parts: LinearParams) -> LinearParams:
     """One above the other: one product gives what all of them give."""
-    return Affine(torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]))
+    return LinearParams(torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]))
 
 
-def _blocks(layer: nn.Linear, count: int) -> list[Affine]:
-    return [Affine(*both) for both in zip(*(part.chunk(count) for part in affine(layer)), strict=True)]
+def _split_linear(layer: nn.Linear, count: int) -> list[LinearParams]:
+    return [LinearParams(*both) for both in zip(*(part.chunk(count) for part in linear_params(layer)), strict=True)]
 
 
-def _scaled(query: Affine, layer: SelfAttention | CrossAttention) -> Affine:
+def _scale_query(query: LinearParams, layer: SelfAttention | CrossAttention) -> LinearParams:
     """Others always divide q·k by √d_k: where the model does not, its queries are that much larger."""
-    if layer.heads.comparison == "scaled-dot":
+    if layer.heads.score_function == "scaled-dot":
         return query
-    return Affine(*(part * math.sqrt(layer.heads.key_width) for part in query))
+    return LinearParams(*(part * math.sqrt(layer.heads.key_width) for part in query))

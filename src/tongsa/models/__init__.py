@@ -1,22 +1,22 @@
 """One file for each paper, and the table of them. The laws in tests/laws run over this table."""
 
-from tongsa.interface import Config
-from tongsa.models.additive import AdditiveConfig
-from tongsa.models.convolutional import ConvolutionalConfig
-from tongsa.models.language_model import LanguageModelConfig
-from tongsa.models.recurrent import RecurrentConfig
-from tongsa.models.self_attentive import SelfAttentiveConfig
-from tongsa.models.transformer import TransformerConfig
-from tongsa.models.transformer_classifier import TransformerClassifierConfig
-from tongsa.models.transformer_language_model import TransformerLanguageModelConfig
+from tongsa.interface import ModelConfig
+from tongsa.models.conv_s2s import ConvS2SConfig
+from tongsa.models.rnn import RNNConfig
+from tongsa.models.rnn_attention import RNNAttentionConfig
+from tongsa.models.rnn_lm import RNNLMConfig
+from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig
+from tongsa.models.transformer.classifier import TransformerClassifierConfig
+from tongsa.models.transformer.language_model import TransformerLMConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
 
-KINDS: dict[str, type[Config]] = {
-    "additive": AdditiveConfig,
-    "convolutional": ConvolutionalConfig,
-    "language_model": LanguageModelConfig,
-    "recurrent": RecurrentConfig,
-    "self_attentive": SelfAttentiveConfig,
+KINDS: dict[str, type[ModelConfig]] = {
+    "rnn_attention": RNNAttentionConfig,
+    "conv_s2s": ConvS2SConfig,
+    "rnn_lm": RNNLMConfig,
+    "rnn": RNNConfig,
+    "structured_self_attention": StructuredSelfAttentionConfig,
     "transformer": TransformerConfig,
     "transformer_classifier": TransformerClassifierConfig,
-    "transformer_language_model": TransformerLanguageModelConfig,
+    "transformer_lm": TransformerLMConfig,
 }

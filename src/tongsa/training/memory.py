@@ -1,45 +1,57 @@
-"""Memory within a limit: how much of a batch may be computed at once, found out before the first step."""
+"""Memory of this process: its peak, and how much more it may get."""
+
+import copy
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import torch
 
-from tongsa.batch import Batch
-from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
-from tongsa.training.footprint import MEBI, forget, peak
-from tongsa.training.loop import TrainingConfig, gradient
-from tongsa.training.preflight import probe
 
-TRIES = (16, 4)
-"""The largest batch is tried in so many parts: small enough to be safe, different enough to draw a line through."""
-MARGIN = 0.85
-"""Share of what is left that is planned with: freed memory lies in pieces that the next batch may not fit into."""
-COPIES = {"adam": 2, "adamw": 2, "muon": 2}
-"""Numbers that an optimiser remembers for each parameter, at most."""
+BYTES_PER_MIB = 1 << 20
 
 
-def part_tokens(model: EncoderDecoder, largest: Batch, config: TrainingConfig) -> int:
-    """Places on a side to be computed at once so that the process keeps to `config.memory` MiB."""
-    limit = config.memory * MEBI
-    weights = sum(value.numel() * value.element_size() for value in model.parameters())
-    remembered = weights * (COPIES[config.optimiser] + (config.ema > 0) + 1)
-    (few, small), (more, large) = (_tried(model, largest, count, config) for count in TRIES)
-    slope = max(1.0, (large - small) / max(1, more - few))
-    fixed = small - slope * few + remembered  # the copy that is tried stands for the one that a snapshot writes
-    found = int(MARGIN * (limit - fixed) / slope)
-    longest = max(largest.source.pieces.shape[1], largest.target.pieces.shape[1])
-    if found < longest:
-        least = (fixed + slope * longest / MARGIN) / MEBI
-        raise InputError(
-            f"training.memory {config.memory}: this run needs about {least:,.0f} MiB for its longest line alone; "
-            "raise the limit, or lower data.longest or the sizes of the model"
-        )
-    return min(found, largest.places)
+def reset_peak_memory() -> None:
+    """Count the peak from now on, where the system can do that; elsewhere it is the peak since the process began."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", "ascii")
 
 
-def _tried(model: EncoderDecoder, largest: Batch, count: int, config: TrainingConfig) -> tuple[int, float]:
-    """Places of a part, and the most bytes of the process while a gradient of it is computed."""
-    part = largest.parts(-(-largest.places // count))[0].to(next(model.parameters()).device)
-    with probe(model) as copied:
-        forget()
-        gradient(copied.train(), [[part]], 1, config)
-        return part.places, peak(torch.device(config.device))
+def peak_memory(device: torch.device) -> float:
+    """The most bytes this process has had since they were last forgotten."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    with suppress(OSError, StopIteration):  # Linux: the other figure begins with what the parent had
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def available_memory(device: torch.device) -> float:
+    """Bytes that this process may still get."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError, StopIteration):  # Linux knows better
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    with suppress(OSError, ValueError):  # a container may have less than its machine
+        limit, used = (Path("/sys/fs/cgroup", name).read_text("ascii") for name in ("memory.max", "memory.current"))
+        free = min(free, int(limit) - int(used))
+    return free
+
+
+@contextmanager
+def scratch_copy(model: EncoderDecoder) -> Iterator[EncoderDecoder]:
+    """A copy to be mistreated; the generators of random numbers go on afterwards as if nothing had been drawn."""
+    device = next(model.parameters()).device
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(0)
+        yield copy.deepcopy(model).eval()

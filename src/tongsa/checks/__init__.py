@@ -1,0 +1,1 @@
+"""Everything that `tongsa doctor` checks before the first step: corpus, scripts, alignment, model, resources."""

@@ -1,0 +1,268 @@
+"""Files to pairs, streamed. A bad line goes to the ledger; a bad file stops with a sentence."""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tongsa.data.ledger import Ledger, Pair
+from tongsa.data.normalize import normalize
+from tongsa.errors import InputError
+
+_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class CorpusError(InputError):
+    """A file of text that cannot be used."""
+
+
+class _BadLineError(Exception):
+    """Why a line is dropped: reason and detail, as the ledger writes them."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
+def read_pairs(
+    files: Sequence[str | Path],
+    ledger: Ledger,
+    *,
+    columns: tuple[int, int] = (1, 2),
+    languages: tuple[str, str] = ("", ""),
+    header: bool = False,
+) -> Iterator[Pair]:
+    """The pairs of `files`, normalised, in the order of the files and their lines.
+
+    Names that end in .tsv or .jsonl (and .gz after that) hold pairs. The other files are taken two by two,
+    source then target, line beside line; one left over is read as TSV. `columns` of TSV are counted from 1,
+    as `cut -f` counts; there is no quoting; with `header` the first line of each names the columns. JSON
+    lines have the keys source and target, or the two `languages`, at the top or in "translation".
+    """
+    if min(columns) < 1:
+        raise CorpusError(f"columns {columns[0]} and {columns[1]}: columns are counted from 1")
+    paths = [Path(file) for file in files]
+    for path in paths:
+        _check_file(path)  # all before the first line, not after hours
+    return chain.from_iterable(
+        _read_parallel_files(unit[0], unit[1], ledger)
+        if len(unit) == 2
+        else _read_pair_file(unit[0], ledger, columns=columns, languages=languages, header=header)
+        for unit in _group_files(paths)
+    )
+
+
+def read_texts(files: Sequence[str | Path], ledger: Ledger) -> Iterator[Pair]:
+    """Texts by themselves, one a line, or under the key text in JSON lines: the target of an empty source."""
+    paths = [Path(file) for file in files]
+    for path in paths:
+        _check_file(path)
+    return chain.from_iterable(_read_text_file(path, ledger) for path in paths)
+
+
+def _read_text_file(path: Path, ledger: Ledger) -> Iterator[Pair]:
+    file, holds_json = str(path), _format_suffix(path) == ".jsonl"
+    for number, raw in enumerate(_raw_lines(path), start=1):
+        ledger.count_read(file)
+        try:
+            line = _decode_or_drop(raw)
+            pair = Pair("", normalize(_parse_json_text(line) if holds_json and line.strip() else line), file, number)
+            if not pair.target:
+                raise _BadLineError("empty")
+        except _BadLineError as bad:
+            ledger.drop(file, number, bad.reason, bad.detail)
+            continue
+        ledger.keep(pair)
+        yield pair
+
+
+def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
+    """Each line of a file, of standard input ("-") or of a binary stream, as it stands: empty lines too."""
+    if source == "-":
+        source = sys.stdin.buffer
+    name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
+    raw_lines = _raw_lines(Path(source)) if isinstance(source, str | Path) else _strip_line_ends(source)
+    for number, raw in enumerate(raw_lines, start=1):
+        yield decode_line(raw, f"{name}:{number}")
+
+
+def decode_line(raw: bytes, location: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{location}: not UTF-8 ({error.reason} at byte {error.start + 1}); "
+            "convert the text, for example with iconv -t UTF-8"
+        ) from None
+
+
+def _group_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
+    """A file of pairs alone, two parallel sides together."""
+    waiting: Path | None = None
+    for path in paths:
+        if _format_suffix(path) in (".tsv", ".jsonl"):
+            yield (path,)
+        elif waiting is None:
+            waiting = path
+        else:
+            yield waiting, path
+            waiting = None
+    if waiting is not None:
+        yield (waiting,)
+
+
+def _format_suffix(path: Path) -> str:
+    """The ending that says how a file is written: .tsv for x.tsv and x.tsv.gz."""
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return plain.suffix.lower()
+
+
+def check_files(files: Sequence[str | Path]) -> None:
+    """A sentence about the first that cannot be opened: before the first line, not after hours."""
+    for file in files:
+        _check_file(Path(file))
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise CorpusError(unreadable_message(path, error)) from None
+
+
+def unreadable_message(path: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"{path}: no such file; check the name and the folder it is counted from"
+    if isinstance(error, IsADirectoryError):
+        return f"{path}: is a folder; name the files in it"
+    return f"{path}: cannot be read ({error.strerror or error}); check its permissions and the disk"
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    """Lines without their ends, split at line feeds only: U+2028, form feeds and the like stay inside."""
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            for number, raw in enumerate(_strip_line_ends(stream), start=1):
+                if number == 1 and raw.startswith(_UTF16_BOMS):
+                    raise CorpusError(f"{path}:1: is UTF-16; convert it: iconv -f UTF-16 -t UTF-8")
+                yield raw
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        what = f"{path}:{number + 1}: damaged gzip ({error})"
+        raise CorpusError(f"{what}; copy it again and test it with gzip -t") from None
+    except OSError as error:
+        raise CorpusError(unreadable_message(path, error)) from None
+
+
+def _strip_line_ends(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    return (strip_line_end(raw, number) for number, raw in enumerate(stream))
+
+
+def strip_line_end(raw: bytes, line_index: int) -> bytes:
+    """A line without its end; the first (number 0) without a byte order mark too."""
+    line = raw.removesuffix(b"\n").removesuffix(b"\r")
+    return line.removeprefix(_BOM) if line_index == 0 else line
+
+
+def _read_parallel_files(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[Pair]:
+    """Line beside line; a bad side drops the pair once, under the source's name."""
+    file, number = str(source_path), 0
+    sides = zip_longest(_raw_lines(source_path), _raw_lines(target_path))
+    for number, (source, target) in enumerate(sides, start=1):
+        if source is None or target is None:
+            shorter, longer = number - 1, number + sum(1 for _ in sides)
+            counts = (shorter, longer) if source is None else (longer, shorter)
+            raise CorpusError(
+                f"{source_path} has {counts[0]:,} lines, {target_path} has {counts[1]:,}: "
+                "line n of one must translate line n of the other; find where they part"
+            )
+        ledger.count_read(file)
+        try:
+            texts = _decode_or_drop(source, str(source_path)), _decode_or_drop(target, str(target_path))
+            pair = _make_pair(*texts, file, number)
+        except _BadLineError as bad:
+            ledger.drop(file, number, bad.reason, bad.detail)
+            continue
+        ledger.keep(pair)
+        yield pair
+
+
+def _read_pair_file(
+    path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str], header: bool
+) -> Iterator[Pair]:
+    file, holds_json = str(path), _format_suffix(path) == ".jsonl"
+    for number, raw in enumerate(_raw_lines(path), start=1):
+        ledger.count_read(file)
+        try:
+            line = _decode_or_drop(raw)
+            if not line.strip():
+                raise _BadLineError("empty")
+            if header and not holds_json:
+                header = False
+                raise _BadLineError("header")
+            source, target = _parse_json_pair(line, languages) if holds_json else _parse_tsv(line, columns)
+            pair = _make_pair(source, target, file, number)
+        except _BadLineError as bad:
+            ledger.drop(file, number, bad.reason, bad.detail)
+            continue
+        ledger.keep(pair)
+        yield pair
+
+
+def _decode_or_drop(raw: bytes, path: str = "") -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1}" + (f" of {path}" if path else "")
+        raise _BadLineError("not-utf8", f"{error.reason} at {place}") from None
+
+
+def _make_pair(source: str, target: str, file: str, line: int) -> Pair:
+    pair = Pair(normalize(source), normalize(target), file, line)
+    if not pair.source or not pair.target:
+        sides = [side for side, text in (("source", pair.source), ("target", pair.target)) if not text]
+        raise _BadLineError("empty", " and ".join(sides))
+    return pair
+
+
+def _parse_tsv(line: str, columns: tuple[int, int]) -> tuple[str, str]:
+    cells = line.split("\t")
+    if len(cells) < max(columns):
+        raise _BadLineError("no-tab", f"column {max(columns)} wanted, {len(cells)} found")
+    return cells[columns[0] - 1], cells[columns[1] - 1]
+
+
+def _parse_json_object(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _BadLineError("bad-json", str(error)) from None
+    if not isinstance(record, dict):
+        raise _BadLineError("bad-json", "not an object")
+    return record
+
+
+def _parse_json_text(line: str) -> str:
+    text = _parse_json_object(line).get("text")
+    if not isinstance(text, str):
+        raise _BadLineError("missing-key", "text must be a string")
+    return text
+
+
+def _parse_json_pair(line: str, languages: tuple[str, str]) -> tuple[str, str]:
+    record = _parse_json_object(line)
+    names = [("source", "target"), *([languages] if all(languages) else [])]
+    for place in (record, record.get("translation")):
+        for source, target in names:
+            if not isinstance(place, dict) or source not in place or target not in place:
+                continue
+            if isinstance(place[source], str) and isinstance(place[target], str):
+                return place[source], place[target]
+            raise _BadLineError("missing-key", f"{source} and {target} must be strings")
+    raise _BadLineError("missing-key", " or ".join(f"{source} and {target}" for source, target in names))

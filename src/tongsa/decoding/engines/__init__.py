@@ -1,0 +1,1 @@
+"""Programs that run the search: torch, or CTranslate2 with an exported model."""

@@ -1,0 +1,44 @@
+"""Gated convolutions over a sequence (Gehring et al. 2017, section 3.2, after Dauphin et al. 2016)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tongsa.nn.linear import Linear
+
+
+def sliding_windows(inputs: Tensor, kernel: int, left_padding: int) -> Tensor:  # (batch, length, kernel · width)
+    """Around each place `kernel` inputs side by side, `before` of them to its left; zeros beyond both ends."""
+    length = inputs.shape[1]
+    wide = F.pad(inputs, (0, 0, left_padding, kernel - 1 - left_padding))
+    return torch.cat([wide[:, at : at + length] for at in range(kernel)], dim=-1)
+
+
+class GatedConvolution(nn.Module):
+    """A ⊗ σ(B), where [A B] = W [x of the window] + b.
+
+    One product over windows, not F.conv1d: on a CPU it takes two thirds of the time, forward and backward.
+    """
+
+    def __init__(self, width: int, kernel: int, left_padding: int, *, keep_prob: float = 1.0) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.left_padding = left_padding
+        self.projection = init_normal(Linear(kernel * width, 2 * width, blocks=2), 4 * keep_prob)
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (batch, length, width)
+        return F.glu(self.projection(sliding_windows(inputs, self.kernel, self.left_padding)))
+
+    def step(self, inputs: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
+        """One place further: inputs (row, width) behind the last kernel - 1 of them (row, kernel - 1, width)."""
+        window = torch.cat([cache, inputs.unsqueeze(1)], dim=1)
+        return F.glu(self.projection(window.flatten(1))), window[:, 1:]
+
+
+def init_normal(layer: Linear, variance: float) -> Linear:
+    """Weights from N(0, √(variance / inputs)), section 3.5.
+
+    The variance is 4 before a gated linear unit, which quarters it, else 1; times the share that dropout keeps.
+    """
+    nn.init.normal_(layer.weight, std=(variance / layer.in_features) ** 0.5)
+    return layer

@@ -1,0 +1,126 @@
+"""Dropout (Srivastava et al. 2014) whose random numbers cost little on a CPU.
+
+torch draws one number for each element, on one core. Here a 64-bit draw of torch's own generator serves four elements,
+sixteen bits each: the rate is exact to 1/65,536, the masks are independent, and they follow `torch.manual_seed`, or
+the seed of `drawing`, which is this thread's own. What stands next to a dropout in every network, a sum before it or a
+max(0, x), is done in the same pass.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+UINT16_LEVELS = 1 << 16
+_generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
+
+
+@contextmanager
+def seed_dropout(seed: int) -> Iterator[None]:
+    """Masks drawn in here follow this seed, as they would follow `torch.manual_seed`, whatever other threads draw."""
+    token = _generator.set(torch.Generator().manual_seed(seed))
+    try:
+        yield
+    finally:
+        _generator.reset(token)
+
+
+def sample_keep_mask(shape: torch.Size, rate: float) -> Tensor:
+    """A mask of this shape, 1 with probability 1 - rate, else 0; as numbers, for a product with booleans is slow."""
+    count = shape.numel()
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None, generator=_generator.get())
+    lanes = draws.view(torch.int16)[:count].view(shape)
+    return torch.ge(lanes, round(rate * UINT16_LEVELS) - UINT16_LEVELS // 2, out=torch.empty(shape))
+
+
+class _DropoutFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, rate: float) -> Tensor:
+        mask = sample_keep_mask(values.shape, rate).mul_(1 / (1 - rate))
+        ctx.save_for_backward(mask)
+        return values * mask
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return grad_outputs[0] * mask, None
+
+
+class _DropoutAddFunction(torch.autograd.Function):
+    """residual + dropped values."""
+
+    @staticmethod
+    def forward(ctx: Any, residual: Tensor, values: Tensor, rate: float) -> Tensor:
+        mask = sample_keep_mask(values.shape, rate)
+        ctx.save_for_backward(mask)
+        ctx.scale = 1 / (1 - rate)
+        return torch.addcmul(residual, values, mask, value=ctx.scale)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, None]:
+        (mask,) = ctx.saved_tensors
+        return grad_outputs[0], (grad_outputs[0] * mask).mul_(ctx.scale), None
+
+
+class _ReluDropoutFunction(torch.autograd.Function):
+    """max(0, values), dropped: what comes out positive is what was let through."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, rate: float) -> Tensor:
+        ctx.scale = 1 / (1 - rate)
+        outputs = F.relu(values).mul_(sample_keep_mask(values.shape, rate).mul_(ctx.scale))
+        ctx.save_for_backward(outputs)
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+        (outputs,) = ctx.saved_tensors
+        return torch.ops.aten.threshold_backward(grad_outputs[0], outputs, 0).mul_(ctx.scale), None
+
+
+class Dropout(nn.Module):
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, values: Tensor) -> Tensor:
+        return (
+            self._apply_function(_DropoutFunction, values)
+            if self._uses_packed_mask(values)
+            else self._torch_dropout(values)
+        )
+
+    def add_residual(self, residual: Tensor, values: Tensor) -> Tensor:
+        """Residual + dropped values."""
+        return (
+            self._apply_function(_DropoutAddFunction, residual, values)
+            if self._uses_packed_mask(values)
+            else residual + self._torch_dropout(values)
+        )
+
+    def relu(self, values: Tensor) -> Tensor:
+        """max(0, values), dropped."""
+        return (
+            self._apply_function(_ReluDropoutFunction, values)
+            if self._uses_packed_mask(values)
+            else self._torch_dropout(F.relu(values))
+        )
+
+    def _uses_packed_mask(self, values: Tensor) -> bool:
+        """Whether our own random numbers are wanted: a GPU and a compiled graph have fast ones, others need none."""
+        here = values.device.type == "cpu" and values.dtype == torch.float32 and not torch.compiler.is_compiling()
+        return self.training and self.rate > 0 and here
+
+    def _torch_dropout(self, values: Tensor) -> Tensor:
+        return F.dropout(values, self.rate) if self.training else values
+
+    def _apply_function(self, function: type[torch.autograd.Function], *values: Tensor) -> Tensor:
+        result: Tensor = function.apply(*values, self.rate)  # type: ignore[no-untyped-call]
+        return result
+
+    def extra_repr(self) -> str:
+        return str(self.rate)

@@ -1,0 +1,57 @@
+"""The position-wise network (Vaswani et al. 2017, section 3.3), and what it may be bent with."""
+
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tongsa.nn.dropout import Dropout
+from tongsa.nn.linear import Linear
+
+Activation = Literal["relu", "gelu", "swiglu"]
+
+
+class FeedForward(nn.Module):
+    """max(0, xW₁ + b₁)W₂ + b₂, the same at every position: equation 2."""
+
+    blocks = 1
+    """Matrices that widen."""
+
+    def __init__(self, width: int, ffn_width: int, dropout: float, *, gain: float) -> None:
+        super().__init__()
+        self.up_projection = Linear(width, self.blocks * ffn_width, blocks=self.blocks)
+        self.down_projection = Linear(ffn_width, width, gain=gain)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.down_projection(self.activate(self.up_projection(inputs)))
+        return outputs
+
+    def activate(self, hidden: Tensor) -> Tensor:  # (batch, length, inner)
+        return self.dropout.relu(hidden)
+
+
+class GELUFeedForward(FeedForward):
+    """x·Φ(x) in place of max(0, x) (Hendrycks, Gimpel 2016)."""
+
+    def activate(self, hidden: Tensor) -> Tensor:
+        dropped: Tensor = self.dropout(F.gelu(hidden))
+        return dropped
+
+
+class SwiGLUFeedForward(FeedForward):
+    """(swish(xW) ⊗ xV)W₂ (Shazeer 2020, equation 6): three matrices, so 2/3 of `inner` costs what equation 2 costs."""
+
+    blocks = 2
+
+    def activate(self, hidden: Tensor) -> Tensor:
+        gate, values = hidden.chunk(2, dim=-1)
+        dropped: Tensor = self.dropout(F.silu(gate) * values)
+        return dropped
+
+
+ACTIVATIONS: dict[Activation, type[FeedForward]] = {
+    "relu": FeedForward,
+    "gelu": GELUFeedForward,
+    "swiglu": SwiGLUFeedForward,
+}

@@ -1,0 +1,100 @@
+"""Normalisation: what a sub-layer reads, or leaves, gets a learned scale and shift of its own.
+
+Every norm takes values (batch, length, width) and `places` (batch, length), True where there is a piece.
+"""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+NormKind = Literal["layer", "batch", "group", "rms", "none"]
+
+
+class LayerNorm(nn.Module):
+    """Over the width of each position (Ba, Kiros, Hinton 2016)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
+        return F.layer_norm(values, self.weight.shape, self.weight, self.bias)
+
+
+class GroupNorm(LayerNorm):
+    """Over groups of each position's width (Wu, He 2018); one group is a layer norm."""
+
+    def __init__(self, width: int, groups: int) -> None:
+        super().__init__(width)
+        self.groups = groups
+
+    def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
+        return F.group_norm(values.flatten(0, 1), self.groups, self.weight, self.bias).view_as(values)
+
+
+class RMSNorm(nn.Module):
+    """The length alone, no mean and no shift (Zhang, Sennrich 2019, equation 4)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
+        return F.rms_norm(values, self.weight.shape, self.weight, eps=1e-6)
+
+
+class BatchNorm(LayerNorm):
+    """Over the places of the batch that have a piece, padding left out (Ioffe, Szegedy 2015, algorithm 1).
+
+    In evaluation it uses running statistics and is a fixed scale and shift: nothing sees anything else. In training,
+    and only there, a mean over all places tells a decoder a little of what comes later.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, width: int, momentum: float = 0.1) -> None:
+        super().__init__(width)
+        self.momentum = momentum
+        self.register_buffer("running_mean", torch.zeros(width))
+        self.register_buffer("running_var", torch.ones(width))
+
+    def forward(self, values: Tensor, padding_mask: Tensor) -> Tensor:
+        mean, variance = (
+            self._batch_statistics(values[padding_mask].float())
+            if self.training
+            else (self.running_mean, self.running_var)
+        )
+        scale = self.weight * torch.rsqrt(variance + 1e-5)
+        return (values - mean) * scale + self.bias
+
+    def _batch_statistics(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance over (place, width), which the running ones move towards."""
+        variance, mean = torch.var_mean(values, dim=0, correction=0)
+        count = len(values)
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_var.lerp_(variance * (count / max(count - 1, 1)), self.momentum)  # unbiased: for other batches
+        return mean, variance
+
+
+class NoNorm(nn.Module):
+    def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
+        return values
+
+
+def build_norm(kind: NormKind, width: int, groups: int) -> nn.Module:
+    match kind:
+        case "layer":
+            return LayerNorm(width)
+        case "batch":
+            return BatchNorm(width)
+        case "group":
+            return GroupNorm(width, groups)
+        case "rms":
+            return RMSNorm(width)
+        case "none":
+            return NoNorm()

@@ -1,0 +1,152 @@
+"""Before step 1: all that can be known about a run without training it. The parts are in text/ and training/."""
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+
+import numpy as np
+
+from tongsa.batch import Batch, Examples, Ragged, epoch_order
+from tongsa.errors import InputError
+from tongsa.runs.data import read_data
+from tongsa.runs.progress import TrainingDisplay
+from tongsa.runs.run import Run
+from tongsa.data.ledger import Ledger, Pair
+from tongsa.checks import corpus, scripts
+from tongsa.checks.alignment import Segmenter, check_alignment, measure_alignment, check_odd_pairs
+from tongsa.checks.finding import Finding
+from tongsa.checks import resources, model
+
+MAX_SAMPLED_LINES = 20_000
+"""Lines looked at for what shows in a sample; leaks, repetitions and lost lines are looked for in all of them."""
+MAX_QUICK_SAMPLED_LINES, MAX_QUICK_ALIGNED_PAIRS = 1_000, 400
+"""The same for the fast subset, and pairs whose alignment is looked at."""
+MAX_QUICK_TRAIN_LINES, MAX_HELD_OUT_LINES = 100_000, 10_000
+"""Of larger sets, the fast subset looks for leaks and repetitions among so many lines, evenly spread."""
+MODEL_CHECK_ROWS = 16
+"""Rows of the batch that the model is tried on."""
+LEVEL_STYLES = {"warning": "yellow", "fault": "red"}
+
+
+def run_checks(run: Run) -> Iterator[Finding]:
+    """Every check that fits the task, the cheap ones first."""
+    data, test = run.data, _read_test_pairs(run)
+    yield corpus.check_dropped(run.folder / "ledger.jsonl")
+    yield from _check_leakage(run, data.train, test)
+    yield corpus.check_duplicates(data.train)
+    sample = corpus.evenly_spaced(data.train, MAX_SAMPLED_LINES)
+    yield from _check_scripts(run, sample)
+    yield from _check_unknown_tokens(run, sample, test)
+    if data.task == "seq2seq":
+        yield corpus.check_copies(data.train)
+        yield scripts.check_wrong_side(sample)
+        found = measure_alignment(data.train, *_alignment_encoders(run))
+        yield check_alignment(data.train, found)
+        yield check_odd_pairs(data.train, found)
+    if data.task == "classification":
+        yield corpus.check_label_balance(data.train)
+        yield corpus.check_contradictions(data.train)
+        yield corpus.check_label_in_text(sample)
+        yield corpus.check_unseen_labels([pair.target for pair in data.train], test, "test")
+    batch = _encode_batch(run, _distinct_sources(data.train))
+    yield model.check_causal_mask(run.bundle.model, batch)
+    yield model.check_initial_loss(run.bundle.model, batch)
+    yield model.check_overfits_one_batch(run.bundle.model, batch)
+    yield from _check_resources(run)
+
+
+def run_quick_checks(run: Run) -> Iterator[Finding]:
+    """What can be seen in a moment, on however much data."""
+    data, test = run.data, _read_test_pairs(run)
+    train = corpus.evenly_spaced(data.train, MAX_QUICK_TRAIN_LINES)
+    yield corpus.check_dropped(run.folder / "ledger.jsonl")
+    yield from _check_leakage(run, train, corpus.evenly_spaced(test, MAX_HELD_OUT_LINES))
+    yield corpus.check_duplicates(train)
+    sample = corpus.evenly_spaced(data.train, MAX_QUICK_SAMPLED_LINES)
+    yield from _check_scripts(run, sample)
+    yield from _check_unknown_tokens(run, sample, corpus.evenly_spaced(test, MAX_QUICK_SAMPLED_LINES))
+    if data.task == "seq2seq":
+        yield corpus.check_copies(sample)
+        yield scripts.check_wrong_side(sample)
+        yield check_alignment(data.train, measure_alignment(data.train, *_alignment_encoders(run), MAX_QUICK_ALIGNED_PAIRS))
+    if data.task == "classification":
+        yield corpus.check_label_balance(train)
+        yield corpus.check_unseen_labels([pair.target for pair in data.train], test, "test")
+    batch = _encode_batch(run, _distinct_sources(data.train))
+    yield model.check_causal_mask(run.bundle.model, batch)
+    yield model.check_initial_loss(run.bundle.model, batch)
+
+
+def warn_before_training(run: Run, display: TrainingDisplay) -> None:
+    """Say what a glance finds wrong; only a model that sees its answer is stopped, for no training can mend that."""
+    for finding in run_quick_checks(run):
+        if finding.level in LEVEL_STYLES:
+            display.log(finding.text, LEVEL_STYLES[finding.level])
+        if finding.name == model.CAUSAL_MASK_CHECK and finding.level == "fault":
+            raise InputError(f"{run.recipe.kind}: {finding.seen}; {finding.means}; {finding.remedy}")
+
+
+def _read_test_pairs(run: Run) -> list[Pair]:
+    data = run.recipe.data
+    return read_data(data, run.data.task, data.paths(data.test), Ledger(None)) if data.test else []
+
+
+def _check_leakage(run: Run, train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
+    data = run.data
+    if data.dev is not data.train:
+        yield corpus.check_leakage(train, corpus.evenly_spaced(data.dev, MAX_HELD_OUT_LINES), "dev")
+    if test:
+        yield corpus.check_leakage(train, test, "test")
+    if test and data.dev is not data.train:
+        yield corpus.check_leakage(data.dev, test, "test", "dev")
+
+
+def _check_scripts(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
+    sides = {"source": [pair.source for pair in sample], "target": [pair.target for pair in sample]}
+    for name in {"language_model": ["target"], "classification": ["source"]}.get(run.data.task, sides):
+        texts = sides[name]
+        yield scripts.check_script(sample, texts, name)
+        yield scripts.check_mixed_lines(sample, texts, name)
+    yield scripts.check_mixed_words(sample)
+    yield scripts.check_mojibake(sample)
+
+
+def _check_unknown_tokens(run: Run, sample: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
+    data = run.data
+    for name, pairs in (("train", sample), ("dev", corpus.evenly_spaced(data.dev, len(sample))), ("test", test)):
+        if pairs and data.task != "language_model":
+            yield corpus.check_unknown_tokens(pairs, [pair.source for pair in pairs], data.source_tokenizer, f"{name} source")
+        if pairs and data.task != "classification":
+            yield corpus.check_unknown_tokens(pairs, [pair.target for pair in pairs], data.target_tokenizer, f"{name} target")
+
+
+def _alignment_encoders(run: Run) -> tuple[Segmenter, Segmenter]:
+    source, target = run.data.source_tokenizer, run.data.target_tokenizer
+    return Segmenter(source.encode_all, len(source)), Segmenter(target.encode_all, len(target))
+
+
+def _distinct_sources(train: Sequence[Pair]) -> Sequence[Pair]:
+    """Distinct sources: one that has two targets cannot be learnt by heart."""
+    sample = corpus.evenly_spaced(train, 4 * MODEL_CHECK_ROWS)
+    return list({pair.source or pair.target: pair for pair in sample}.values())[:MODEL_CHECK_ROWS]
+
+
+def _encode_pairs(run: Run, pairs: Sequence[Pair]) -> Examples:
+    source, target = run.data.source_tokenizer, run.data.target_tokenizer
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    return Examples(Ragged(source.encode_all(sources)), Ragged(target.encode_all(targets)), run.data.task != "classification")
+
+
+def _encode_batch(run: Run, pairs: Sequence[Pair]) -> Batch:
+    return _encode_pairs(run, pairs).batch(np.arange(len(pairs)))
+
+
+def _check_resources(run: Run) -> Iterator[Finding]:
+    training = run.recipe.training
+    examples = _encode_pairs(run, corpus.evenly_spaced(run.data.train, 10 * MAX_SAMPLED_LINES))
+    batches = epoch_order(examples.lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
+    places = [len(rows) * int(examples.lengths[rows].max(axis=0).sum()) for rows in batches]
+    largest = batches[int(np.argmax(places))]
+    ordinary = (examples.batch(rows) for rows in cycle(batches))
+    found = resources.estimate_resources(run.bundle.model, examples.batch(largest), ordinary, training)
+    yield resources.check_memory(found)
+    yield resources.check_training_time(found, training)

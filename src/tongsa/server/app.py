@@ -1,0 +1,129 @@
+"""The application: routes → a value that any ASGI server can run."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tongsa.errors import InputError
+from tongsa.server import static_files
+from tongsa.server.api import libretranslate, openapi, v1
+from tongsa.server.context import ServerContext, get_context
+from tongsa.server.errors import APIError, ErrorBody, bad_request_error, busy_error
+from tongsa.server.http import JSONResponse
+from tongsa.server.middleware import RequestMiddleware
+
+LOG = logging.getLogger("tongsa.server")
+
+
+async def healthz(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def readyz(request: Request) -> Response:
+    if not get_context(request).models.is_ready:
+        raise busy_error("the models are still being loaded", retry_after=3.0)
+    return JSONResponse({"status": "ready"})
+
+
+async def metrics(request: Request) -> Response:
+    get_context(request).authorize(request)
+    return Response(get_context(request).metrics.exposition, media_type="text/plain; version=0.0.4")
+
+
+ROUTES = [
+    Route("/healthz", healthz),
+    Route("/readyz", readyz),
+    Route("/metrics", metrics),
+    Route("/", static_files.index),
+    Route("/static/{name}", static_files.static),
+    Route("/v1/models", v1.models),
+    Route("/v1/translate", v1.translate, methods=["POST"]),
+    Route("/v1/alternatives", v1.alternatives, methods=["POST"]),
+    Route("/v1/score", v1.score, methods=["POST"]),
+    Route("/v1/attention", v1.attention, methods=["POST"]),
+    Route("/v1/tree", v1.search_tree, methods=["POST"]),
+    Route("/v1/positions", v1.positions, methods=["POST"]),
+    Route("/v1/curves", v1.curves, methods=["POST"]),
+    Route("/v1/classify", v1.classify, methods=["POST"]),
+    Route("/v1/openapi.json", openapi.openapi_json),
+    Route("/docs", openapi.docs_page),
+    Route("/translate", libretranslate.translate, methods=["POST"]),
+    Route("/detect", libretranslate.detect, methods=["POST"]),
+    Route("/languages", libretranslate.languages),
+    Route("/health", libretranslate.health),
+    Route("/frontend/settings", libretranslate.frontend_settings),
+]
+
+
+async def handle_api_error(_: Request, error: APIError) -> Response:
+    """Not a plain function: that would go through one of forty threads, each with its own memory."""
+    return JSONResponse(error.body, error.status, headers=error.headers)
+
+
+async def handle_http_exception(_: Request, error: HTTPException) -> Response:
+    """What the router refuses: no such path, or another method."""
+    body: ErrorBody = {"error": "this request cannot be read", "code": "bad_request"}
+    if error.status_code == 404:
+        body = {"error": "no such address; /docs lists them all", "code": "not_found"}
+    if error.status_code == 405:
+        body = {"error": "another method is wanted here; see /docs", "code": "bad_method"}
+    return JSONResponse(body, error.status_code, headers=error.headers)
+
+
+async def handle_input_error(request: Request, error: InputError) -> Response:
+    return await handle_api_error(request, bad_request_error(str(error)))
+
+
+EXCEPTION_HANDLERS: dict[Any, Any] = {
+    APIError: handle_api_error,
+    InputError: handle_input_error,
+    HTTPException: handle_http_exception,
+}
+
+
+def _middleware(context: ServerContext) -> list[Middleware]:
+    config, found = context.config, [Middleware(RequestMiddleware, config=context.config, metrics=context.metrics)]
+    if config.origins:
+        headers = ["Authorization", "Content-Type", "X-API-Key"]
+        found.append(
+            Middleware(
+                CORSMiddleware, allow_origins=config.origins, allow_methods=["GET", "POST"], allow_headers=headers
+            )
+        )
+    return found
+
+
+def create_app(context: ServerContext, on_load_error: Callable[[Exception], None]) -> Starlette:
+    """Models are loaded when it starts, beside the open port; `fail` is told when one cannot be."""
+
+    async def load() -> None:
+        try:
+            await asyncio.to_thread(context.models.load)
+        except Exception as error:  # noqa: BLE001 - whoever started the server is told
+            on_load_error(error)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        loading = asyncio.create_task(load())
+        yield
+        loading.cancel()
+        await asyncio.to_thread(context.models.drain)
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=_middleware(context),
+        exception_handlers=EXCEPTION_HANDLERS,
+        lifespan=lifespan,
+    )
+    app.state.service = context
+    return app

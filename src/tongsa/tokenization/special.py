@@ -1,0 +1,3 @@
+"""Special tokens: the first four ids of every vocabulary."""
+
+PAD, BOS, EOS, UNK = range(4)

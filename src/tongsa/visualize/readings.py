@@ -1,0 +1,44 @@
+"""What a translation or a classification looked at, ready to be drawn."""
+
+from tongsa.data.normalize import normalize
+from tongsa.decoding.generator import TextGenerator
+from tongsa.decoding.results import Translation
+from tongsa.decoding.text_classifier import Classification
+from tongsa.visualize.attention import AttentionExample
+
+
+def translation_example(translation: Translation, text: str, reference: str = "") -> AttentionExample:
+    return AttentionExample(
+        source_tokens=[*translation.source_tokens, "</s>"],
+        target_tokens=[*translation.tokens, "</s>"],
+        weights=translation.attention,
+        text=text,
+        translation=translation.text,
+        reference=reference,
+        score=translation.score,
+    )
+
+
+def classification_example(classification: Classification, text: str, reference: str = "") -> AttentionExample:
+    """A text, its label, and what the hops or heads read of it."""
+    return AttentionExample(
+        source_tokens=[*classification.source_tokens, "</s>"],
+        target_tokens=[classification.label],
+        weights=classification.attention,
+        text=text,
+        translation=f"{classification.label} ({classification.probability:.1%})",
+        reference=reference,
+        is_label=True,
+    )
+
+
+def language_model_example(generator: TextGenerator, text: str) -> AttentionExample:
+    """A text as a language model reads it: each piece looks at those before it."""
+    pieces = generator.target_tokenizer.encode_all([normalize(text)])[0][: generator.max_positions - 1]
+    return AttentionExample(
+        source_tokens=["</s>"],
+        target_tokens=[*generator.target_tokenizer.token_strings(pieces), "</s>"],
+        weights={role: layers for role, layers in generator.attention([], pieces).items() if role == "decoder"},
+        text=text,
+        translation="",
+    )

@@ -1,0 +1,230 @@
+"""Labels and plain text go the same road as pairs: train, resume, evaluate, put to work."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tongsa
+from tiny import reversing, write_pairs
+from tongsa import bundle, runs
+from tongsa.cli import main
+from tongsa.errors import InputError
+
+QUICK = [
+    "tokenizer.vocab_size=300",
+    "training.threads=1",
+    "training.precision=fp32",
+    "training.batch_tokens=256",
+    "training.lr.schedule=linear",
+    "training.lr.warmup=20",
+]
+
+
+def moods(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Reviews whose one telling word may stand anywhere."""
+    generator, words = random.Random(seed), ["영화", "배우", "음악", "오늘", "정말", "그냥"]
+    pairs = []
+    for _ in range(count):
+        label = generator.choice(["좋다", "나쁘다"])
+        told = {"좋다": ["최고", "재밌다"], "나쁘다": ["지루", "최악"]}[label]
+        text = [generator.choice(words) for _ in range(generator.randint(1, 7))]
+        text.insert(generator.randrange(len(text) + 1), generator.choice(told))
+        pairs.append((" ".join(text), label))
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reviews")
+    settings = [*QUICK, "model.kind=structured_self_attention", "model.embedding=24", "model.width=16", "model.hops=3"]
+    settings += ["model.attention=16", "model.hidden=24", "training.steps=150", "training.lr.peak=4e-3"]
+    runs.train(
+        run=folder / "run", data=write_pairs(folder / "reviews.tsv", moods(600)), settings=settings, quiet=True
+    )
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory: pytest.TempPathFactory, trained: Path) -> Path:
+    """It has only ever read target sentences that say 가, with the pieces of the translator."""
+    folder = tmp_path_factory.mktemp("language model")
+    generator = random.Random(5)
+    lines = ["가 " * generator.randint(1, 6) for _ in range(400)]
+    (folder / "texts.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    settings = [*QUICK, "model.kind=rnn_lm", "model.width=32", "model.layers=1", "training.steps=300"]
+    settings += ["training.lr.peak=1e-2", f"tokenizer.reuse_from={json.dumps(str(trained))}"]
+    runs.train(run=folder / "run", data=folder / "texts.txt", settings=settings, quiet=True)
+    return folder / "run"
+
+
+def test_a_classifier_learns_its_labels(reviews: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tongsa.load(reviews)
+    pairs = moods(200, seed=9)
+    answers = model.classify([text for text, _ in pairs])
+    assert sum(answer.label == label for answer, (_, label) in zip(answers, pairs, strict=True)) > 190
+    assert sum(answers[0].probabilities.values()) == pytest.approx(1)
+    write_pairs(reviews.parent / "test.tsv", pairs)
+    assert main(["evaluate", str(reviews), "--pairs", str(reviews.parent / "test.tsv"), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    right = sum(answer.label == label for answer, (_, label) in zip(answers, pairs, strict=True))
+    assert scores["accuracy"] == pytest.approx(100 * right / 200)
+
+
+def test_classify_gives_a_label_for_each_line(
+    reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lines.txt").write_text("정말 최고 영화\n\n배우 지루\n", "utf-8")
+    assert main(["classify", str(reviews), str(tmp_path / "lines.txt")]) == 0
+    labels = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
+    assert len(labels) == 3
+    assert (labels[0], labels[2]) == ("좋다", "나쁘다")
+
+
+def test_the_embedding_is_the_matrix_of_the_hops(reviews: Path) -> None:
+    model = tongsa.load(reviews)
+    alone, beside = model.embed(["정말 최고"]), model.embed(["배우 음악 오늘 그냥 정말 지루", "정말 최고"])
+    assert alone[0].shape == (3, 32)
+    assert np.allclose(alone[0], beside[1], atol=1e-5)
+
+
+def test_the_hops_read_the_telling_word(reviews: Path, tmp_path: Path) -> None:
+    answer = tongsa.load(reviews)("영화 음악 최악 오늘")
+    (hops,) = answer.attention["hops"]
+    pieces = [*answer.source_pieces, "</s>"]
+    words = "".join(pieces).split("▁")
+    assert "최악" in words
+    assert hops.shape == (1, 3, len(pieces))
+    assert main(["view", str(reviews), "영화 음악 최악 오늘", "-o", str(tmp_path / "hops.html")]) == 0
+    assert "hops" in (tmp_path / "hops.html").read_text("utf-8")
+
+
+def test_a_label_never_seen_is_refused(reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pairs(tmp_path / "odd.tsv", [("정말 최고", "그저 그렇다")])
+    assert main(["score", str(reviews), str(tmp_path / "odd.tsv")]) == 2
+    assert "그저 그렇다" in capsys.readouterr().err
+
+
+def test_a_language_model_writes_what_it_has_read(language_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", str(language_model), "--count", "20", "--temperature", "0.5"]) == 0
+    texts = capsys.readouterr().out.splitlines()
+    assert len(texts) == 20
+    assert sum(set(text.split()) == {"가"} for text in texts) >= 18
+    assert main(["sample", str(language_model), "--count", "20", "--temperature", "0.5"]) == 0
+    assert capsys.readouterr().out.splitlines() == texts
+
+
+def test_scores_of_texts_are_sums_over_their_pieces(
+    language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "texts.txt").write_text("가 가\n나\n", "utf-8")
+    assert main(["score", str(language_model), str(tmp_path / "texts.txt"), "--json"]) == 0
+    read, odd = map(json.loads, capsys.readouterr().out.splitlines())
+    assert read["log_probability"] == pytest.approx(sum(one["log_probability"] for one in read["pieces"]))
+    assert read["pieces"][-1]["piece"] == "</s>"
+    assert odd["log_probability"] < read["log_probability"]
+
+
+def test_samples_carry_their_own_probability(language_model: Path) -> None:
+    writer = tongsa.load(language_model)
+    for text, total in writer.sample(5):
+        if text and len(writer.target.split(text)) < 90:
+            again = sum(writer.score_texts([text])[0])
+            assert again <= total + 1e-3 or again == pytest.approx(total, abs=1e-3)
+
+
+def test_fusion_draws_the_translation_towards_the_language_model(
+    trained: Path, language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_text("b c d\n", "utf-8")
+    said = []
+    for weight in ("0", "1000"):
+        arguments = ["translate", str(trained), str(tmp_path / "in.txt"), "--lm", str(language_model)]
+        assert main([*arguments, "--lm-weight", weight]) == 0
+        said.append(capsys.readouterr().out.strip())
+    assert said[0] == tongsa.load(trained)("b c d").text
+    assert set(said[1].split()) <= {"가"}
+
+
+def test_rerank_puts_the_right_candidate_first(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    candidates = [("a b", "가 나"), ("a b", "나 가"), ("a b", "바 바"), ("c", "라"), ("c", "다")]
+    write_pairs(tmp_path / "nbest.tsv", candidates)
+    assert main(["score", str(trained), str(tmp_path / "nbest.tsv"), "--rerank"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [(row[2], row[3]) for row in rows][:1] == [("a b", "나 가")]
+    assert [row[3] for row in rows if row[2] == "c"] == ["다", "라"]
+    assert sorted((row[2], row[3]) for row in rows) == sorted(candidates)
+
+
+def test_an_ensemble_of_one_model_with_itself_translates_alike(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pairs(tmp_path / "test.tsv", reversing(40, seed=8))
+    said = []
+    for extra in ([], ["--ensemble", str(trained)]):
+        assert main(["evaluate", str(trained), "--pairs", str(tmp_path / "test.tsv"), "--json", *extra]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["exact_match"] == said[1]["exact_match"]
+    assert "models:2" in said[1]["signatures"]["bleu"]
+
+
+def test_models_with_other_pieces_do_not_vote(trained: Path, reviews: Path) -> None:
+    with pytest.raises(InputError, match="gives labels"):
+        bundle.load_bundle(reviews).translator()
+    with pytest.raises(InputError, match="other pieces"):
+        bundle.load_bundle(trained).translator([bundle.load_bundle(reviews)])
+
+
+@pytest.mark.parametrize(
+    ("verb", "sentence"),
+    [
+        (["translate", "REVIEWS"], "gives labels"),
+        (["classify", "TRANSLATOR"], "translates"),
+        (["sample", "TRANSLATOR"], "translates"),
+        (["sample", "LM", "--top-p", "3"], "top_p"),
+        (["score", "LM", "--rerank"], "rerank"),
+    ],
+)
+def test_the_wrong_verb_is_told_the_right_one(
+    verb: list[str],
+    sentence: str,
+    trained: Path,
+    reviews: Path,
+    language_model: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    named = {"REVIEWS": str(reviews), "TRANSLATOR": str(trained), "LM": str(language_model)}
+    assert main([named.get(word, word) for word in verb]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_two_kinds_of_pieces_for_spelling_and_phones(tmp_path: Path) -> None:
+    """Letters on one side, whole phones on the other: each phone is one piece."""
+    pairs = [("집에", "t͡ɕ i p̚ e"), ("간다", "k a n d a"), ("나는", "n a n ɯ n")] * 20
+    settings = [*QUICK, "tokenizer.model=char", "tokenizer.target_model=word", "tokenizer.shared=false", "tokenizer.jamo=true"]
+    settings += ["model.kind=rnn", "model.width=24", "model.embedding=16", "training.steps=8"]
+    settings += ['data.metrics=["wer", "per"]']
+    runs.train(
+        run=tmp_path / "run", data=write_pairs(tmp_path / "g2p.tsv", pairs), settings=settings, quiet=True
+    )
+    loaded = bundle.load_bundle(tmp_path / "run")
+    assert loaded.target_tokenizer.token_strings(loaded.target_tokenizer.encode_all(["t͡ɕ i p̚ e"])[0]) == ["▁t͡ɕ", "▁i", "▁p̚", "▁e"]
+    assert len(loaded.source_tokenizer.encode("집")) == 4  # ㅈ ㅣ ㅂ and the mark of a word
+    assert loaded.metrics == ("wer", "per")
+
+
+def test_a_header_is_dropped_and_written_down(tmp_path: Path) -> None:
+    (tmp_path / "ratings.txt").write_text(
+        "id\tdocument\tlabel\n" + "".join(f"{at}\t{text}\t{label}\n" for at, (text, label) in enumerate(moods(60))),
+        "utf-8",
+    )
+    settings = [*QUICK, "model.kind=transformer_classifier", "training.steps=3", "data.columns=[2, 3]"]
+    settings += ["data.header=true"]
+    runs.train(run=tmp_path / "run", data=tmp_path / "ratings.txt", settings=settings, quiet=True)
+    entries = [json.loads(line) for line in (tmp_path / "run" / "ledger.jsonl").read_text("utf-8").splitlines()]
+    assert entries[0]["reason"] == "header"
+    assert bundle.load_bundle(tmp_path / "run").target_tokenizer.token_strings([0, 1]) == ["나쁘다", "좋다"]
