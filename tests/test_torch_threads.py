@@ -52,7 +52,7 @@ def test_a_translator_gives_the_same_on_any_number_of_threads(monkeypatch: pytes
         seen.add(threading.get_ident())
         return search(*arguments, **settings)
 
-    monkeypatch.setattr(translator, "_in_turn", watched)
+    monkeypatch.setattr(translator, "_search_continuous", watched)
     found = {}
     for count in (1, 2):
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)

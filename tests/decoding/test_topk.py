@@ -74,7 +74,7 @@ class Counting:
 def test_a_whole_search_finds_the_same_with_blocks_and_without(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for many in (0, 1 << 40):
-        monkeypatch.setattr("tongsa.decoding.beam_search.MANY", many)
+        monkeypatch.setattr("tongsa.decoding.beam_search.MIN_BLOCKWISE_CANDIDATES", many)
         state = Prefixes([(at,) for at in range(6)])
         found.append(
             beam_search(Counting(size), state, torch.tensor([4, 9, 1, 12, 12, 7]), DecodingConfig(beam=4), nbest=4)

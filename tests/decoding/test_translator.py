@@ -66,7 +66,7 @@ def test_places_that_become_free_are_taken_and_no_answer_changes(beam: int, monk
     flowing = translator.translate(texts)
     steps, computed = len(rows), sum(rows)
     rows.clear()
-    apart = translator.translate(texts, no_repeat=99)  # a rule, if one that never speaks: batch by batch
+    apart = translator.translate(texts, no_repeat_ngram=99)  # a rule, if one that never speaks: batch by batch
     assert steps < 0.8 * len(rows) and computed == sum(rows)
     assert [one.text for one in flowing] == [one.text for one in apart]
     assert [one.score for one in flowing] == pytest.approx([one.score for one in apart], abs=1e-4)
@@ -180,7 +180,7 @@ def test_one_term_that_does_not_fit_takes_no_other_with_it(translator: Translato
 def test_a_ninth_term_is_given_up_and_says_why(translator: Translator) -> None:
     words = [f"{first}{second}" for first in "abc" for second in "xyz"]
     glossary = Glossary.from_pairs(zip(words, [*"고양이는책을읽잔", "뉴욕"], strict=True))
-    (found,) = translator.translate([" ".join(words)], glossary=glossary, beyond=40)
+    (found,) = translator.translate([" ".join(words)], glossary=glossary, max_extra_tokens=40)
     (given_up,) = [outcome for outcome in found.terms if outcome.skipped_reason]
     assert len(found.terms) == 9 and all(outcome.satisfied for outcome in found.terms if outcome is not given_up)
     assert "held to 8 terms" in given_up.skipped_reason
@@ -188,22 +188,22 @@ def test_a_ninth_term_is_given_up_and_says_why(translator: Translator) -> None:
 
 def test_a_term_without_room_beside_the_prefix_says_so_and_the_rest_is_translated(translator: Translator) -> None:
     glossary, long = Glossary.from_pairs([("cat", "뉴욕이 좋다")]), "고양이는 " * 4
-    (alone,) = translator.translate(["the cat"], prefixes=[long], beyond=10, glossary=glossary)
+    (alone,) = translator.translate(["the cat"], prefixes=[long], max_extra_tokens=10, glossary=glossary)
     assert alone.text.startswith(long.strip())
     (outcome,) = alone.terms
     assert "shorten the prefix, or raise beyond" in outcome.skipped_reason
-    (roomy,) = translator.translate(["the cat"], prefixes=[long], beyond=40, glossary=glossary)
+    (roomy,) = translator.translate(["the cat"], prefixes=[long], max_extra_tokens=40, glossary=glossary)
     assert roomy.terms[0].satisfied and not roomy.terms[0].skipped_reason
 
 
 def test_more_pieces_than_an_output_may_have_are_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
     with pytest.raises(InputError, match=r"at_least 90: .* lower it, or raise beyond"):
-        translator.translate(["the cat sleeps"], at_least=90)
+        translator.translate(["the cat sleeps"], min_tokens=90)
 
 
 def test_terms_do_not_make_alternatives_of_a_diverse_beam_alike(translator: Translator) -> None:
     glossary = Glossary.from_pairs([("cat", "고양이")])
-    (found,) = translator.translate(["the cat sleeps"], nbest=4, groups=4, diversity=50.0, glossary=glossary)
+    (found,) = translator.translate(["the cat sleeps"], nbest=4, groups=4, diversity_penalty=50.0, glossary=glossary)
     texts = {one.text for one in (found, *found.alternatives)}
     assert len(texts) > 1 and all("고양이" in text for text in texts)
 
@@ -221,11 +221,11 @@ def test_what_is_drawn_gives_its_terms_up_and_says_so(translator: Translator) ->
 def test_a_copy_is_what_stands_in_the_source_as_often_as_it_stands_there(
     translator: Translator, glossary: Glossary
 ) -> None:
-    (found,) = translator.translate(["the CAT and the cat like the cat"], glossary=glossary, beyond=30)
+    (found,) = translator.translate(["the CAT and the cat like the cat"], glossary=glossary, max_extra_tokens=30)
     assert [(one.text, one.expected) for one in found.terms] == [("CAT", 1), ("cat", 2)]
     assert all(one.satisfied and one.occurrences == found.text.count(one.text) for one in found.terms)
     (once,) = translator.translate(
-        ["the cat and the cat"], glossary=Glossary.from_pairs([("cat", "고양이")]), beyond=30
+        ["the cat and the cat"], glossary=Glossary.from_pairs([("cat", "고양이")]), max_extra_tokens=30
     )
     assert [(one.text, one.expected) for one in once.terms] == [("고양이", 1)], "a translation is wanted once"
 
@@ -241,11 +241,11 @@ def test_copies_that_do_not_all_fit_or_that_no_repeat_forbids_are_fewer_and_the_
     translator: Translator,
 ) -> None:
     text, glossary = "New York New York New York", Glossary.from_pairs([], ["New York"])
-    (found,) = translator.translate([text], glossary=glossary, no_repeat=1)
+    (found,) = translator.translate([text], glossary=glossary, no_repeat_ngram=1)
     (outcome,) = found.terms
     assert outcome.expected == 3 and outcome.occurrences == 1 and "no_repeat 1 forbids more" in outcome.skipped_reason
     size = len(PIECES.encode(text))
-    (found,) = translator.translate([text], prefixes=["개가"], glossary=glossary, beyond=0)
+    (found,) = translator.translate([text], prefixes=["개가"], glossary=glossary, max_extra_tokens=0)
     assert len(found.tokens) <= size + 1
     (outcome,) = found.terms
     assert 1 <= outcome.occurrences < 3 and re.search(
@@ -256,8 +256,8 @@ def test_copies_that_do_not_all_fit_or_that_no_repeat_forbids_are_fewer_and_the_
 def test_a_term_that_no_repeat_forbids_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
     glossary = Glossary.from_pairs([("cat", "뉴욕 뉴욕")])
     with pytest.raises(InputError, match="no_repeat 1"):
-        translator.translate(["the cat sleeps"], glossary=glossary, no_repeat=1)
-    (found,) = translator.translate(["the cat sleeps"], glossary=glossary, no_repeat=0)
+        translator.translate(["the cat sleeps"], glossary=glossary, no_repeat_ngram=1)
+    (found,) = translator.translate(["the cat sleeps"], glossary=glossary, no_repeat_ngram=0)
     assert "뉴욕 뉴욕" in found.text
 
 
@@ -337,16 +337,16 @@ def test_the_end_is_a_way_to_go_on_where_it_is_among_the_likeliest(translator: T
     assert end.text == begun and end.log_prob == pytest.approx(sum(logs), abs=1e-4)
     merits = [one.token_log_probs[size] for one in found]
     assert merits == sorted(merits, reverse=True), "the end has its place among the others"
-    longer = translator.alternatives(text, begun, count=len(PIECES), beam=1, at_least=size + 1)
+    longer = translator.alternatives(text, begun, count=len(PIECES), beam=1, min_tokens=size + 1)
     assert end.text not in [one.text for one in longer if len(one.tokens) == size]
 
 
 def test_where_there_is_no_room_the_end_is_the_only_way_to_go_on(translator: Translator) -> None:
     text, prefix = "the cat sleeps", "고양이는 잔다"
     beyond = len(PIECES.encode(prefix)) - len(PIECES.encode(text)) - 1
-    (end,) = translator.alternatives(text, prefix, beyond=beyond)
+    (end,) = translator.alternatives(text, prefix, max_extra_tokens=beyond)
     assert end.text == prefix
-    assert translator.alternatives(text, prefix + " 뉴욕", beyond=beyond) == []
+    assert translator.alternatives(text, prefix + " 뉴욕", max_extra_tokens=beyond) == []
     assert all(one.tokens for one in translator.alternatives(text, "", count=len(PIECES)))
 
 

@@ -155,7 +155,7 @@ def test_int8_is_smaller_and_nearly_the_same(trained: Path, tmp_path: Path) -> N
     ],
 )
 def test_a_setting_that_cannot_be_run_is_named(setting: str, value: object, tmp_path: Path) -> None:
-    settings = {setting: value, "groups": 4}
+    settings = {setting: value, "beam_groups": 4}
     with pytest.raises(InputError, match=rf"CTranslate2 cannot hold model\.{setting} = '?{value}"):
         export(saved(tmp_path, transformer(**settings)), "ctranslate2")  # type: ignore[arg-type]
     assert not (tmp_path / "ctranslate2").exists()
@@ -178,7 +178,9 @@ def test_it_supports_what_fits_and_what_it_knows(tmp_path: Path, monkeypatch: py
     assert bounded.supports(padded(sentence(60)), DecodingConfig(max_extra_tokens=50)), (
         "torch stops at the 64th place too"
     )
-    monkeypatch.setattr(ctranslate2, "KNOWN", ("beam", "beyond"))  # as if alpha had been added yesterday
+    monkeypatch.setattr(
+        ctranslate2, "SUPPORTED_SETTINGS", ("beam", "max_extra_tokens")
+    )  # as if alpha had been added yesterday
     assert unbounded.supports(padded(sentence(5)), DecodingConfig(beam=7))
     assert not unbounded.supports(padded(sentence(5)), DecodingConfig(alpha=0.1))
 

@@ -63,7 +63,7 @@ def test_its_logits_are_those_of_torch(name: str, tmp_path: Path) -> None:
 def test_a_width_in_another_order_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: without the permutation the positions are wrong, and nothing else would tell."""
     made = transformer()
-    monkeypatch.setattr(huggingface, "_order", torch.arange)
+    monkeypatch.setattr(huggingface, "_marian_permutation", torch.arange)
     found = differences(made, loaded(export(saved(tmp_path, made), "huggingface")))
     assert found.abs().max() > 1e-2
 

@@ -23,7 +23,7 @@ from tongsa.nn.attention import record_attention
 from tongsa.nn.output import judged_by
 from tongsa.tokenization.special import BOS
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
-from tongsa.training import loss
+from tongsa.training import loss as loss_module
 from tongsa.training.loss import cross_entropy, make_chunked_loss
 
 kinds = pytest.mark.parametrize("kind", CONFIGS)
@@ -119,7 +119,7 @@ def test_every_parameter_gets_a_gradient(kind: str) -> None:
 @kinds
 def test_a_last_layer_that_is_judged_says_what_its_logits_would(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same sums and the same gradients, whatever rows are computed at once; only classifiers still give logits."""
-    monkeypatch.setattr(loss, "PART", 3)
+    monkeypatch.setattr(loss_module, "ROWS_PER_CHUNK", 3)
     model, target = tiny(kind), padded(sentence(6, 1), sentence(4, 1))
     sources = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(4, 1))
     for smoothing in (0.0, 0.1):
@@ -187,7 +187,7 @@ def test_rows_that_come_later_go_on_as_they_would_alone(kind: str, before: int, 
                 _, begun = model.decoder.step(pieces[first : first + 2, at], begun)
             return begun.select(torch.tensor([1, 0]))
 
-        both = state(0, before).beside(state(2, later)).select(torch.tensor(rows))
+        both = state(0, before).concat(state(2, later)).select(torch.tensor(rows))
         own = [(1, 0, 3, 2)[row] for row in rows]
         for at in range(3):
             places = [steps[row] + at for row in own]

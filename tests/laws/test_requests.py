@@ -57,13 +57,13 @@ def holds(output: Sequence[int], wanted: Sequence[Sequence[int]]) -> bool:
 @settings(max_examples=40)
 def test_no_run_of_pieces_comes_twice_and_the_best_such_output_is_found(seed: int, limit: int, count: int) -> None:
     table = Table(seed)
-    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, no_repeat=count)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, no_repeat_ngram=count)
     assert [one.tokens for one in found] == ordered(table, limit, lambda out: not repeats(out, count))[:3]
 
 
 @given(seeds, st.integers(0, 9), st.integers(1, 4), st.integers(1, 4))
 def test_a_narrow_beam_repeats_nothing_either(seed: int, limit: int, beam: int, count: int) -> None:
-    (found,) = asked(Table(seed), [limit], DecodeRequest(), nbest=beam, beam=beam, no_repeat=count)
+    (found,) = asked(Table(seed), [limit], DecodeRequest(), nbest=beam, beam=beam, no_repeat_ngram=count)
     assert found
     assert not any(repeats(one.tokens, count) for one in found)
 
@@ -72,7 +72,7 @@ def test_a_narrow_beam_repeats_nothing_either(seed: int, limit: int, beam: int, 
 @settings(max_examples=40)
 def test_no_output_is_shorter_than_asked_and_the_best_such_one_is_found(seed: int, limit: int, least: int) -> None:
     table, least = Table(seed), min(limit, least)
-    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, at_least=least)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, min_tokens=least)
     assert [one.tokens for one in found] == ordered(table, limit, lambda out: len(out) >= least)[:3]
 
 
@@ -103,7 +103,7 @@ def test_repetition_weighs_what_is_there_already_and_totals_stay_probabilities(
         weights = [strength if piece in output[:at] else 1.0 for at, piece in enumerate([*output, EOS])]
         return sum(log * weight for log, weight in zip(logs, weights, strict=True))
 
-    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, repetition=strength)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3, beam=WIDE, alpha=0, repetition_penalty=strength)
     assert [one.tokens for one in found] == sorted(every_output(limit), key=lambda out: -merit(out))[:3]
     for one in found:
         assert math.isclose(one.score, merit(one.tokens), abs_tol=1e-4)
@@ -114,7 +114,7 @@ def test_repetition_weighs_what_is_there_already_and_totals_stay_probabilities(
 @settings(max_examples=40)
 def test_the_plain_normalisation_is_a_mean(seed: int, limit: int, alpha: float) -> None:
     table = Table(seed)
-    (found,) = asked(table, [limit], DecodeRequest(), nbest=2, beam=WIDE, normalisation="plain", alpha=alpha)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=2, beam=WIDE, length_normalization="plain", alpha=alpha)
     scores = {tuple(out): table.total(0, out) / (len(out) + 1) ** alpha for out in every_output(limit)}
     assert [tuple(one.tokens) for one in found] == sorted(scores, key=lambda out: -scores[out])[:2]
 
@@ -236,14 +236,14 @@ def test_many_long_phrases_are_no_more_work_than_short_ones() -> None:
 def test_groups_that_need_not_differ_are_the_same_small_beam(seed: int, limit: int, each: int) -> None:
     table = Table(seed)
     (plain,) = asked(table, [limit], DecodeRequest(), nbest=each, beam=each)
-    (found,) = asked(table, [limit], DecodeRequest(), nbest=3 * each, beam=3 * each, groups=3, diversity=0.0)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3 * each, beam=3 * each, groups=3, diversity_penalty=0.0)
     assert [one.tokens for one in found] == [one.tokens for one in plain]
 
 
 @given(seeds, st.lists(st.integers(2, 8), min_size=1, max_size=3))
 def test_groups_that_must_differ_begin_differently(seed: int, limits: list[int]) -> None:
     table = Table(seed)
-    for at, found in enumerate(asked(table, limits, DecodeRequest(), nbest=4, beam=4, groups=4, diversity=1e6)):
+    for at, found in enumerate(asked(table, limits, DecodeRequest(), nbest=4, beam=4, groups=4, diversity_penalty=1e6)):
         firsts = [([*one.tokens, EOS])[0] for one in found]
         assert len(set(firsts)) == len(firsts) == 4
         assert all(math.isclose(one.log_prob, table.total(at, one.tokens), abs_tol=1e-4) for one in found)
@@ -255,7 +255,7 @@ def test_groups_keep_away_from_each_other_with_phrases_too(
 ) -> None:
     table, limit = Table(seed), sum(map(len, wanted)) + more
     (found,) = asked(
-        table, [limit], DecodeRequest(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity=1e6
+        table, [limit], DecodeRequest(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity_penalty=1e6
     )
     assert all(holds(one.tokens, wanted) for one in found)
     assert len({tuple(one.tokens) for one in found}) == len(found) > each
@@ -312,7 +312,7 @@ def test_phrases_a_beginning_no_repeat_and_a_least_length_hold_together(
         return free and len(output) >= least and output[: len(prefix)] == prefix and holds(output, kept)
 
     request = DecodeRequest(phrases=[wanted], prefixes=[prefix])
-    (found,) = asked(table, [limit], request, nbest=2, beam=WIDE, alpha=0, no_repeat=count, at_least=least)
+    (found,) = asked(table, [limit], request, nbest=2, beam=WIDE, alpha=0, no_repeat_ngram=count, min_tokens=least)
     assert [one.tokens for one in found] == ordered(table, limit, allowed)[:2]
 
 
@@ -375,14 +375,14 @@ def test_coverage_of_a_kind_without_attention_is_refused() -> None:
     "wrong",
     [
         {"beam": 0},
-        {"no_repeat": -1},
-        {"at_least": -1},
-        {"repetition": 0.9},
+        {"no_repeat_ngram": -1},
+        {"min_tokens": -1},
+        {"repetition_penalty": 0.9},
         {"coverage": -0.1},
-        {"groups": 3},
-        {"normalisation": "mean"},
+        {"beam_groups": 3},
+        {"length_normalization": "mean"},
         {"alpha": float("nan")},
-        {"diversity": float("inf")},
+        {"diversity_penalty": float("inf")},
     ],
 )
 def test_impossible_searches_are_refused(wrong: dict[str, float]) -> None:

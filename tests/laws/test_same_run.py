@@ -50,8 +50,8 @@ def test_a_run_goes_on_to_the_same_bytes(name: str, tmp_path: Path) -> None:
     run, last = tmp_path / "run", f"{STEPS:09d}"
     runs.train(recipe(name, tmp_path), run=run, quiet=True)
     weights = (run / "model" / "weights.safetensors").read_bytes()
-    state = (run / "snapshots" / last / "state.safetensors").read_bytes()
-    shutil.rmtree(run / "snapshots" / last)
+    state = (run / "checkpoints" / last / "state.safetensors").read_bytes()
+    shutil.rmtree(run / "checkpoints" / last)
     runs.resume(run, quiet=True)
-    assert (run / "snapshots" / last / "state.safetensors").read_bytes() == state
+    assert (run / "checkpoints" / last / "state.safetensors").read_bytes() == state
     assert (run / "model" / "weights.safetensors").read_bytes() == weights

@@ -115,7 +115,7 @@ def test_train_from_two_files_in_python_and_its_folder(tmp_path: Path) -> None:
     )
     assert isinstance(translator("a b").text, str)
     names = {path.name for path in folder.iterdir()}
-    assert {"run.toml", "journal.jsonl", "ledger.jsonl", "snapshots", "model"} <= names
+    assert {"run.toml", "journal.jsonl", "ledger.jsonl", "checkpoints", "model"} <= names
     assert {path.name for path in (folder / "model").iterdir()} == {
         "model.toml",
         "weights.safetensors",
@@ -226,7 +226,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_snapshot(tmp_pat
     assert "The last good snapshot" in done.stderr
     assert "training.lr.peak" in done.stderr
     assert "Traceback" not in done.stderr
-    assert list((tmp_path / "r" / "snapshots").iterdir())
+    assert list((tmp_path / "r" / "checkpoints").iterdir())
 
 
 def test_a_full_disk_during_a_snapshot_loses_nothing(tmp_path: Path) -> None:

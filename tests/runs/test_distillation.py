@@ -79,7 +79,7 @@ def test_what_was_translated_before_a_death_is_not_translated_again(
     folder = place / "again/distilled"
     assert distil(place, "again") == 0
     (place / "again/run.toml").rename(place / "run.toml.kept")  # as if it had died before the training
-    for left in ("snapshots", "model"):
+    for left in ("checkpoints", "model"):
         (place / "again" / left).rename(place / f"kept-{left}")
     changed = (folder / "pairs.jsonl").read_text("utf-8").replace('"target": "', '"target": "a ')
     (folder / "pairs.jsonl").write_text(changed, "utf-8")
@@ -117,6 +117,6 @@ def test_a_student_without_dev_and_a_teacher_that_does_not_translate_are_refused
 
 
 def test_snapshots_without_a_run_are_not_taken_for_ones_own(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (place / "orphan/snapshots/000000004").mkdir(parents=True)
+    (place / "orphan/checkpoints/000000004").mkdir(parents=True)
     assert main(["train", str(place / "student.toml"), "--run", str(place / "orphan"), *small()]) == 2
-    assert "snapshots of a run, but no run.toml" in capsys.readouterr().err
+    assert "checkpoints of a run, but no run.toml" in capsys.readouterr().err

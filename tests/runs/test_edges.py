@@ -268,7 +268,7 @@ def test_a_finished_run_whose_model_is_gone_does_not_say_that_it_is_there(
     assert main(["train", "--resume", str(run)]) == 2
     said = capsys.readouterr().err
     assert "done" not in said
-    assert f"or remove {run / 'snapshots'} first" in said
-    shutil.rmtree(run / "snapshots")
+    assert f"or remove {run / 'checkpoints'} first" in said
+    shutil.rmtree(run / "checkpoints")
     assert main(["train", "--resume", str(run)]) == 0
     assert (run / "model" / "weights.safetensors").read_bytes() == weights, "as the sentence has promised"

@@ -1,4 +1,4 @@
-"""Fifty faults at random moments: killed, stopped, out of disk, snapshots torn, numbers lost. No byte differs."""
+"""Fifty faults at random moments: killed, stopped, out of disk, checkpoints torn, numbers lost. No byte differs."""
 
 import json
 import os
@@ -112,8 +112,8 @@ def full_disk(run: Path, chance: random.Random) -> None:
 
 
 def newest(run: Path) -> list[Path]:
-    snapshots = run / "snapshots"
-    return sorted(path for path in snapshots.iterdir() if path.name.isdigit()) if snapshots.exists() else []
+    checkpoints = run / "checkpoints"
+    return sorted(path for path in checkpoints.iterdir() if path.name.isdigit()) if checkpoints.exists() else []
 
 
 def damaged(path: Path, damage: Callable[[bytes], bytes]) -> None:
@@ -168,12 +168,12 @@ KINDS_OF_FAULT = {
 
 def ready(run: Path) -> bool:
     """Whether there are a newest snapshot, which is whole, and one behind it."""
-    return len(newest(run)) > 1 and not checkpoint.latest_checkpoint(run / "snapshots")[1]
+    return len(newest(run)) > 1 and not checkpoint.latest_checkpoint(run / "checkpoints")[1]
 
 
 def bytes_of(run: Path) -> list[bytes]:
     return [
-        (run / name).read_bytes() for name in ("model/weights.safetensors", f"snapshots/{STEPS:09d}/state.safetensors")
+        (run / name).read_bytes() for name in ("model/weights.safetensors", f"checkpoints/{STEPS:09d}/state.safetensors")
     ]
 
 

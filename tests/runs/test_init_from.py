@@ -81,7 +81,7 @@ def test_a_run_that_has_begun_needs_the_other_no_more(place: Path) -> None:
     shutil.copytree(place / "general", place / "passing")
     assert begun(place, "going", f"training.init_from={place / 'passing'}", "training.steps=2") == 0
     shutil.rmtree(place / "passing")
-    shutil.rmtree(place / "going/snapshots" / "000000002")  # as if it had died after the first step
+    shutil.rmtree(place / "going/checkpoints" / "000000002")  # as if it had died after the first step
     table = config.read_toml(place / "going/run.toml")
     assert table["training"]["begin"] == str(place / "passing")
     assert main(["train", "--resume", str(place / "going")]) == 0
@@ -114,7 +114,7 @@ with files.held(Path(sys.argv[1])):
 def test_two_processes_never_train_in_one_folder(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "PATIENCE", 0.5)
+    monkeypatch.setattr(storage, "LOCK_TIMEOUT_SECONDS", 0.5)
     folder = place / "twice"
     other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None

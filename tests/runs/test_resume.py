@@ -58,7 +58,7 @@ def wait_for(folder: Path, step: int, process: "subprocess.Popen[str]") -> None:
 def bytes_of(folder: Path) -> dict[str, str]:
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in [*(folder / "model").iterdir(), folder / "snapshots" / f"{STEPS:09d}" / "state.safetensors"]
+        for path in [*(folder / "model").iterdir(), folder / "checkpoints" / f"{STEPS:09d}" / "state.safetensors"]
         if path.name != "card.md"
     }
 
@@ -101,7 +101,7 @@ def test_a_stopped_run_saves_says_how_to_go_on_and_does(undisturbed: Path, numbe
     code, messages = finish(process)
     assert code == 130
     assert f"tongsa train --resume {number.name}" in messages
-    (saved,) = (run / "snapshots").iterdir()
+    (saved,) = (run / "checkpoints").iterdir()
     assert 20 <= int(saved.name) <= 25, "the work since the last snapshot was lost"
     code, messages = finish(start("--resume", number.name, cwd=undisturbed))
     assert code == 0, messages
@@ -126,7 +126,7 @@ def test_a_damaged_snapshot_is_recognised_and_the_one_before_it_used(
     from tongsa.training import checkpoint
 
     copied = undisturbed / "damaged"
-    shutil.copytree(undisturbed / "whole" / "snapshots", copied)
+    shutil.copytree(undisturbed / "whole" / "checkpoints", copied)
     newest = max(copied.iterdir())
     harm(newest / name)  # type: ignore[operator]
     found, remarks = checkpoint.latest_checkpoint(copied)
@@ -139,7 +139,7 @@ def test_a_damaged_snapshot_is_recognised_and_the_one_before_it_used(
 
 def test_a_run_over_a_torn_snapshot_ends_in_the_same_bytes(undisturbed: Path) -> None:
     shutil.copytree(undisturbed / "whole", undisturbed / "torn")
-    cut_in_half(undisturbed / "torn" / "snapshots" / f"{STEPS:09d}" / "state.safetensors")
+    cut_in_half(undisturbed / "torn" / "checkpoints" / f"{STEPS:09d}" / "state.safetensors")
     code, messages = finish(start("--resume", "torn", cwd=undisturbed))
     assert code == 0, messages
     assert "damaged" in messages

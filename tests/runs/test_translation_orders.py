@@ -44,7 +44,7 @@ def test_terms_are_in_the_lines_that_hold_their_source(said, tmp_path: Path) -> 
 
 
 def test_outputs_begin_with_the_prefix_and_repeat_nothing(said) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    _, lines, _ = said("--prefix", "나는 ab", "--search", "no_repeat=1", "at_least=4", "--json")
+    _, lines, _ = said("--prefix", "나는 ab", "--search", "no_repeat_ngram=1", "min_tokens=4", "--json")
     for line in lines[:2]:
         (best,) = json.loads(line)["nbest"]
         assert best["text"].startswith("나는 ab")
@@ -85,8 +85,8 @@ def test_alignments_stand_behind_each_text(said) -> None:  # type: ignore[no-unt
     ("options", "sentence"),
     [
         (["--search", "bream=5"], "did you mean 'beam'"),
-        (["--search", "no_repeat"], "--search no_repeat: write key=value"),
-        (["--search", "no_repeat=two"], "no_repeat: 'two' is not"),
+        (["--search", "no_repeat_ngram"], "--search no_repeat: write key=value"),
+        (["--search", "no_repeat_ngram=two"], "no_repeat: 'two' is not"),
         (["--search", "groups=3"], "groups 3 does not divide the beam"),
         (["--sample", "heat=2"], "heat: unknown key"),
         (["--sample", "temperature=0"], "temperature"),

@@ -84,7 +84,7 @@ def test_workers_share_an_update_and_change_nothing(alone: Path, workers: int, s
     assert messages.count("done: 12 steps") == 1, "every worker speaks"
     assert not list(run.rglob("*.pt")) and not list(run.rglob("*.distcp")), "a pickle was written"
     if shard:
-        assert len(list((run / "snapshots" / f"{STEPS:09d}").glob("*.safetensors"))) == workers
+        assert len(list((run / "checkpoints" / f"{STEPS:09d}").glob("*.safetensors"))) == workers
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_run_goes_on_on_another_number_of_workers(alone: Path, before: int, af
     code, messages = finished(begin(alone, run.name, before, f"training.shard={str(shard).lower()}"))
     assert code == 0, messages
     for step in (8, 12):
-        shutil.rmtree(run / "snapshots" / f"{step:09d}")
+        shutil.rmtree(run / "checkpoints" / f"{step:09d}")
     code, messages = finished(train(alone, "--resume", run.name, "--workers", str(after)))
     assert code == 0, messages
     assert_same_run(alone / "alone", run)
@@ -112,7 +112,7 @@ def test_a_snapshot_with_a_corrupted_or_a_lost_shard_is_passed_over_by_all_worke
     code, messages = finished(begin(alone, "shards", 2, "training.shard=true"))
     assert code == 0, messages
     whole = (alone / "shards" / "model" / "weights.safetensors").read_bytes()
-    newest, before = (alone / "shards" / "snapshots" / f"{step:09d}" for step in (12, 8))
+    newest, before = (alone / "shards" / "checkpoints" / f"{step:09d}" for step in (12, 8))
     _, shard = sorted(newest.glob("*.safetensors"))  # that of the second worker; the first reads its own alone
     content = bytearray(shard.read_bytes())
     content[-7] ^= 1
@@ -143,7 +143,7 @@ def test_two_workers_killed_and_resumed_end_in_the_same_bytes(alone: Path) -> No
     assert "Traceback" not in messages
     code, messages = finished(train(alone, "--resume", "killed", "--workers", "2"))
     assert code == 0, messages
-    for name in ("model/weights.safetensors", f"snapshots/{STEPS:09d}/state.safetensors"):
+    for name in ("model/weights.safetensors", f"checkpoints/{STEPS:09d}/state.safetensors"):
         assert (alone / "killed" / name).read_bytes() == (alone / "whole" / name).read_bytes(), name
 
 
@@ -187,7 +187,7 @@ def test_the_worker_that_explains_the_end_is_named_whoever_ends_first(ends: list
 
 
 def test_a_worker_that_does_not_stop_with_the_others_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "GRACE", 0.3)
+    monkeypatch.setattr(launcher, "SHUTDOWN_TIMEOUT_SECONDS", 0.3)
     workers = [subprocess.Popen(["/bin/sh", "-c", end]) for end in ("exit 1", "sleep 600")]
     assert launcher.wait_for_workers(workers) == 0
     assert workers[1].returncode == -signal.SIGKILL

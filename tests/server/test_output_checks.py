@@ -101,7 +101,7 @@ def test_a_source_that_was_hardly_looked_at_is_noticed() -> None:
 
 
 def test_what_a_model_without_attention_cannot_do_is_not_asked_of_it() -> None:
-    assert retry_settings(["loop"], has_cross_attention=True)["no_repeat"] == 3
+    assert retry_settings(["loop"], has_cross_attention=True)["no_repeat_ngram"] == 3
     assert "coverage" in retry_settings(["coverage"], has_cross_attention=True)
     assert "coverage" not in retry_settings(["coverage", "length"], has_cross_attention=False)
     assert retry_settings(["copy"], has_cross_attention=True) == retry_settings([], has_cross_attention=True) == {}

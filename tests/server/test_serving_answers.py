@@ -46,7 +46,7 @@ def test_answers_given_to_the_wrong_client_are_noticed(run: Path, monkeypatch: p
     def turned(self: TranslateTask, model: LoadedModel, jobs: list[QueuedSentence]) -> list[Any]:
         return right(self, model, jobs)[::-1]
 
-    monkeypatch.setattr(TranslateTask, "answers", turned)
+    monkeypatch.setattr(TranslateTask, "run", turned)
     with serving(run, wait_ms=50) as server:
         assert wrong(server, texts(20), tongsa.load(run, engine="torch"))
 

@@ -165,7 +165,7 @@ def test_who_finds_no_other_way_takes_none_from_the_others(tmp_path: Path, monke
         assert sum(retried) > 1, "nobody to take it from: choose another seed"
 
         def stuck(sources: Any, **others: Any) -> Any:
-            if others.get("no_repeat") and texts(12)[first] in sources:
+            if others.get("no_repeat_ngram") and texts(12)[first] in sources:
                 raise InputError("no way on")
             return translate(sources, **others)
 

@@ -202,7 +202,7 @@ def test_a_very_long_line_is_learnt_from(kind: ModelType) -> None:
 
 
 def test_a_huge_corpus_is_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAMPLE", 1000)
+    monkeypatch.setattr(module, "MAX_TRAINING_TEXTS", 1000)
     words = module._count_words((str(number) for number in range(10_000)), jamo=False)
     assert words.total() == 1000
     assert 4500 < sum(map(int, words)) / 1000 < 5500

@@ -45,7 +45,7 @@ def test_a_compiled_run_with_dropout_learns_and_goes_on_to_the_same_bytes(tmp_pa
     runs.train(data=pairs, run=run, settings=settings, quiet=True)
     losses = [record["loss"] for record in journal.read_journal(run / "journal.jsonl") if "loss" in record]
     assert losses[-1] < losses[0]
-    last = run / "snapshots" / f"{12:09d}"
+    last = run / "checkpoints" / f"{12:09d}"
     state = (last / "state.safetensors").read_bytes()
     shutil.rmtree(last)
     runs.resume(run, quiet=True)

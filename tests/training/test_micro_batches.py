@@ -164,7 +164,7 @@ def test_a_half_precision_gradient_is_close_to_the_full_one(precision: Precision
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_run_keeps_to_the_memory_given(tmp_path: Path) -> None:
-    """Peak of the whole process, validations and snapshots included; without the limit it takes more."""
+    """Peak of the whole process, validations and checkpoints included; without the limit it takes more."""
     write_pairs(tmp_path / "pairs.tsv", reversing(3000))
     sizes = [f"model.{name}={size}" for name, size in (("width", 256), ("inner", 2048), ("encoder_layers", 4))]
     settings = [*SMALL, *sizes, "training.steps=2", "training.batch_tokens=16384", "training.validate_sentences=5"]

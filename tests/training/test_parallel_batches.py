@@ -138,7 +138,7 @@ def test_a_run_on_two_threads_says_so_and_goes_on_to_the_same_bytes(tmp_path: Pa
     runs.train(data=pairs, run=run, settings=[*SMALL, *asked], quiet=True)
     training = tomllib.loads((run / "run.toml").read_text("utf-8"))["training"]
     assert (training["accumulate"], training["batch_tokens"]) == (2, 550)
-    last = run / "snapshots" / f"{8:09d}"
+    last = run / "checkpoints" / f"{8:09d}"
     state = (last / "state.safetensors").read_bytes()
     shutil.rmtree(last)
     runs.resume(run, quiet=True)

@@ -62,10 +62,10 @@ SETTINGS: list[dict[str, Any]] = [
     {},
     {"beam": 1},
     {"beam": 7, "alpha": 0.0},
-    {"alpha": 1.5, "normalisation": "plain"},
-    {"repetition": 1.7},
-    {"no_repeat": 1, "at_least": 3},
-    {"coverage": 0.4, "beam": 6},
+    {"alpha": 1.5, "length_normalization": "plain"},
+    {"repetition_penalty": 1.7},
+    {"no_repeat_ngram": 1, "min_tokens": 3},
+    {"coverage_penalty": 0.4, "beam": 6},
 ]
 
 

@@ -171,7 +171,7 @@ def _extend_beams(
         for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
             sentence = beams.sentences[row]
             results[sentence].finished.append(output)
-            results[sentence].settled |= (
+            results[sentence].best_has_finished |= (
                 output.ranking_score >= most[row] or sentence in strategy.early_stopping_sentences
             )
     return beams.extend(step_scores.coverage, living), living.parent

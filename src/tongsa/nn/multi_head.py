@@ -142,8 +142,8 @@ class SelfAttention(nn.Module):
         contexts: list[Tensor] = []
         after: list[KeyValue] = []
         for past, *own in zip(caches, *(split_rows(part, counts) for part in (query, *new)), strict=True):
-            asking, latest = self._apply_rotary(own[0], KeyValue(*own[1:]), past.start)
-            read = past.read.append(latest, past.order)
+            asking, latest = self._apply_rotary(own[0], KeyValue(*own[1:]), past.position)
+            read = past.kv.append(latest, past.row_order)
             after.append(read if self.window is None else read.last(self.window.size))
             contexts.append(self.attention(asking, after[-1], None, self.role))
         return self.output_projection(merge_heads(concat_rows(contexts))), after

@@ -83,7 +83,7 @@ def _prepare_run_folder(folder: Path) -> None:
             )
         if any((folder / "checkpoints").glob("*")):
             raise InputError(
-                f"{folder}: holds snapshots of a run, but no run.toml; choose another folder, or remove it"
+                f"{folder}: holds checkpoints of a run, but no run.toml; choose another folder, or remove it"
             )
         for left in ("tokenizer", "data.json"):  # of a run that stopped before its first step
             shutil.rmtree(folder / left) if (folder / left).is_dir() else (folder / left).unlink(missing_ok=True)

@@ -129,7 +129,7 @@ def model_preset(kind: str, width: int, ffn_width: int, layers: int, dropout: fl
 
 
 def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
-    """Validations, snapshots and a warm-up that fit the number of steps."""
+    """Validations, checkpoints and a warm-up that fit the number of steps."""
     return replace(
         training,
         steps=steps,

@@ -200,7 +200,7 @@ class TransformerDecoder(nn.Module):
         last = self.final_norm(values, places).squeeze(1)  # (row, width)
         logits = (cohorts[0].output_subset or OutputProjection(self.output_embedding.weight)).logits(last)
         gone_on = tuple(
-            replace(part, length=part.length + 1, past=tuple(past), order=None)
+            replace(part, length=part.length + 1, cache=tuple(past), row_order=None)
             for part, *past in zip(cohorts, *pasts, strict=True)
         )
         return logits, gone_on[0] if len(gone_on) == 1 else TransformerStateGroups(gone_on)
