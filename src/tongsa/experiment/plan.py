@@ -44,7 +44,7 @@ BETWEEN: Table = {
     "training": {"rate": {"hold": 0.0}},
     "decoding": {"alpha": 3.0},
 }
-"""What a Transformer does best with between them, given half an hour or more: benchmarks/quality.md, lab-log.md."""
+"""What a Transformer does best with between them, given half an hour or more: benchmarks/LOG.md."""
 SHORT = 600
 """Seconds up to which a smaller one arrives further."""
 IN_SHORT: Table = {
