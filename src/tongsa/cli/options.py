@@ -141,7 +141,7 @@ def _search(verb: argparse.ArgumentParser) -> None:
 
 
 def _demo(every: Any) -> None:
-    verb = _verb(every, "demo", "learn the embedded English–Korean phrasebook, score it, look inside", verbs.demo)
+    verb = _verb(every, "demo", "learn the embedded English–Korean pairs, score the model, look inside", verbs.demo)
     verb.add_argument("--run", type=Path, default=Path("runs/demo"), metavar="FOLDER", help="default: runs/demo")
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=300")
 

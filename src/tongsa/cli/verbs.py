@@ -29,7 +29,7 @@ def out(line: str) -> None:
 
 
 def demo(options: argparse.Namespace) -> None:
-    from tongsa.experiment import demo
+    from tongsa.demo import demo
 
     demo.show(options.run, options.set)
 
