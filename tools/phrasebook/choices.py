@@ -5,6 +5,7 @@ choose("any + daily") is both.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -80,8 +81,7 @@ def times_of(tense: Tense) -> list[Adverbial]:
 def hearer_in_statement() -> Person:
     """Return the hearer as subject of a statement; the polite style, which leaves it unsaid, would mean the speaker."""
     (you,) = PERSONS["you"]
-    fields = you.english, you.korean, you.words, you.agreement, you.possessive, you.speaker
-    return Person(*fields, (Style.PLAIN, Style.CASUAL))
+    return replace(you, styles=(Style.PLAIN, Style.CASUAL))
 
 
 def single(items: Iterable[Any]) -> Iterable[Group]:

@@ -1,6 +1,7 @@
 """Choices of nouns: things with qualities, comparisons, numbers, contents of places."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import combinations, permutations
 
 from phrasebook.conjugation import Stem
 from phrasebook.english import join_words, plural
@@ -19,6 +20,9 @@ from phrasebook.lexicon import (
 )
 from phrasebook.slots import Group
 from phrasebook.words import Adjective, Adverbial, Noun, OpenVerb, Person, Place, Word
+
+QUALITY = LISTS["qualities"]
+NAMED_KINDS = nouns(QUALITY["named_kinds"])
 
 
 def thing(noun: Noun, determiner: str = "the") -> Person:
@@ -46,21 +50,19 @@ def count_nouns(noun: Noun, most: int) -> list[Noun]:
     return [with_number(noun, n, f"{noun.korean} {n.korean} {noun.counter}") for n in NUMBERS[:most]]
 
 
-NAMED_KINDS = nouns(LISTS["qualities"]["named_kinds"])
-QUALITY = LISTS["qualities"]
-HIGH_DEGREES = LIST["high_degrees"]
-
-
 def degrees(adjective: Adjective) -> list[Word]:
-    return HIGH_DEGREES if adjective.english in QUALITY["welcome"] else LIST["degrees"]
+    return LIST["high_degrees"] if adjective.english in QUALITY["welcome"] else LIST["degrees"]
 
 
-def things_by_quality(determiners: str, *, excluded: Sequence[str] = ()) -> Iterable[tuple[Adjective, list[Person]]]:
-    """Yield each quality with the things it may describe."""
+def things_by_quality(determiners: str) -> Iterable[tuple[Adjective, list[Person]]]:
+    """Yield each quality with the things it may describe; a determiner given twice is drawn twice as often."""
     for quality, items in QUALITIES.items():
-        if quality.english not in excluded:
-            subjects = [thing(item, d) for item in items if item not in NAMED_KINDS for d in determiners.split()]
-            yield quality, subjects
+        subjects = []
+        for item in items:
+            if item not in NAMED_KINDS:
+                by_determiner = {determiner: thing(item, determiner) for determiner in determiners.split()}
+                subjects += [by_determiner[determiner] for determiner in determiners.split()]
+        yield quality, subjects
 
 
 def kinds() -> Iterable[tuple[Adjective, list[Person]]]:
@@ -99,11 +101,9 @@ def comparisons() -> Iterable[Group]:
         for name, names in LISTS["compared"][kind]:
             (quality,) = adjectives("quality", name)
             items = nouns(names)
-            pairs = [
-                (i, j) for i in range(len(items)) for j in range(len(items)) if i < j or (kind == "equal" and i != j)
-            ]
+            ordered = combinations if kind == "ranked" else permutations
             subjects = [thing(item, "" if item.number == "mass" else "the") for item in items]
-            yield ([(quality, items[j], subjects[i]) for i, j in pairs],)
+            yield ([(quality, items[j], subjects[i]) for i, j in ordered(range(len(items)), 2)],)
 
 
 def preferences() -> Iterable[Group]:
