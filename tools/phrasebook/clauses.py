@@ -28,10 +28,10 @@ class Clause(NamedTuple):
     adverbials: Sequence[Adverbial] = ()
 
     def english_adverbial(self, role: str) -> str:
-        return join_words(*(item.english for item in self.adverbials if item.role == role))
+        return join_words(*[item.english for item in self.adverbials if item.role == role])
 
     def korean_adverbial(self, role: str) -> str:
-        return join_words(*(item.korean for item in self.adverbials if item.role == role))
+        return join_words(*[item.korean for item in self.adverbials if item.role == role])
 
     @property
     def topic(self) -> str:

@@ -118,7 +118,7 @@ def negative(head: str, agreement: str, tense: Tense) -> str:
 
 def join_words(*parts: str) -> str:
     """Join the parts that are not empty by single spaces."""
-    return " ".join(part for part in parts if part)
+    return " ".join(filter(None, parts))
 
 
 def fill_possessive(text: str, possessive: str) -> str:

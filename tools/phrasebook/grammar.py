@@ -113,7 +113,8 @@ PATTERNS = {
     for chapter, rows in read_toml("patterns.toml").items()
     for name, row in rows.items()
 }
-CUMULATED = list(accumulate(pattern.weight for pattern in PATTERNS.values()))
+PATTERN_LIST = list(PATTERNS.values())
+CUMULATED = list(accumulate(pattern.weight for pattern in PATTERN_LIST))
 
 
 def draw_style(words: Sequence[Any], rng: random.Random) -> Style:
@@ -131,7 +132,7 @@ def draw_phrase(
 
 def sample(rng: random.Random) -> Phrase:
     """Draw any phrase, its pattern by weight."""
-    (pattern,) = rng.choices(list(PATTERNS.values()), cum_weights=CUMULATED)
+    (pattern,) = rng.choices(PATTERN_LIST, cum_weights=CUMULATED)
     return draw_phrase(pattern, rng)
 
 

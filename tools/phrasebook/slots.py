@@ -64,4 +64,10 @@ class Slot:
 
 
 def flatten(items: Iterable[Item]) -> tuple[Any, ...]:
-    return tuple(part for item in items for part in parts_of(item))
+    parts: list[Any] = []
+    for item in items:
+        if isinstance(item, tuple):
+            parts.extend(item)
+        else:
+            parts.append(item)
+    return tuple(parts)
