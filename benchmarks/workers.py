@@ -58,7 +58,7 @@ def losses(folder: Path, count: int, shard: bool, steps: int) -> list[float]:
     """Of every update of a run on so many workers."""
     run = folder / f"{count}-{shard}"
     settings = [*SETTINGS, f"training.steps={steps}", f"training.shard={str(shard).lower()}"]
-    command = [sys.executable, "-m", "tongsa.cli", "train", "--pairs", "pairs.tsv", "--run", run.name]
+    command = [sys.executable, "-m", "tongsa.cli", "train", "--data", "pairs.tsv", "--run", run.name]
     command += [word for setting in settings for word in ("--set", setting)] + ["--workers", str(count)]
     subprocess.run(command, cwd=folder, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     records = map(json.loads, (run / "journal.jsonl").read_text("utf-8").splitlines())

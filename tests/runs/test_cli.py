@@ -90,7 +90,7 @@ def test_a_reader_that_is_gone_before_the_first_line_is_no_error(tmp_path: Path)
 def test_evaluate_prints_one_json_object_that_agrees_with_python(trained: Path, tmp_path: Path) -> None:
     pairs = [*reversing(60, seed=9), ("a b", "not 그것")]
     write_pairs(tmp_path / "test.tsv", pairs)
-    done = run("evaluate", trained, "--pairs", "test.tsv", "--json", cwd=tmp_path)
+    done = run("evaluate", trained, "--data", "test.tsv", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     scores = json.loads(done.stdout)
     outputs = [one.text for one in tongsa.load(trained).translate([source for source, _ in pairs])]
@@ -128,7 +128,7 @@ def test_train_from_two_files_in_python_and_its_folder(tmp_path: Path) -> None:
 
 def test_a_budget_fixes_the_steps_in_run_toml_and_keeps_to_the_time(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv", reversing(500))
-    done = run("train", "--pairs", "pairs.tsv", "--run", "r", "--budget", "12s", *sets(*SMALL), cwd=tmp_path)
+    done = run("train", "--data", "pairs.tsv", "--run", "r", "--budget", "12s", *sets(*SMALL), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     settings = config.read_toml(tmp_path / "r" / "run.toml")["training"]
     assert 20 < settings["steps"] < 100_000
@@ -139,38 +139,38 @@ def test_a_budget_fixes_the_steps_in_run_toml_and_keeps_to_the_time(tmp_path: Pa
 
 BAD = {
     "a recipe that is not there": (["train", "none.toml", "--run", "r"], "none.toml: no such file"),
-    "no folder for the run": (["train", "--pairs", "good.tsv"], "--run is missing"),
+    "no folder for the run": (["train", "--data", "good.tsv"], "--run is missing"),
     "nothing to learn from": (["train", "--run", "r"], "give a recipe"),
-    "a file that is not there": (["train", "--pairs", "none.tsv", "--run", "r"], "none.tsv: no such file"),
-    "an empty corpus": (["train", "--pairs", "empty.tsv", "--run", "r"], "empty.tsv: no usable pair"),
-    "a corpus without tabs": (["train", "--pairs", "tabless.tsv", "--run", "r"], "3 no tab"),
-    "sides of different length": (["train", "--pairs", "a.de", "a.en", "--run", "r"], "2 lines"),
+    "a file that is not there": (["train", "--data", "none.tsv", "--run", "r"], "none.tsv: no such file"),
+    "an empty corpus": (["train", "--data", "empty.tsv", "--run", "r"], "empty.tsv: no usable pair"),
+    "a corpus without tabs": (["train", "--data", "tabless.tsv", "--run", "r"], "3 no tab"),
+    "sides of different length": (["train", "--data", "a.de", "a.en", "--run", "r"], "2 lines"),
     "an unknown key": (
-        ["train", "--pairs", "good.tsv", "--run", "r", *sets("training.step=4")],
+        ["train", "--data", "good.tsv", "--run", "r", *sets("training.step=4")],
         "did you mean 'steps'?",
     ),
     "a wrong value": (
-        ["train", "--pairs", "good.tsv", "--run", "r", *sets("training.steps=many")],
+        ["train", "--data", "good.tsv", "--run", "r", *sets("training.steps=many")],
         "not a whole number",
     ),
-    "a wrong budget": (["train", "--pairs", "good.tsv", "--run", "r", "--budget", "soon"], "--budget soon"),
-    "too few pieces": (["train", "--pairs", "good.tsv", "--run", "r", *sets("tokenizer.vocab_size=20")], "size = 20"),
+    "a wrong budget": (["train", "--data", "good.tsv", "--run", "r", "--budget", "soon"], "--budget soon"),
+    "too few pieces": (["train", "--data", "good.tsv", "--run", "r", *sets("tokenizer.vocab_size=20")], "size = 20"),
     "a device that is not there": (
-        ["train", "--pairs", "good.tsv", "--run", "r", *sets("training.device=cuda:9")],
+        ["train", "--data", "good.tsv", "--run", "r", *sets("training.device=cuda:9")],
         "cuda:9",
     ),
-    "dev without pairs": (["train", "--dev", "good.tsv", "--run", "r"], "--dev goes with --pairs"),
+    "dev without pairs": (["train", "--dev", "good.tsv", "--run", "r"], "--dev goes with --data"),
     "a run that is not there": (["train", "--resume", "nowhere"], "nowhere: no run here"),
     "resume with a recipe": (["train", "x.toml", "--resume", "nowhere"], "leave out recipe"),
     "a model that is not there": (["translate", "nowhere"], "nowhere: no such folder"),
     "a folder without a model": (["translate", "."], "no model here"),
-    "a folder as a file": (["train", "--pairs", ".", "--run", "r"], ".: is a folder"),
-    "scores without data": (["evaluate", "MODEL", "--pairs", "none.tsv"], "none.tsv: no such file"),
+    "a folder as a file": (["train", "--data", ".", "--run", "r"], ".: is a folder"),
+    "scores without data": (["evaluate", "MODEL", "--data", "none.tsv"], "none.tsv: no such file"),
     "text that is not UTF-8": (["translate", "MODEL", "latin1.txt"], "latin1.txt:2: not UTF-8"),
     "a beam of nothing": (["translate", "MODEL", "good.tsv", "--beam", "0"], "beam 0"),
     "nothing to look at": (["view", "MODEL", "  "], "nothing to look at"),
     "more than the beam holds": (["translate", "MODEL", "good.tsv", "--beam", "2", "--nbest", "3"], "nbest 3"),
-    "pairs in no gzip": (["train", "--pairs", "bad.tsv.gz", "--run", "r"], "bad.tsv.gz:1: damaged gzip"),
+    "pairs in no gzip": (["train", "--data", "bad.tsv.gz", "--run", "r"], "bad.tsv.gz:1: damaged gzip"),
 }
 
 
@@ -211,7 +211,7 @@ def test_view_writes_a_page_of_what_was_looked_at(trained: Path, tmp_path: Path)
 def test_a_second_run_in_the_same_folder_is_refused(trained: Path, tmp_path: Path) -> None:
     write_pairs(tmp_path / "good.tsv", reversing(50))
     weights = (trained / "model" / "weights.safetensors").read_bytes()
-    done = run("train", "--pairs", "good.tsv", "--run", trained, cwd=tmp_path)
+    done = run("train", "--data", "good.tsv", "--run", trained, cwd=tmp_path)
     assert done.returncode == 2
     assert "holds a run already" in done.stderr
     assert (trained / "model" / "weights.safetensors").read_bytes() == weights
@@ -221,7 +221,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_snapshot(tmp_pat
     write_pairs(tmp_path / "pairs.tsv", reversing(200))
     wild = ["training.lr.schedule=constant", "training.lr.peak=1e30", "training.lr.warmup=1", "training.clip_grad_norm=0"]
     steps = ["training.steps=200", "training.checkpoint_every=1"]
-    done = run("train", "--pairs", "pairs.tsv", "--run", "r", *sets(*SMALL, *wild, *steps), cwd=tmp_path)
+    done = run("train", "--data", "pairs.tsv", "--run", "r", *sets(*SMALL, *wild, *steps), cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "The last good snapshot" in done.stderr
     assert "training.lr.peak" in done.stderr
@@ -232,7 +232,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_snapshot(tmp_pat
 def test_a_full_disk_during_a_snapshot_loses_nothing(tmp_path: Path) -> None:
     """The limit on the size of a file stands for the end of the disk: writing fails in the middle, for real."""
     write_pairs(tmp_path / "pairs.tsv", reversing(200))
-    common = ["--pairs", "pairs.tsv", "--run", "r", *sets(*SMALL, "training.steps=40", "training.checkpoint_every=10")]
+    common = ["--data", "pairs.tsv", "--run", "r", *sets(*SMALL, "training.steps=40", "training.checkpoint_every=10")]
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
