@@ -46,13 +46,13 @@ def run_command(*arguments: object, cwd: Path | None = None, stdin: str = "") ->
     """Run `tongsa` with these arguments in this process; `cwd` is the working directory meanwhile."""
     stdout, stderr = io.StringIO(), io.StringIO()
     with (
-        tempfile.TemporaryFile() as file,
+        tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as file,
         contextlib.chdir(cwd or Path.cwd()),
         contextlib.redirect_stdout(stdout),
         contextlib.redirect_stderr(stderr),
-        mock.patch("sys.stdin", io.TextIOWrapper(file, encoding="utf-8")),
+        mock.patch("sys.stdin", file),
     ):
-        file.write(stdin.encode())
+        file.write(stdin)
         file.seek(0)
         try:
             code = main([str(argument) for argument in arguments])
