@@ -31,8 +31,8 @@ TRAINED_SETTINGS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session", name="trained")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run that translates and reverses sequences of six letters almost without errors. Do not modify it."""
     folder = tmp_path_factory.mktemp("trained")
     pairs = write_pairs(folder / "pairs.tsv", reversing(3000))

@@ -119,7 +119,10 @@ def test_the_next_command_that_is_printed_works(arguments: list[str], folder: Pa
 @pytest.mark.parametrize(
     ("message", "command"),
     [
-        ("runs/a: holds a run already; resume it with: tongsa train --resume runs/a, or", ["train", "--resume", "runs/a"]),
+        (
+            "runs/a: holds a run already; resume it with: tongsa train --resume runs/a, or",
+            ["train", "--resume", "runs/a"],
+        ),
         ("Resume with tongsa train --resume runs/a.", ["train", "--resume", "runs/a"]),
         ("next: echo '…' | tongsa translate runs/a.b", ["translate", "runs/a.b"]),
         ("make it with (tongsa export 'my run' --to onnx)", ["export", "my run", "--to", "onnx"]),
