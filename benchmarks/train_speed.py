@@ -6,8 +6,8 @@
 
 Task: a Transformer of 3+3 layers, width 256, feed-forward width 1024, 4 heads, 8,000 joint subwords, tied embeddings,
 dropout 0.1, label smoothing 0.1, Adam, batches of about 4,096 target tokens, float32; sizes of the other kinds are in
-`models`. Each contestant is a process that waits on a pipe while another one works. They take turns, so that a ratio always
-compares measurements that are close in time. Figures are medians over the rounds.
+`models`. Each contestant is a process that waits on a pipe while another one works. They take turns, so that a ratio
+always compares measurements that are close in time. Figures are medians over the rounds.
 
 - tokens/s: target tokens with </s> and without padding, over the time of whole updates, batching included.
 - utilisation: FLOP/s of the matrix products of an update (torch's counter, padding included), divided by the FLOP/s of

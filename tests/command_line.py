@@ -26,7 +26,7 @@ from tongsa.cli import COMMANDS, main
 
 END = r"(?=[.,;)]?(?:\s|$))"
 WORD = r"[^\s,;()]*[^\s,;().]"
-FLAG = r"--?[a-z][a-z-]*"
+FLAG = r"--?[a-z][a-z0-9-]*"
 FLAG_AND_VALUE = rf"{FLAG}(?: (?!-|or |and ){WORD})?"
 
 
