@@ -1,10 +1,9 @@
-"""The losses of one run on 1, 2 and 4 workers, side by side: the number of workers changes nothing but the time.
+"""Losses of one run on 1, 2 and 4 workers: the number of workers changes only the time.
 
-    python benchmarks/workers.py            some two minutes on two cores, whatever else they do
+    python benchmarks/workers.py            about two minutes on two cores
 
-Each is a run of its own from the same seed: `tongsa train --workers N` on 3,000 of the demo's pairs, a small
-Transformer with dropout and Muon, four batches an update.
-Sums in another order round otherwise: that is the only difference.
+Each run starts from the same seed: `tongsa train --workers N` on 3,000 of the demo's pairs, a small
+Transformer with dropout and Muon, four batches per update. Only the rounding of sums in another order may differ.
 """
 
 import argparse
@@ -53,10 +52,10 @@ def main() -> int:
 
 
 def losses(folder: Path, count: int, shard: bool, steps: int) -> list[float]:
-    """Of every update of a run on so many workers."""
+    """Return the loss of each update of a run with `count` workers."""
     run = folder / f"{count}-{shard}"
     settings = [*SETTINGS, f"training.steps={steps}", f"training.shard={str(shard).lower()}"]
-    command = [sys.executable, "-m", "tongsa.cli", "train", "--pairs", "pairs.tsv", "--run", run.name]
+    command = [sys.executable, "-m", "tongsa.cli", "train", "--data", "pairs.tsv", "--run", run.name]
     command += [word for setting in settings for word in ("--set", setting)] + ["--workers", str(count)]
     subprocess.run(command, cwd=folder, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     records = map(json.loads, (run / "journal.jsonl").read_text("utf-8").splitlines())
