@@ -15,7 +15,7 @@ import pytest
 
 from tiny import reversing, write_pairs
 from tongsa import bundle, runs
-from tongsa.cli import main, verbs
+from tongsa.cli import main, score
 from tongsa.errors import InputError
 from tongsa.runs import planner
 from tongsa.data.ledger import Pair
@@ -190,7 +190,7 @@ def test_score_answers_each_line_that_somebody_types(monkeypatch: pytest.MonkeyP
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    events.extend("answered" for _ in verbs._read_pairs("-", needs_source=True))
+    events.extend("answered" for _ in score._read_pairs("-", needs_source=True, group_by_source=False))
     assert events == ["typed", "answered"] * 2
 
 

@@ -118,6 +118,6 @@ def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: Tra
         f"""
 Look inside:     {run}/attention.html   (open it in a browser)
 Translate:       echo 'I go home' | .venv/bin/tongsa translate {run}
-Your own pairs:  .venv/bin/tongsa train --pairs my.tsv --run runs/mine --budget 20m
+Your own pairs:  .venv/bin/tongsa train --data my.tsv --run runs/mine --budget 20m
 All scores:      {run}/scores.json"""
     )
