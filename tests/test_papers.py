@@ -24,7 +24,7 @@ from tongsa.nn.additive_attention import AdditiveAttention
 from tongsa.nn.attention import KeyValue, MultiHeadAdditiveAttention, attend, record_attention
 from tongsa.nn.auxiliary_loss import collect_auxiliary_losses
 from tongsa.nn.conv import GatedConvolution
-from tongsa.nn.maxout import maxout
+from tongsa.nn.linear import maxout
 from tongsa.nn.multi_head import CrossAttention, HeadConfig, split_heads
 from tongsa.nn.output import embedding_table
 from tongsa.nn.positions import apply_rotary, sinusoids

@@ -19,7 +19,7 @@ from tongsa.nn.feed_forward import ACTIVATIONS, Activation
         ({"heads": 0}, "heads: 0 is not at least 1"),
         ({"attention_window": -1}, "attention_window: -1 is not at least 0"),
         ({"norm_kind": "group", "groups": 3}, "512 is not a multiple of groups 3"),
-        ({"positions": "rotary", "attention": "additive"}, "only a product"),
+        ({"positions": "rotary", "attention": "additive"}, "needs a dot product"),
         ({"positions": "rotary", "key_width": 9}, "key_width 9 is odd"),
         ({"dropout": 1.0}, r"dropout: 1\.0 is not in"),
         ({"decoder_layers": 0}, "decoder_layers: 0 is not at least 1"),
