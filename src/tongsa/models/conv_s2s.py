@@ -125,7 +125,7 @@ class ConvEncoder(nn.Module):
 
 
 class ConvMemory(NamedTuple):
-    """What every decoder layer reads, computed once for each sentence."""
+    """Keys, values and mask for the attention of all layers, computed once for each sentence."""
 
     keys: Tensor  # (sentence, slot, width)
     values: Tensor  # (sentence, slot, width)
@@ -181,8 +181,8 @@ class ConvDecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, embedded: Tensor, memory: ConvMemory) -> Tensor:  # (batch, length, hidden)
         x = (x + self.convolution(self.dropout(x))) * SQRT_HALF
-        x = (x + self.attention(x, embedded, memory)) * SQRT_HALF
-        return x
+        outputs: Tensor = (x + self.attention(x, embedded, memory)) * SQRT_HALF
+        return outputs
 
     def step(
         self, x: Tensor, embedded: Tensor, cache: Tensor, memory: PerSentence[ConvMemory]

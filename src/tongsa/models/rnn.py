@@ -52,8 +52,8 @@ class RNNConfig:
         check_ranges(self)
         if self.tie_embeddings == "target" and self.output == "linear" and self.width != self.embedding:
             raise ValueError(
-                f'tie_embeddings = "target" with output = "linear" needs equal widths, not embedding = {self.embedding} '
-                f"and width = {self.width}"
+                f'tie_embeddings = "target" with output = "linear" needs equal widths, not '
+                f"embedding = {self.embedding} and width = {self.width}"
             )
 
     @property
@@ -85,7 +85,7 @@ class RNNEmbedding(nn.Module):
 
 
 class RNNEncoder(nn.Module):
-    """One slot: c = tanh(V h) of the last layer's last state h (A.1.1), or the last states of all layers, concatenated."""
+    """One slot: c = tanh(V h) of the last layer's last state h (A.1.1), or the last states of all layers, joined."""
 
     def __init__(self, vocab_size: int, config: RNNConfig) -> None:
         super().__init__()

@@ -80,7 +80,7 @@ class RNNAttentionEncoder(nn.Module):
 
 
 class RNNAttentionMemory(NamedTuple):
-    """What every decoder step reads, computed once for each sentence."""
+    """The memory and its projections, computed once for each sentence and read at every step."""
 
     keys: Tensor  # (sentence, slot, width)
     gate_inputs: Tensor  # (sentence, slot, gates · width)

@@ -1,9 +1,9 @@
-"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1), with cross-attention or, in language models, without.
+"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1); in language models without cross-attention.
 
     x: (batch, length, width) in training; (row, 1, width) in a step, one row for each hypothesis
 
-Training runs over whole targets with a causal mask (`hidden`). Decoding goes token by token (`step`): keys and values of
-earlier positions are kept in the KV cache, those of the memory are computed once (`start`).
+Training runs over whole targets with a causal mask (`hidden`). Decoding goes token by token (`step`): keys and values
+of earlier positions are kept in the KV cache, those of the memory are computed once (`start`).
 
                       training                         one step
     self-attention    all positions, causal mask       1 query over the KV cache, which grows by one position

@@ -1,4 +1,4 @@
-"""What surrounds each sub-layer: the normalization before or after the residual sum (Vaswani et al. 2017, section 3.1).
+"""Residual connections: the normalization before or after each sum (Vaswani et al. 2017, section 3.1).
 
     post-norm, as in the paper     x = norm(x + dropout(sublayer(x)))
     pre-norm                       x = x + dropout(sublayer(norm(x)))
