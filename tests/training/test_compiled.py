@@ -15,6 +15,7 @@ from tongsa.training import journal
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import SINGLE_PROCESS
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # of torch's compiler
 
@@ -26,7 +27,7 @@ def test_the_gradient_is_that_of_the_model_as_it_is() -> None:
     for compiled in (False, True):
         torch.manual_seed(3)
         learner = SINGLE_PROCESS.wrap_model(
-            model.build(SIZE, SIZE), torch.device("cpu"), shard=False, compiled=compiled
+            TrainingModel(model.build(SIZE, SIZE), config), torch.device("cpu"), shard=False, compiled=compiled
         )
         for length in (4, 7):  # one graph serves both
             lines = [[4 + at, *range(5, 4 + length)] for at in range(length)]

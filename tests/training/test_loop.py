@@ -15,6 +15,7 @@ from tongsa.nn.dropout import Dropout
 from tongsa.training import precision
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import DataPosition, DivergedError, UpdateResult, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.optimizer import build_optimizers
 
@@ -38,7 +39,13 @@ def updated(
             if isinstance(module, Dropout):
                 module.rate = 0.0
     steps = list(
-        train(model, batches(*groups), build_optimizers(model, config), config.lr.build(16, config.steps), config)
+        train(
+            TrainingModel(model, config),
+            batches(*groups),
+            build_optimizers(model, config),
+            config.lr.build(16, config.steps),
+            config,
+        )
     )
     return named_tensors(model), steps
 
@@ -84,7 +91,13 @@ def test_a_loss_that_is_no_number_raises_before_it_spoils_the_weights() -> None:
     model = tiny("transformer")
     with torch.no_grad():
         next(model.parameters()).fill_(float("nan"))
-    running = train(model, batches([0, 1]), build_optimizers(model, CONFIG), CONFIG.lr.build(16, 3), CONFIG)
+    running = train(
+        TrainingModel(model, CONFIG),
+        batches([0, 1]),
+        build_optimizers(model, CONFIG),
+        CONFIG.lr.build(16, 3),
+        CONFIG,
+    )
     with pytest.raises(DivergedError, match="step 1"):
         next(running)
 

@@ -22,6 +22,8 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from tongsa.errors import InputError, LostWorkerError
+from tongsa.interface import EncoderDecoder
+from tongsa.training.loss import TrainingModel
 
 COLLECTIVE_TIMEOUT = timedelta(hours=2)
 """How long workers wait for one that validates or saves; the death of one is told by its launcher at once."""
@@ -68,7 +70,7 @@ class DistributedContext:
         """The model as it learns here, its whole forward pass as one graph for any length if that is asked for."""
         learner = self._parallelize(model, device, shard=shard)
         if compiled:
-            learner.compile(dynamic=True)
+            unwrap_model(learner).compile(dynamic=True)  # the network alone: the loss is computed outside its graph
         return learner
 
     def _parallelize(self, model: nn.Module, device: torch.device, *, shard: bool) -> nn.Module:
@@ -92,9 +94,11 @@ class DistributedContext:
 SINGLE_PROCESS = DistributedContext()
 
 
-def unwrap_model(model: nn.Module) -> nn.Module:
-    """The module whose numbers change, under its own names."""
-    return model.module if isinstance(model, DistributedDataParallel) else model
+def unwrap_model(model: nn.Module) -> EncoderDecoder:
+    """Return the network inside a TrainingModel, wrapped or not: the module whose parameters are trained and saved."""
+    training_model = model.module if isinstance(model, DistributedDataParallel) else model
+    assert isinstance(training_model, TrainingModel)  # noqa: S101 - for the type
+    return training_model.model
 
 
 def _shard_model(model: nn.Module, mesh: DeviceMesh) -> nn.Module:

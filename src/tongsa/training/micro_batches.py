@@ -7,6 +7,7 @@ from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 from tongsa.training.memory import BYTES_PER_MIB, peak_memory, reset_peak_memory, scratch_copy
 
 TRIAL_MICRO_BATCH_COUNTS = (16, 4)
@@ -47,5 +48,5 @@ def _measure_peak(
     )
     with scratch_copy(model) as copied:
         reset_peak_memory()
-        compute_gradient(copied.train(), [[part]], 1, config)
+        compute_gradient(TrainingModel(copied, config).train(), [[part]], 1, config)
         return part.padded_size, peak_memory(torch.device(config.device))
