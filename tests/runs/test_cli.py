@@ -239,7 +239,7 @@ def test_a_full_disk_during_a_snapshot_loses_nothing(tmp_path: Path) -> None:
 
     done = run("train", *common, cwd=tmp_path, before=limit)
     assert done.returncode == 2, done.stderr
-    assert "what was saved before is whole" in done.stderr
+    assert "What was saved before is intact" in done.stderr
     assert "Traceback" not in done.stderr
     again = run("train", "--resume", "r", cwd=tmp_path)
     assert again.returncode == 0, again.stderr

@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> None:
         _create_key(options)
         return
     if not all(map(find_spec, REQUIRED_PACKAGES)):
-        raise InputError("serving needs packages that are not installed: pip install 'tongsa[serve]'")
+        raise InputError("serving needs packages that are not installed: pip install -e '.[serve]' -c constraints.txt")
     from tongsa import config as settings
     from tongsa.server.config import ServerConfig
     from tongsa.server.main import serve
