@@ -31,8 +31,8 @@ def load(path: str | Path, *, engine: "EngineName" = "auto") -> Any:
     """Load a trained model: return a Translator, TextClassifier or TextGenerator, by its task.
 
     path: folder of a run or of a bundle. InputError is raised if it holds no model.
-    engine: decoding engine of a Translator: "torch", "ctranslate2", or "auto". "auto" takes CTranslate2 if the model was
-        exported for it. Other models ignore this.
+    engine: decoding engine of a Translator: "torch", "ctranslate2", or "auto", which takes CTranslate2 if the model was
+        exported for it.
     """
     from tongsa import bundle
 
