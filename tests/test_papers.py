@@ -114,7 +114,7 @@ def test_length_penalty_of_wu_et_al() -> None:
 
 def test_the_gated_unit_of_cho_et_al_by_hand() -> None:
     unit = GRUCell(1)
-    load_tensors(unit, {"to_gates.weight": torch.tensor([[2.0], [-1.0]]), "to_candidate.weight": torch.tensor([[3.0]])})
+    load_tensors(unit, {"gate_projection.weight": torch.tensor([[2.0], [-1.0]]), "candidate_projection.weight": torch.tensor([[3.0]])})
     # h = 0.5; the input brings 0.2 to r, 0.1 to z and -0.4 to the candidate
     reset = 1 / (1 + math.exp(-(0.2 + 2 * 0.5)))  # 0.7685
     update = 1 / (1 + math.exp(-(0.1 - 1 * 0.5)))  # 0.4013
@@ -161,9 +161,9 @@ def test_a_padded_batch_through_a_recurrence_is_torchs_packed_one(
     load_tensors(
         ours,
         {
-            "from_input.weight": own[f"weight_ih{end}"],
-            "from_input.bias": own[f"bias_ih{end}"],
-            f"unit.{name}": own[f"weight_hh{end}"],
+            "input_projection.weight": own[f"weight_ih{end}"],
+            "input_projection.bias": own[f"bias_ih{end}"],
+            f"cell.{name}": own[f"weight_hh{end}"],
         },
     )
     inputs, lengths = torch.randn(3, 7, 5), torch.tensor([7, 3, 5])
@@ -187,31 +187,31 @@ def test_encoder_and_decoder_of_cho_et_al_written_out() -> None:
     value = {name: weight.detach() for name, weight in model.named_parameters()}
     source, target = [5, 3, 7, 2], [1, 8, 4]
 
-    w, b = value["encoder.layers.0.from_input.weight"].chunk(3), value["encoder.layers.0.from_input.bias"]
-    u_r, u_z = value["encoder.layers.0.unit.to_gates.weight"].chunk(2)
-    u = value["encoder.layers.0.unit.to_candidate.weight"]
+    w, b = value["encoder.layers.0.input_projection.weight"].chunk(3), value["encoder.layers.0.input_projection.bias"]
+    u_r, u_z = value["encoder.layers.0.cell.gate_projection.weight"].chunk(2)
+    u = value["encoder.layers.0.cell.candidate_projection.weight"]
     h = torch.zeros(6)
     for piece in source:
-        e = 2 * value["encoder.embedding.vectors.weight"][piece]  # 2 is the root of the width of the vectors
+        e = 2 * value["encoder.embedding.token_embedding.weight"][piece]  # 2 is the root of the width of the vectors
         r, z = torch.sigmoid(w[0] @ e + u_r @ h + b[:6]), torch.sigmoid(w[1] @ e + u_z @ h + b[6:12])
         h = z * h + (1 - z) * torch.tanh(w[2] @ e + u @ (r * h) + b[12:])
-    c = torch.tanh(value["encoder.summary.weight"] @ h + value["encoder.summary.bias"])
+    c = torch.tanh(value["encoder.summary_projection.weight"] @ h + value["encoder.summary_projection.bias"])
 
-    w, b = value["decoder.first.from_input.weight"].chunk(3), value["decoder.first.from_input.bias"]
-    u_r, u_z = value["decoder.first.unit.to_gates.weight"].chunk(2)
-    u = value["decoder.first.unit.to_candidate.weight"]
-    c_r, c_z, c_h = (part @ c for part in value["decoder.first.from_summary.weight"].chunk(3))
-    o_h, o_y, o_c = (value[f"decoder.output.from_{name}.weight"] for name in ("state", "piece", "summary"))
-    h = torch.tanh(value["decoder.birth.weight"] @ c + value["decoder.birth.bias"])
+    w, b = value["decoder.first_layer.input_projection.weight"].chunk(3), value["decoder.first_layer.input_projection.bias"]
+    u_r, u_z = value["decoder.first_layer.cell.gate_projection.weight"].chunk(2)
+    u = value["decoder.first_layer.cell.candidate_projection.weight"]
+    c_r, c_z, c_h = (part @ c for part in value["decoder.first_layer.context_projection.weight"].chunk(3))
+    o_h, o_y, o_c = (value[f"decoder.readout.{name}_projection.weight"] for name in ("state", "token", "context"))
+    h = torch.tanh(value["decoder.bridge.weight"] @ c + value["decoder.bridge.bias"])
     rows = []
     for piece in target:
-        e = 2 * value["decoder.embedding.vectors.weight"][piece]
+        e = 2 * value["decoder.embedding.token_embedding.weight"][piece]
         r, z = torch.sigmoid(w[0] @ e + u_r @ h + c_r + b[:6]), torch.sigmoid(w[1] @ e + u_z @ h + c_z + b[6:12])
         h = z * h + (1 - z) * torch.tanh(w[2] @ e + r * (u @ h + c_h) + b[12:])
-        s = o_h @ h + o_y @ e + o_c @ c + value["decoder.output.from_state.bias"]
+        s = o_h @ h + o_y @ e + o_c @ c + value["decoder.readout.state_projection.bias"]
         s = torch.stack([s[:3], s[3:]]).amax(0)
-        g = value["decoder.output.to_vector.weight"] @ s + value["decoder.output.to_vector.bias"]
-        rows.append(value["decoder.output.table.weight"] @ g)
+        g = value["decoder.readout.output_projection.weight"] @ s + value["decoder.readout.output_projection.bias"]
+        rows.append(value["decoder.readout.output_embedding.weight"] @ g)
     assert_close(model(padded(source), padded(target))[0], torch.stack(rows))
 
 
@@ -222,7 +222,7 @@ def test_parameters_of_sutskever_et_al() -> None:
     sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     biases = sum(size for name, size in sizes.items() if name.endswith("bias"))  # the paper's formulas have none
     assert sum(sizes.values()) - biases == 384_000_000
-    assert sum(size for name, size in sizes.items() if ".unit." in name or ".from_input.weight" in name) == 64_000_000
+    assert sum(size for name, size in sizes.items() if ".cell." in name or ".input_projection.weight" in name) == 64_000_000
 
 
 def test_a_language_model_gives_all_strings_together_one() -> None:
@@ -262,11 +262,11 @@ def test_hops_and_sentence_matrix_of_lin_et_al_from_the_equations() -> None:
     with torch.no_grad(), record_attention() as seen:
         memory = encoder(source)
         for row, length in enumerate(source.lengths.tolist()):
-            states = encoder.vectors.weight[source.tokens[row, :length]]
+            states = encoder.embedding.weight[source.tokens[row, :length]]
             for layer in encoder.layers:  # equations 2 to 4
-                backwards = lstm(states.flip(0), layer.backwards).flip(0)
-                states = torch.cat([lstm(states, layer.forwards), backwards], dim=1)
-            energy = encoder.hops.score.weight @ (encoder.hops.hidden.weight @ states.T).tanh()
+                backwards = lstm(states.flip(0), layer.backward_lstm).flip(0)
+                states = torch.cat([lstm(states, layer.forward_lstm), backwards], dim=1)
+            energy = encoder.hop_attention.score_projection.weight @ (encoder.hop_attention.hidden_projection.weight @ states.T).tanh()
             weights = energy.exp() / energy.exp().sum(dim=1, keepdim=True)  # equation 6
             assert_close(seen["hops"][0][row, 0, :, :length], weights)
             assert (seen["hops"][0][row, 0, :, length:] == 0).all()

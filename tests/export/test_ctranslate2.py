@@ -189,7 +189,7 @@ def with_list(tmp_path: Path, seed: int) -> Path:
     """A run with a shortlist beside it, some of whose outputs end by themselves."""
     made = transformer(seed=1, share="none")
     with torch.no_grad():
-        made.model.decoder.output.weight[EOS] *= 3  # type: ignore[attr-defined]
+        made.model.decoder.output.weight[EOS] *= 3
     run = saved(tmp_path, made)
     drawn = np.random.default_rng(seed).integers(
         UNK + 1, len(made.target_tokenizer), (len(made.source_tokenizer), 2), dtype=np.int32

@@ -20,11 +20,10 @@ from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.nn.attention import record_attention
-from tongsa.nn.output import judged_by
 from tongsa.tokenization.special import BOS
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 from tongsa.training import loss as loss_module
-from tongsa.training.loss import cross_entropy, make_chunked_loss
+from tongsa.training.loss import chunked_cross_entropy, cross_entropy
 
 kinds = pytest.mark.parametrize("kind", CONFIGS)
 writers = pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "classification"])
@@ -117,22 +116,21 @@ def test_every_parameter_gets_a_gradient(kind: str) -> None:
 
 
 @kinds
-def test_a_last_layer_that_is_judged_says_what_its_logits_would(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same sums and the same gradients, whatever rows are computed at once; only classifiers still give logits."""
+def test_chunked_loss_equals_loss_of_all_logits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sums and the same gradients, with chunks smaller than the batch."""
     monkeypatch.setattr(loss_module, "ROWS_PER_CHUNK", 3)
     model, target = tiny(kind), padded(sentence(6, 1), sentence(4, 1))
-    sources = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(4, 1))
-    for smoothing in (0.0, 0.1):
-        loss, plain = cross_entropy(model(*sources), target, smoothing)
-        slopes = torch.autograd.grad(3 * loss, list(model.parameters()))
-        with judged_by(make_chunked_loss(target, smoothing)):
-            found = model(*sources)
-        if CONFIGS[kind].task == "classification":
-            assert found.dim() == 3
-            continue
-        assert_close(found, torch.stack([loss, plain]))
-        for slope, other in zip(torch.autograd.grad(3 * found[0], list(model.parameters())), slopes, strict=True):
-            assert_close(slope, other, rtol=1e-4, atol=1e-5)
+    source, decoder_input = padded(sentence(5), sentence(8)), begun(sentence(6, 1), sentence(4, 1))
+    parameters = list(model.parameters())
+    for label_smoothing in (0.0, 0.1):
+        sums = cross_entropy(model(source, decoder_input), target, label_smoothing)
+        gradients = torch.autograd.grad(3 * sums[0], parameters)
+        hidden = model.decoder.hidden(decoder_input, model.encoder(source))
+        chunked_sums = chunked_cross_entropy(hidden, model.decoder.output, target, label_smoothing)
+        assert_close(chunked_sums, sums)
+        chunked_gradients = torch.autograd.grad(3 * chunked_sums[0], parameters)
+        for chunked_gradient, gradient in zip(chunked_gradients, gradients, strict=True):
+            assert_close(chunked_gradient, gradient, rtol=1e-4, atol=1e-5)
 
 
 @translators

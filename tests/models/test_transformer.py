@@ -16,13 +16,13 @@ from tongsa.nn.feed_forward import ACTIVATIONS, Activation
     [
         ({"heads": 7}, "512 is not a multiple of heads 7"),
         ({"heads": 7, "key_width": 64}, "512 is not a multiple of heads 7"),
-        ({"heads": 0}, "at least 1"),
-        ({"neighbourhood": -1}, "not negative"),
-        ({"norm_kind": "group", "beam_groups": 3}, "512 is not a multiple of groups 3"),
+        ({"heads": 0}, "heads: 0 is not at least 1"),
+        ({"attention_window": -1}, "attention_window: -1 is not at least 0"),
+        ({"norm_kind": "group", "groups": 3}, "512 is not a multiple of groups 3"),
         ({"positions": "rotary", "attention": "additive"}, "only a product"),
         ({"positions": "rotary", "key_width": 9}, "key_width 9 is odd"),
-        ({"dropout": 1.0}, "dropout 1.0 is not in"),
-        ({"decoder_layers": 0}, "decoder_layers are at least 1"),
+        ({"dropout": 1.0}, r"dropout: 1\.0 is not in"),
+        ({"decoder_layers": 0}, "decoder_layers: 0 is not at least 1"),
     ],
 )
 def test_impossible_settings_are_refused_in_a_sentence(settings: Any, message: str) -> None:

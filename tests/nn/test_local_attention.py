@@ -133,4 +133,4 @@ def test_a_step_keeps_no_more_than_the_neighbourhood() -> None:
     state = model.decoder.start(model.encoder(padded(sentence(5))))
     for piece in sentence(9):
         _, state = model.decoder.step(torch.tensor([piece]), state)
-    assert (state.length, state.past[0].keys.shape[2], state.past[0].values.shape[2]) == (9, 3, 3)
+    assert (state.length, state.cache[0].keys.shape[2], state.cache[0].values.shape[2]) == (9, 3, 3)

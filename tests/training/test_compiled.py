@@ -16,6 +16,7 @@ from tongsa.training import journal
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import SINGLE_PROCESS
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 
 pytestmark = [
     pytest.mark.slow,  # the compiler takes most of a minute
@@ -30,7 +31,7 @@ def test_a_compiled_model_has_the_same_gradients() -> None:
     for compiled in (False, True):
         torch.manual_seed(3)
         wrapped = SINGLE_PROCESS.wrap_model(
-            model.build(SIZE, SIZE), torch.device("cpu"), shard=False, compiled=compiled
+            TrainingModel(model.build(SIZE, SIZE), config), torch.device("cpu"), shard=False, compiled=compiled
         )
         for length in (4, 7):  # one graph for both lengths
             rows = [[4 + row, *range(5, 4 + length)] for row in range(length)]

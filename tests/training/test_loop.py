@@ -15,6 +15,7 @@ from tongsa.nn.dropout import Dropout
 from tongsa.training import precision
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import DataPosition, DivergedError, UpdateResult, compute_gradient, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.optimizer import build_optimizers
 
@@ -39,7 +40,13 @@ def train_tiny(
             if isinstance(module, Dropout):
                 module.rate = 0.0
     results = list(
-        train(model, batches(*groups), build_optimizers(model, config), config.lr.build(16, config.steps), config)
+        train(
+            TrainingModel(model, config),
+            batches(*groups),
+            build_optimizers(model, config),
+            config.lr.build(16, config.steps),
+            config,
+        )
     )
     return named_tensors(model), results
 
@@ -76,7 +83,7 @@ def test_the_gradient_norm_is_reported_before_clipping() -> None:
 def test_clipping_bounds_the_gradient() -> None:
     model, config = tiny("transformer"), replace(CONFIG, clip_grad_norm=1e-3)
     ((_, batch),) = batches([0, 1, 2])
-    _, grad_norm = compute_gradient(model, [[batch]], 1, config)
+    _, grad_norm = compute_gradient(TrainingModel(model, config), [[batch]], 1, config)
     clipped_norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     assert grad_norm > 1e-3
     assert clipped_norm.item() == pytest.approx(1e-3, rel=1e-3)
@@ -93,7 +100,13 @@ def test_a_nan_loss_raises_a_diverged_error() -> None:
     model = tiny("transformer")
     with torch.no_grad():
         next(model.parameters()).fill_(float("nan"))
-    updates = train(model, batches([0, 1]), build_optimizers(model, CONFIG), CONFIG.lr.build(16, 3), CONFIG)
+    updates = train(
+        TrainingModel(model, CONFIG),
+        batches([0, 1]),
+        build_optimizers(model, CONFIG),
+        CONFIG.lr.build(16, 3),
+        CONFIG,
+    )
     with pytest.raises(DivergedError, match="step 1"):
         next(updates)
 

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from tiny import SIZE
-from tongsa.batch import Batch, Padded, pad
+from tongsa.batch import Batch, pad
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import DataPosition, train
+from tongsa.training.loss import TrainingModel
 
 ROWS, LENGTH = 3000, 40
 SETTINGS = TransformerConfig(width=16, ffn_width=32, heads=4, encoder_layers=2, decoder_layers=2, dropout=0.0)
@@ -30,21 +31,21 @@ def large() -> Batch:
 class Seen(nn.Module):
     """A model without dropout, whose parts have the gradient of the whole; and the places that it was asked about."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: TrainingConfig) -> None:
         super().__init__()
         torch.manual_seed(1)
-        self.model, self.places = SETTINGS.build(SIZE, SIZE), list[int]()
+        self.model, self.places = TrainingModel(SETTINGS.build(SIZE, SIZE), config), list[int]()
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:
-        self.places.append(source.tokens.numel())
-        logits: Tensor = self.model(source, target)
-        return logits
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        self.places.append(batch.source.tokens.numel())
+        losses: tuple[Tensor, Tensor] = self.model(batch)
+        return losses
 
 
 def learnt(threads: int) -> tuple[float, list[Tensor], list[int]]:
     """Loss, weights after one update by the plain gradient, and places of each forward pass."""
-    seen, batch = Seen(), large()
     config = TrainingConfig(steps=1, grad_accumulation=2, precision="fp32", device="cpu", threads=threads)
+    seen, batch = Seen(config), large()
     optimiser = torch.optim.SGD(seen.parameters(), lr=1.0)
     (step,) = train(seen, iter([(DataPosition(), batch)] * 2), [optimiser], lambda _: 1.0, config)
     return step.loss, list(seen.parameters()), seen.places

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,9 +18,11 @@ from torch.testing import assert_close
 from tiny import SIZE, SMALL, reversing, tiny, write_pairs
 from tongsa.batch import Batch, Padded, pad
 from tongsa.errors import InputError
+from tongsa.interface import EncoderDecoder
 from tongsa.training import loop
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DataPosition, DivergedError, compute_gradient, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import build_optimizers
 from tongsa.training.precision import Precision, measure_bf16_speedup
 
@@ -32,9 +35,9 @@ def batch(rows: int = 7) -> Batch:
     return Batch(pad(lines), pad([[1, *line[:-1]] for line in lines]), pad(lines))
 
 
-def gradients(model: nn.Module, parts: list[Batch]) -> list[Tensor]:
+def gradients(model: EncoderDecoder, parts: list[Batch]) -> list[Tensor]:
     model.zero_grad()
-    compute_gradient(model, [parts], 1, CONFIG)
+    compute_gradient(TrainingModel(model, CONFIG), [parts], 1, CONFIG)
     return [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
 
 
@@ -56,12 +59,12 @@ class Scarce(nn.Module):
         super().__init__()
         self.model, self.room, self.seen = model, room, list[int]()
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:
-        if source.tokens.numel() > self.room:
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        if batch.source.tokens.numel() > self.room:
             raise torch.OutOfMemoryError("out of memory")
-        self.seen.append(source.tokens.numel())
-        logits: Tensor = self.model(source, target)
-        return logits
+        self.seen.append(batch.source.tokens.numel())
+        losses: tuple[Tensor, Tensor] = self.model(batch)
+        return losses
 
 
 def endless(one: Batch) -> Iterator[tuple[DataPosition, Batch]]:
@@ -75,7 +78,7 @@ def steps(model: nn.Module, config: TrainingConfig, scale: float = 1.0) -> list[
 
 
 def test_a_batch_that_does_not_fit_is_computed_in_parts_and_the_run_lives() -> None:
-    model = Scarce(tiny("transformer"), room=15)
+    model = Scarce(TrainingModel(tiny("transformer"), CONFIG), room=15)
     made = steps(model, CONFIG)
     assert len(made) == 3
     assert max(model.seen) <= 15
@@ -83,7 +86,7 @@ def test_a_batch_that_does_not_fit_is_computed_in_parts_and_the_run_lives() -> N
 
 def test_a_single_row_that_does_not_fit_is_an_error_with_a_remedy() -> None:
     with pytest.raises(InputError, match=r"lower training\.batch_tokens"):
-        steps(Scarce(tiny("transformer"), room=2), CONFIG)
+        steps(Scarce(TrainingModel(tiny("transformer"), CONFIG), room=2), CONFIG)
 
 
 class Slipping(nn.Module):
@@ -93,15 +96,17 @@ class Slipping(nn.Module):
         super().__init__()
         self.model, self.wrong, self.calls = model, wrong, 0
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         self.calls += 1
-        logits: Tensor = self.model(source, target)
-        return logits * math.nan if self.calls in self.wrong else logits
+        loss, plain = self.model(batch)
+        factor = math.nan if self.calls in self.wrong else 1.0
+        return loss * factor, plain * factor
 
 
 def test_a_slip_of_the_machine_changes_nothing() -> None:
     good, bad = tiny("transformer"), tiny("transformer")
-    steady, slipping = steps(good, CONFIG), steps(Slipping(bad, {2}), CONFIG)
+    steady = steps(TrainingModel(good, CONFIG), CONFIG)
+    slipping = steps(Slipping(TrainingModel(bad, CONFIG), {2}), CONFIG)
     assert [step.loss for step in steady] == [step.loss for step in slipping]
     assert all(torch.equal(*pair) for pair in zip(good.parameters(), bad.parameters(), strict=True))
 
@@ -110,7 +115,7 @@ def test_a_loss_that_stays_no_number_stops_the_run_before_the_weights_are_harmed
     model = tiny("transformer")
     before = [parameter.clone() for parameter in model.parameters()]
     with pytest.raises(DivergedError, match="step 1: the loss is nan"):
-        steps(Slipping(model, {1, 2}), CONFIG)
+        steps(Slipping(TrainingModel(model, CONFIG), {1, 2}), CONFIG)
     assert all(torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
 
 
@@ -138,7 +143,8 @@ class Half(nn.Module):
 
 def test_a_scale_too_large_for_half_precision_is_halved_until_the_gradient_passes() -> None:
     config = replace(CONFIG, precision="fp16")
-    made = steps(Half(tiny("transformer")), config, scale=2.0**40)
+    model: Any = Half(tiny("transformer"))
+    made = steps(TrainingModel(model, config), config, scale=2.0**40)
     assert 1 <= made[0].loss_scale < 2.0**40
     assert all(math.isfinite(step.grad_norm) for step in made)
     assert len({step.loss_scale for step in made}) == 1, "once it fits it stays"
@@ -155,8 +161,8 @@ def test_a_half_precision_gradient_is_close_to_the_full_one(precision: Precision
     full, half = tiny("transformer").eval(), tiny("transformer").eval()
     scale = INITIAL_LOSS_SCALE if precision == "fp16" else 1.0
     found = [
-        compute_gradient(model, [[batch()]], 1, replace(CONFIG, precision=kind), loss_scale=by)
-        for model, kind, by in ((full, CONFIG.precision, 1.0), (half, precision, scale))
+        compute_gradient(TrainingModel(model, config), [[batch()]], 1, config, loss_scale=by)
+        for model, config, by in ((full, CONFIG, 1.0), (half, replace(CONFIG, precision=precision), scale))
     ]
     assert found[1] != found[0], "it was not computed in half precision"
     assert_close(found[1], found[0], rtol=0.02, atol=0.02)

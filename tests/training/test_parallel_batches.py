@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tiny import CONFIGS, SIZE, SMALL, reversing, tiny, write_pairs
 from tongsa import runs
-from tongsa.batch import Batch, Padded, pad
+from tongsa.batch import Batch, pad
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.dropout import sample_keep_mask, seed_dropout
 from tongsa.runs import planner
@@ -20,6 +20,7 @@ from tongsa.tokenization.special import BOS
 from tongsa.torch_threads import parallel_map
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 
 CONFIG = TrainingConfig(steps=3, precision="fp32", device="cpu", threads=1)
 
@@ -41,18 +42,18 @@ class Seen(nn.Module):
         super().__init__()
         self.model, self.threads = model, set[int]()
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         self.threads.add(threading.get_ident())
-        outputs: Tensor = self.model(source, target)
-        return outputs
+        losses: tuple[Tensor, Tensor] = self.model(batch)
+        return losses
 
 
 def computed(kind: str, threads: int, **settings: object) -> tuple[float, float, list[Tensor], Seen]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # a product on two threads may be summed in another order
     try:
-        model = Seen(tiny(kind).train())
         config = replace(CONFIG, threads=threads, **settings)  # type: ignore[arg-type]
+        model = Seen(TrainingModel(tiny(kind).train(), config))
         loss, norm = compute_gradient(model, batches(kind, 5), 1, config)
     finally:
         torch.set_num_threads(before)
@@ -73,7 +74,7 @@ def test_side_by_side_is_one_after_another_to_the_byte(kind: str) -> None:
 
 
 def test_a_batch_in_parts_that_fit_is_never_computed_beside_another() -> None:
-    *_, model = computed("transformer", 3, part_tokens=8)
+    *_, model = computed("transformer", 3, micro_batch_tokens=8)
     assert model.threads == {threading.get_ident()}
 
 
@@ -98,9 +99,9 @@ def test_masks_follow_the_seed_of_their_own_thread() -> None:
 
 
 def test_a_fault_in_one_of_them_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Seen(tiny("transformer"))
+    model = Seen(TrainingModel(tiny("transformer"), CONFIG))
 
-    def broken(source: Padded, target: Padded) -> Tensor:
+    def broken(batch: Batch) -> tuple[Tensor, Tensor]:
         raise ZeroDivisionError
 
     monkeypatch.setattr(model, "forward", broken)

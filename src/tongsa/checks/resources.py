@@ -10,6 +10,7 @@ from tongsa.checks.finding import Finding, Level
 from tongsa.interface import EncoderDecoder
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import DataPosition, UpdateResult, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.memory import BYTES_PER_MIB, available_memory, peak_memory, reset_peak_memory, scratch_copy
 from tongsa.training.optimizer import build_optimizers
 
@@ -65,7 +66,7 @@ def _trial_updates(model: EncoderDecoder, batches: Iterable[Batch], config: Trai
     with scratch_copy(model) as copied:
         schedule = config.lr.build(1, config.steps)
         yield from train(
-            copied,
+            TrainingModel(copied, config),
             zip(repeat(DataPosition()), batches, strict=False),
             build_optimizers(copied, config),
             schedule,

@@ -210,20 +210,23 @@ class ConvDecoder(nn.Module):
         self.bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings))
 
     @property
-    def _output_projection(self) -> OutputProjection:
+    def output(self) -> OutputProjection:
         return OutputProjection(self.output_embedding.weight, self.bias)
 
     def _readout(self, hidden: Tensor) -> Tensor:  # (…, width)
         readout: Tensor = self.dropout(self.output_projection(hidden))
         return readout
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
         once = precompute_memory(memory)
         embedded = self.embedding(target.tokens)
         values = self.input_projection(embedded)
         for layer in self.layers:
             values = layer(values, embedded, once)
-        return self._output_projection.logits(self._readout(values))
+        return self._readout(values)
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> ConvState:
         before, hidden = self.layers[0].convolution.left_padding, self.input_projection.out_features
@@ -234,7 +237,7 @@ class ConvDecoder(nn.Module):
             precompute_memory(memory),
             BeamLayout(1),
             position=0,
-            output_subset=self._output_projection.subset(vocab_subset),
+            output_subset=self.output.subset(vocab_subset),
         )
 
     def step(self, token: Tensor, state: ConvState) -> tuple[Tensor, ConvState]:
@@ -244,5 +247,5 @@ class ConvDecoder(nn.Module):
         for layer, before in zip(self.layers, state.cache, strict=True):
             values, after = layer.step(values, embedded, before, state)
             past.append(after)
-        logits = (state.output_subset or self._output_projection).logits(self._readout(values))
+        logits = (state.output_subset or self.output).logits(self._readout(values))
         return logits, replace(state, cache=tuple(past), position=state.position + 1)

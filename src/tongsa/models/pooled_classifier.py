@@ -10,6 +10,7 @@ from tongsa.batch import Padded
 from tongsa.interface import Memory
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
+from tongsa.nn.output import OutputProjection
 
 
 def flatten_slots(memory: Memory) -> Tensor:  # (batch, slots · width)
@@ -48,16 +49,22 @@ class PooledClassifier(nn.Module):
         self.output_layer = Linear(hidden_width, num_labels)
         self.dropout = Dropout(dropout)
 
-    def logits(self, memory: Memory) -> Tensor:  # (batch, label)
-        logits: Tensor = self.output_layer(self.dropout.relu(self.hidden_layer(self.pool(memory))))
-        return logits
+    @property
+    def output(self) -> OutputProjection:
+        return OutputProjection(self.output_layer.weight, self.output_layer.bias)
+
+    def _pooled_hidden(self, memory: Memory) -> Tensor:  # (batch, hidden)
+        return self.dropout.relu(self.hidden_layer(self.pool(memory)))
+
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, hidden)
+        """Return the same vector at every position: the target has one, its label, and is not read."""
+        return self._pooled_hidden(memory).unsqueeze(1).expand(-1, target.tokens.shape[1], -1)
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, label)
-        """The same at every place: the target has one, its label, and is not read."""
-        return self.logits(memory).unsqueeze(1).expand(-1, target.tokens.shape[1], -1)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> ClassifierState:
-        logits = self.logits(memory)
+        logits = self.output.logits(self._pooled_hidden(memory))
         return ClassifierState(logits if vocab_subset is None else logits.index_select(1, vocab_subset))
 
     def step(self, token: Tensor, state: ClassifierState) -> tuple[Tensor, ClassifierState]:  # noqa: ARG002 - as forward

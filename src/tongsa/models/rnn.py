@@ -238,7 +238,7 @@ class RNNDecoder(nn.Module):
         self.readout = MaxoutReadout(table, config) if deep else LinearReadout(table, config)
 
     @property
-    def _output_projection(self) -> OutputProjection:
+    def output(self) -> OutputProjection:
         return OutputProjection(self.readout.output_embedding.weight)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNState:
@@ -246,10 +246,10 @@ class RNNDecoder(nn.Module):
         joined = summary if self.bridge is None else torch.tanh(self.bridge(summary))
         contexts = self.first_layer.project_context(summary), self.readout.project_context(summary)
         return RNNState(
-            joined.chunk(1 + len(self.upper_layers), dim=1), contexts, self._output_projection.subset(vocab_subset)
+            joined.chunk(1 + len(self.upper_layers), dim=1), contexts, self.output.subset(vocab_subset)
         )
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
         state = self.start(memory)
         context, for_output = (context.unsqueeze(1) for context in state.contexts)
         embedded = self.embedding(target.tokens)
@@ -260,7 +260,11 @@ class RNNDecoder(nn.Module):
         values = self.first_layer.hidden(states)
         for layer, before in zip(self.upper_layers, state.layer_states[1:], strict=True):
             values, _ = layer(self.dropout(values), None, before)
-        return self._output_projection.logits(self.readout(values, embedded, for_output))
+        readout: Tensor = self.readout(values, embedded, for_output)
+        return readout
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def step(self, token: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
         embedded = self.embedding(token)  # (row, embedding)
@@ -272,5 +276,5 @@ class RNNDecoder(nn.Module):
         for layer, before in zip(self.upper_layers, state.layer_states[1:], strict=True):
             layers.append(layer.step(layer.project(self.dropout(values)), before))
             values = layer.hidden(layers[-1])
-        logits = (state.output_subset or self._output_projection).logits(self.readout(values, embedded, for_output))
+        logits = (state.output_subset or self.output).logits(self.readout(values, embedded, for_output))
         return logits, RNNState(tuple(layers), state.contexts, state.output_subset)

@@ -137,7 +137,7 @@ class RNNAttentionDecoder(nn.Module):
         return torch.tanh(self.bridge(memory.slots[:, 0].chunk(2, dim=-1)[1]))
 
     @property
-    def _output_projection(self) -> OutputProjection:
+    def output(self) -> OutputProjection:
         return OutputProjection(self.output_embedding.weight, self.bias)
 
     def _readout(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, readout)
@@ -145,7 +145,7 @@ class RNNAttentionDecoder(nn.Module):
         readout: Tensor = self.dropout(self.maxout(torch.cat([hidden, embedded, context], dim=-1)))
         return readout
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, maxout width)
         read, state = self._precompute_memory(memory), self._initial_state(memory)
         embedded = self.dropout(self.embedding(target.tokens))
         hidden: list[Tensor] = []
@@ -156,14 +156,17 @@ class RNNAttentionDecoder(nn.Module):
             state = self.rnn.step(projected + (weights[-1] @ read.gate_inputs).squeeze(1), state)
         together = torch.cat(weights, dim=1)  # (batch, length, slot)
         record_weights("cross", together.unsqueeze(1))
-        return self._output_projection.logits(self._readout(torch.cat(hidden, dim=1), embedded, together @ read.slots))
+        return self._readout(torch.cat(hidden, dim=1), embedded, together @ read.slots)
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNAttentionState:
         return RNNAttentionState(
             self._initial_state(memory),
             self._precompute_memory(memory),
             BeamLayout(1),
-            self._output_projection.subset(vocab_subset),
+            self.output.subset(vocab_subset),
         )
 
     def step(self, token: Tensor, state: RNNAttentionState) -> tuple[Tensor, RNNAttentionState]:
@@ -175,4 +178,4 @@ class RNNAttentionDecoder(nn.Module):
         readout = self._readout(hidden, embedded, state.beam_layout.gather(weights @ read.slots))
         projected = self.rnn.project(embedded) + state.beam_layout.gather(weights @ read.gate_inputs)
         after = replace(state, rnn_state=self.rnn.step(projected, state.rnn_state))
-        return (state.output_subset or self._output_projection).logits(readout), after
+        return (state.output_subset or self.output).logits(readout), after

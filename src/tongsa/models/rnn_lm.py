@@ -84,18 +84,22 @@ class RNNLMDecoder(nn.Module):
         return scaled
 
     @property
-    def _output_projection(self) -> OutputProjection:
+    def output(self) -> OutputProjection:
         return OutputProjection(self.output_embedding.weight)
 
-    def forward(self, target: Padded, _memory: Memory) -> Tensor:  # (batch, length, piece)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # noqa: ARG002 - a language model reads no source
         values = self.embed(target.tokens)
         for layer in self.layers:
             values, _ = layer(self.dropout(values), None)  # no mask: padding stands behind all that counts
-        return self._output_projection.logits(self.dropout(values))
+        dropped: Tensor = self.dropout(values)
+        return dropped  # (batch, length, width)
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNLMState:
         layers = tuple(layer.initial_state(memory.slots.shape[0], memory.slots) for layer in self.layers)
-        return RNNLMState(layers, self._output_projection.subset(vocab_subset))
+        return RNNLMState(layers, self.output.subset(vocab_subset))
 
     def step(self, token: Tensor, state: RNNLMState) -> tuple[Tensor, RNNLMState]:
         values = self.embed(token)  # (row, width)
@@ -103,5 +107,5 @@ class RNNLMDecoder(nn.Module):
         for layer, before in zip(self.layers, state.layer_states, strict=True):
             states.append(layer.step(layer.project(self.dropout(values)), before))
             values = layer.hidden(states[-1])
-        logits = (state.output_subset or self._output_projection).logits(self.dropout(values))
+        logits = (state.output_subset or self.output).logits(self.dropout(values))
         return logits, RNNLMState(tuple(states), state.output_subset)

@@ -22,6 +22,8 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from tongsa.errors import InputError, LostWorkerError
+from tongsa.interface import EncoderDecoder
+from tongsa.training.loss import TrainingModel
 
 COLLECTIVE_TIMEOUT = timedelta(hours=2)
 """Ranks wait this long while rank 0 validates or saves. A dead process is noticed at once, by the launcher."""
@@ -68,7 +70,8 @@ class DistributedContext:
         """Return the model to train on this rank: wrapped for parallel training, and compiled if requested."""
         wrapped = self._parallelize(model, device, shard=shard)
         if compiled:
-            wrapped.compile(dynamic=True)  # one graph for all lengths
+            # the network alone: the loss is computed outside its graph; one graph for all lengths
+            unwrap_model(wrapped).compile(dynamic=True)
         return wrapped
 
     def _parallelize(self, model: nn.Module, device: torch.device, *, shard: bool) -> nn.Module:
@@ -92,9 +95,11 @@ class DistributedContext:
 SINGLE_PROCESS = DistributedContext()
 
 
-def unwrap_model(model: nn.Module) -> nn.Module:
-    """Return the module inside a DDP wrapper: its parameters have their plain names."""
-    return model.module if isinstance(model, DistributedDataParallel) else model
+def unwrap_model(model: nn.Module) -> EncoderDecoder:
+    """Return the network inside a TrainingModel, wrapped or not: the module whose parameters are trained and saved."""
+    training_model = model.module if isinstance(model, DistributedDataParallel) else model
+    assert isinstance(training_model, TrainingModel)  # noqa: S101 - for the type
+    return training_model.model
 
 
 def _shard_model(model: nn.Module, mesh: DeviceMesh) -> nn.Module:

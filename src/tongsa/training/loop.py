@@ -12,13 +12,10 @@ from torch import Tensor, nn
 
 from tongsa.batch import Batch
 from tongsa.errors import InputError
-from tongsa.nn.auxiliary_loss import collect_auxiliary_losses
 from tongsa.nn.dropout import seed_dropout
-from tongsa.nn.output import judged_by
 from tongsa.torch_threads import parallel_map
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, full_tensor
-from tongsa.training.loss import cross_entropy, make_chunked_loss
 from tongsa.training.lr_schedule import LRSchedule
 
 INITIAL_LOSS_SCALE, LOSS_SCALE_GROWTH_STEPS = 2.0**16, 2000
@@ -164,7 +161,7 @@ def compute_gradient(
     total = torch.zeros((), dtype=torch.float64)
     if len(rank_batches) > 1 and _can_compute_in_parallel(model, config, distributed):
         for plain, gradients in parallel_map(
-            lambda seeded: _batch_gradient(model, *seeded, tokens, config), rank_batches, config.threads
+            lambda seeded: _batch_gradient(model, *seeded, tokens), rank_batches, config.threads
         ):
             total += plain
             _accumulate_gradients(parameters, gradients)
@@ -172,7 +169,7 @@ def compute_gradient(
         for count, (seed, batch) in enumerate(rank_batches, start=1):
             torch.manual_seed(seed)
             with distributed.gradient_sync(model, is_last=count == len(rank_batches)):
-                loss, plain = _batch_loss(model, batch, tokens, config)
+                loss, plain = _batch_loss(model, batch, tokens)
                 # DDP and FSDP average over ranks; an update needs the sum
                 (loss * distributed.world_size * loss_scale).backward()  # type: ignore[no-untyped-call]
             total += plain
@@ -182,20 +179,10 @@ def compute_gradient(
     return distributed.all_reduce(total).item() / tokens, grad_norm.item()
 
 
-def _batch_loss(model: nn.Module, batch: Batch, total_tokens: int, config: TrainingConfig) -> tuple[Tensor, float]:
-    """What this batch adds to the loss of an update of so many tokens, and its plain cross-entropy, summed."""
-    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
-    asked = None if half or config.compile else make_chunked_loss(batch.target, config.label_smoothing)
-    with (
-        torch.autocast(batch.source.tokens.device.type, half, enabled=half is not None),
-        collect_auxiliary_losses() as charged,
-        judged_by(asked),
-    ):
-        found = model(batch.source, batch.decoder_input)
-    loss, plain = (
-        found if found.dim() == 1 else cross_entropy(found, batch.target, config.label_smoothing)
-    )  # a classifier's
-    return sum(charged, loss) / total_tokens, plain.item()  # per piece, not per batch: batches differ in length
+def _batch_loss(model: nn.Module, batch: Batch, total_tokens: int) -> tuple[Tensor, float]:
+    """Return the share of this batch in the loss of an update, and the sum of its plain cross-entropy."""
+    loss, plain = model(batch)  # a TrainingModel, perhaps inside DDP
+    return loss / total_tokens, plain.item()  # per token, not per batch: batches differ in length
 
 
 def _can_compute_in_parallel(model: nn.Module, config: TrainingConfig, distributed: DistributedContext) -> bool:
@@ -215,11 +202,11 @@ def _can_compute_in_parallel(model: nn.Module, config: TrainingConfig, distribut
 
 
 def _batch_gradient(
-    model: nn.Module, seed: int, batch: Batch, total_tokens: int, config: TrainingConfig
+    model: nn.Module, seed: int, batch: Batch, total_tokens: int
 ) -> tuple[float, Sequence[Tensor | None]]:
     """Return the plain loss of a batch and its gradient, without touching `.grad`, which threads would share."""
     with seed_dropout(seed):
-        loss, plain = _batch_loss(model, batch, total_tokens, config)
+        loss, plain = _batch_loss(model, batch, total_tokens)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return plain, torch.autograd.grad(loss, parameters, allow_unused=True)
 

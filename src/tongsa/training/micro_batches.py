@@ -7,6 +7,7 @@ from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 from tongsa.training.memory import BYTES_PER_MIB, peak_memory, reset_peak_memory, scratch_copy
 
 TRIAL_MICRO_BATCH_COUNTS = (16, 4)
@@ -51,5 +52,5 @@ def _measure_peak(
     micro_batch = largest_batch.micro_batches(max_tokens)[0].to(next(model.parameters()).device)
     with scratch_copy(model) as copied:
         reset_peak_memory()
-        compute_gradient(copied.train(), [[micro_batch]], 1, config)
+        compute_gradient(TrainingModel(copied, config).train(), [[micro_batch]], 1, config)
         return micro_batch.padded_size, peak_memory(torch.device(config.device))

@@ -163,12 +163,20 @@ class TransformerDecoder(nn.Module):
         self.final_norm = build_final_norm(config)
         self.output_embedding = output_embedding
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
+    @property
+    def output(self) -> OutputProjection:
+        return OutputProjection(self.output_embedding.weight)
+
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
         places, mask = target.mask, key_mask(memory.mask)
         values = self.embedding(target.tokens)
         for layer in self.layers:
             values = layer(values, places, memory.slots, mask)
-        return OutputProjection(self.output_embedding.weight).logits(self.final_norm(values, places))
+        normed: Tensor = self.final_norm(values, places)
+        return normed
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> TransformerState:
         rows = memory.slots.shape[0]
@@ -182,7 +190,7 @@ class TransformerDecoder(nn.Module):
             ),
             memory_mask=key_mask(memory.mask),
             beam_layout=BeamLayout(1),
-            output_subset=OutputProjection(self.output_embedding.weight).subset(vocab_subset),
+            output_subset=self.output.subset(vocab_subset),
         )
 
     def step(
@@ -198,7 +206,7 @@ class TransformerDecoder(nn.Module):
             values, after = layer.step(values, places, at, cohorts)
             pasts.append(after)
         last = self.final_norm(values, places).squeeze(1)  # (row, width)
-        logits = (cohorts[0].output_subset or OutputProjection(self.output_embedding.weight)).logits(last)
+        logits = (cohorts[0].output_subset or self.output).logits(last)
         gone_on = tuple(
             replace(part, length=part.length + 1, cache=tuple(past), row_order=None)
             for part, *past in zip(cohorts, *pasts, strict=True)
