@@ -19,10 +19,10 @@ ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(tongs
 """Children import the same tongsa as the tests."""
 
 
-def write_recipe(folder: Path, settings: Sequence[str]) -> Path:
+def write_recipe(folder: Path, settings: Sequence[str], pairs: int = 400) -> Path:
     """Write pairs.tsv and recipe.toml: the small model of `tiny` with these settings on top."""
     table: config.Table = {}
-    for assignment in [*SMALL, f"data.train={write_pairs(folder / 'pairs.tsv', reversing(400))}", *settings]:
+    for assignment in [*SMALL, f"data.train={write_pairs(folder / 'pairs.tsv', reversing(pairs))}", *settings]:
         config.override(table, assignment)
     storage.write_text(folder / "recipe.toml", config.dump_toml(table))
     return folder / "recipe.toml"

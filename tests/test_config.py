@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tongsa import config, runs
+from tongsa.cli import main
 from tongsa.config import ConfigError
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs.recipe import merge_tables, parse_recipe
@@ -56,25 +57,29 @@ def test_a_shard_setting_that_contradicts_another_is_refused() -> None:
         parse_recipe({"training": {"shard": True, "micro_batch_tokens": 8}})
 
 
-def test_an_error_names_the_recipe_or_the_set_option(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "setting", "message"),
+    [
+        ("steps = 5", "training.workers=1", "--set: training.workers: unknown key"),
+        ("steps = 5", "training.steps=many", "--set: training.steps: 'many'"),
+        ("workers = 1", "training.steps=3", "recipe.toml: training.workers: unknown key"),
+        ('steps = "many"', "training.step=3", "--set: training.step: unknown key"),
+    ],
+)
+def test_an_error_names_the_recipe_or_the_set_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, setting: str, message: str
+) -> None:
     recipe = tmp_path / "recipe.toml"
-
-    def message(content: str, *settings: str) -> str:
-        recipe.write_text(f'[data]\ntrain = "x.tsv"\n[training]\n{content}\n', "utf-8")
-        with pytest.raises(ConfigError) as error:
-            runs.resolve_recipe(recipe, data=(), dev=(), settings=settings)
-        return str(error.value)
-
-    assert message("steps = 5", "training.workers=1").startswith("--set: training.workers: unknown key")
-    assert message("steps = 5", "training.steps=many").startswith("--set: training.steps: 'many'")
-    assert message("workers = 1", "training.steps=3").startswith(f"{recipe}: training.workers: unknown key")
-    assert message('steps = "many"', "training.step=3").startswith("--set: training.step: unknown key")
+    recipe.write_text(f'[data]\ntrain = "x.tsv"\n[training]\n{content}\n', "utf-8")
+    assert main(["train", str(recipe), "--run", str(tmp_path / "run"), "--set", setting]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_settings_may_be_a_single_string(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[data]\ntrain = "x.tsv"\n', "utf-8")
-    assert runs.resolve_recipe(recipe, data=(), dev=(), settings="training.steps=3").training.steps == 3
+    with pytest.raises(ConfigError, match=r"training\.step: unknown key; did you mean 'steps'"):
+        runs.train(recipe, run=tmp_path / "run", settings="training.step=3")
 
 
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
