@@ -25,7 +25,7 @@ from processes import (
     write_recipe,
 )
 from tongsa import runs
-from tongsa.cli import launcher
+from tongsa.cli import worker_processes
 
 slow = pytest.mark.slow  # several processes, each of which imports torch
 STEPS = 12
@@ -189,13 +189,13 @@ def test_wrong_input_is_reported_once_with_exit_code_2(recipe: Path) -> None:
     ],
 )
 def test_the_launcher_names_the_worker_that_caused_the_end(ends: list[str], expected: int) -> None:
-    assert launcher.wait_for_workers([subprocess.Popen(["/bin/sh", "-c", end]) for end in ends]) == expected
+    assert worker_processes.wait_for_workers([subprocess.Popen(["/bin/sh", "-c", end]) for end in ends]) == expected
 
 
 def test_a_worker_that_does_not_stop_with_the_others_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "SHUTDOWN_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(worker_processes, "SHUTDOWN_TIMEOUT_SECONDS", 0.3)
     workers = [subprocess.Popen(["/bin/sh", "-c", end]) for end in ("exit 1", "sleep 600")]
-    assert launcher.wait_for_workers(workers) == 0
+    assert worker_processes.wait_for_workers(workers) == 0
     assert workers[1].returncode == -signal.SIGKILL
 
 
