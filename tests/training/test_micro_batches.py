@@ -177,17 +177,17 @@ def test_half_precision_is_close_to_full_precision(precision: Precision) -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_run_stays_below_its_memory_limit(tmp_path: Path) -> None:
     """Peak of the whole process, with validation and checkpoints; without the limit it is higher."""
-    sizes = ["model.width=256", "model.ffn_width=2048", "model.encoder_layers=4"]
+    sizes = ["model.width=128", "model.ffn_width=1024", "model.encoder_layers=3"]
     recipe = write_recipe(
         tmp_path,
         [
             *sizes,
             "training.steps=2",
-            "training.batch_tokens=16384",
+            "training.batch_tokens=8192",
             "training.validate_sentences=5",
             "decoding.max_extra_tokens=3",
         ],
-        pairs=3000,
+        pairs=1500,
     )
 
     def peak_mib(run: str, *settings: str) -> int:
