@@ -266,7 +266,7 @@ def test_a_stale_export_is_recognised(tmp_path: Path) -> None:
 def test_without_the_library_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = export(saved(tmp_path, transformer()), "ctranslate2")
     monkeypatch.setitem(__import__("sys").modules, "ctranslate2", None)
-    with pytest.raises(InputError, match=r"pip install 'tongsa\[fast\]'"):
+    with pytest.raises(InputError, match=r"pip install -e '\.\[fast\]' -c constraints\.txt"):
         CTranslate2Engine(folder, 1)
 
 

@@ -33,7 +33,7 @@ def test_auto_takes_an_export_of_these_very_weights_and_nothing_else(run: Path) 
 
 
 def test_an_engine_that_does_not_exist_is_not_taken_for_a_missing_export(run: Path) -> None:
-    with pytest.raises(InputError, match="engine 'torhc': there is none of this name; did you mean 'torch'"):
+    with pytest.raises(InputError, match="engine 'torhc': unknown engine; did you mean 'torch'"):
         tongsa.load(run, engine="torhc")  # type: ignore[arg-type]
 
 

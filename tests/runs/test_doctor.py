@@ -41,7 +41,7 @@ def test_good_pairs_and_a_sound_model_have_no_fault(files: tuple[Path, Path]) ->
     train, dev = files
     found = runs.run_doctor(data=train, dev=dev, settings=FEW)
     assert {one.name for one in found if one.level in ("warning", "fault")} == set()
-    assert {"causal mask", "loss at the start", "one batch by heart", "alignment", "memory", "time"} <= set(
+    assert {"causal mask", "initial loss", "overfit one batch", "alignment", "memory", "time"} <= set(
         by_name(found)
     )
     assert sorted(train.parent.iterdir()) == sorted(files), "the doctor leaves nothing behind"

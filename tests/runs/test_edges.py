@@ -204,9 +204,9 @@ def test_a_run_that_would_lie_in_a_file_or_under_too_long_a_name_is_a_sentence(
 ) -> None:
     data = str(write_pairs(tmp_path / "data.tsv", reversing(20)))
     assert main(["train", "--data", data, "--run", data]) == 2
-    assert "data.tsv: a file of this name is in the way; choose another folder" in capsys.readouterr().err
+    assert "data.tsv: a file with this name exists. Choose another folder." in capsys.readouterr().err
     assert main(["train", "--data", data, "--run", str(tmp_path / ("한" * 90))]) == 2  # 270 bytes in UTF-8
-    assert "the name is too long; choose a shorter one" in capsys.readouterr().err
+    assert "the name is too long. Choose a shorter one." in capsys.readouterr().err
 
 
 def test_a_long_text_in_the_place_of_the_run_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

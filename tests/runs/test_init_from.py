@@ -120,7 +120,7 @@ def test_two_processes_never_train_in_one_folder(
     assert other.stdout is not None
     assert other.stdout.readline() == "held\n"
     assert begun(place, "twice") == 2
-    assert "another process is training there" in capsys.readouterr().err
+    assert "another process is using this folder" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
     other.kill()
     other.wait()
@@ -128,7 +128,7 @@ def test_two_processes_never_train_in_one_folder(
     assert begun(place, "twice") == 0
     with storage.lock_folder(folder):
         assert main(["train", "--resume", str(folder)]) == 2
-    assert "another process is training there" in capsys.readouterr().err
+    assert "another process is using this folder" in capsys.readouterr().err
     assert main(["train", "--resume", str(folder)]) == 0
     assert begun(place, "never", "training.steps=0") == 2
     assert not (place / "never").exists(), "nothing came of it"

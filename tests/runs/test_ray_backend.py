@@ -151,7 +151,7 @@ def test_what_cannot_be_shared_out_is_said_before_a_cluster_is_begun(
     assert "nobody answers there" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(command(place, "far.txt", "--executor", "ray")) == 2
-    assert "pip install 'tongsa[cluster]'" in capsys.readouterr().err
+    assert "pip install -e '.[cluster]' -c constraints.txt" in capsys.readouterr().err
     monkeypatch.undo()
     assert main(command(place, "far.txt")) == 0
     assert (place / "far.txt").read_bytes() == (place / "whole.txt").read_bytes()

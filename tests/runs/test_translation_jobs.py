@@ -76,7 +76,7 @@ def test_a_full_disk_loses_nothing(place: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)),
     )
     assert full.returncode == 2, full.stderr
-    assert "then go on; what was saved before is whole" in full.stderr
+    assert "What was saved before is intact" in full.stderr
     assert "Traceback" not in full.stderr
     assert 0 < done(place / "full.txt") < 500
     assert main(command(place, "full.txt")) == 0

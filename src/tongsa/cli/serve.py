@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         _create_key(options)
         return
     if not all(map(find_spec, REQUIRED_PACKAGES)):
-        raise InputError("serve: required packages are missing. Install them: pip install 'tongsa[serve]'.")
+        raise InputError("serve: required packages are missing. Install them: pip install -e '.[serve]' -c constraints.txt")
     from dataclasses import replace
 
     from tongsa import config

@@ -42,7 +42,9 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> Metadata:
     """Fill a folder; `int8` is for another format."""
     assert not int8  # noqa: S101 - the verb has refused it
     if find_spec("onnxscript") is None:
-        raise InputError("--to onnx needs onnx and onnxscript, which are not installed: pip install 'tongsa[onnx]'")
+        raise InputError(
+            "--to onnx needs onnx and onnxscript, which are not installed: pip install -e '.[onnx]' -c constraints.txt"
+        )
     model, external = (
         bundle.model,
         sum(value.nbytes for value in named_tensors(bundle.model).values()) > MAX_INLINE_WEIGHT_BYTES,
