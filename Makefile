@@ -5,10 +5,14 @@ CORE := .venv/core
 READY := .venv/ready
 BROWSER := .venv/browser
 
-.PHONY: demo test test-slow bench check format pictures setup clean
+.PHONY: demo demo-data test test-slow bench check format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
+
+# the pairs that the demo learns, generated anew by the grammar in tools/phrasebook: the same bytes unless it changed
+demo-data: $(CORE)
+	cd tools && ../$(BIN)/python -m phrasebook
 
 test: $(READY) $(BROWSER)
 	$(BIN)/pytest -m "not slow" --cov --cov-report=term:skip-covered

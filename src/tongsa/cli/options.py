@@ -144,7 +144,7 @@ def _add_decoding_arguments(command: argparse.ArgumentParser) -> None:
 
 def _add_demo(subparsers: Any) -> None:
     verb = _add_command(
-        subparsers, "demo", "learn the embedded English–Korean phrasebook, score it, look inside", verbs.demo
+        subparsers, "demo", "learn the embedded English–Korean pairs, score the model, look inside", verbs.demo
     )
     verb.add_argument("--run", type=Path, default=Path("runs/demo"), metavar="FOLDER", help="default: runs/demo")
     verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. training.steps=300")

@@ -29,7 +29,7 @@ def print_result(line: str) -> None:
 
 
 def demo(options: argparse.Namespace) -> None:
-    from tongsa.runs import demo
+    from tongsa.demo import demo
 
     demo.run_demo(options.run, options.set)
 

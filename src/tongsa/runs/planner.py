@@ -45,7 +45,7 @@ MEDIUM_CORPUS_PRESET: Table = {
     "training": {"lr": {"hold": 0.0}},
     "decoding": {"alpha": 3.0},
 }
-"""What a Transformer does best with between them, given half an hour or more: benchmarks/quality.md, lab-log.md."""
+"""What a Transformer does best with between them, given half an hour or more: benchmarks/reports/quality.md, lab-log.md."""
 SHORT_BUDGET_SECONDS = 600
 """Seconds up to which a smaller one arrives further."""
 SHORT_BUDGET_PRESET: Table = {

@@ -1,0 +1,85 @@
+"""The tables of the benchmark pages are those that benchmarks/tables.py generates from benchmarks/results."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TABLES = ROOT / "benchmarks/tables.py"
+PAGES = [
+    "README.md",
+    "benchmarks/README.md",
+    *(f"benchmarks/reports/{path.name}" for path in sorted((ROOT / "benchmarks/reports").glob("*.md"))),
+]
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def run_tables(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(TABLES), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the pages and results that a test may change."""
+    shutil.copy(ROOT / "README.md", tmp_path)
+    for folder in ("results", "reports"):
+        shutil.copytree(ROOT / "benchmarks" / folder, tmp_path / "benchmarks" / folder)
+    shutil.copy(ROOT / "benchmarks/README.md", tmp_path / "benchmarks")
+    return tmp_path
+
+
+def change_value(root: Path, file: str, row_id: str, value: float) -> None:
+    path = root / f"benchmarks/results/{file}.json"
+    results = json.loads(path.read_text("utf-8"))
+    (row,) = [row for row in results["rows"] if row["id"] == row_id]
+    row["value"] = value
+    path.write_text(json.dumps(results, ensure_ascii=False), "utf-8")
+
+
+def test_every_page_agrees_with_the_results() -> None:
+    done = run_tables("--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_check_fails_when_a_result_changes_and_passes_after_rewriting(copy: Path) -> None:
+    assert run_tables("--check", "--root", str(copy)).returncode == 0
+    change_value(copy, "quality", "multi30k-epyc", 99.75)
+    done = run_tables("--check", "--root", str(copy))
+    assert done.returncode == 1
+    for page in ("README.md", "benchmarks/README.md", "benchmarks/reports/quality.md"):
+        assert f"{copy / page}: disagrees" in done.stderr
+    assert "Traceback" not in done.stderr
+
+    assert run_tables("--root", str(copy)).returncode == 0
+    assert "99.75" in (copy / "README.md").read_text("utf-8")
+    assert run_tables("--check", "--root", str(copy)).returncode == 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_check_fails_when_a_table_is_edited_by_hand(copy: Path, page: str) -> None:
+    path = copy / page
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("<!-- end -->", "| edited |\n<!-- end -->", 1), "utf-8")
+    done = run_tables("--check", "--root", str(copy))
+    assert done.returncode == 1
+    assert str(path) in done.stderr
+
+
+def test_a_table_that_no_page_shows_is_an_error(copy: Path) -> None:
+    (copy / "benchmarks/reports/serving.md").unlink()
+    done = run_tables("--check", "--root", str(copy))
+    assert done.returncode == 1
+    assert "no page shows serving/" in done.stderr
+
+
+@pytest.mark.parametrize("page", [*PAGES, "benchmarks/LOG.md"])
+def test_links_between_the_pages_lead_to_files(page: str) -> None:
+    path = ROOT / page
+    for target in LINK.findall(path.read_text("utf-8")):
+        assert (path.parent / target).exists(), f"{page}: {target} does not exist"
