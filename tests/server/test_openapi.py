@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from jsonschema import Draft202012Validator
 
-from export.bundles import save_run, random_bundle
+from export.bundles import random_bundle, save_run
 from served import Running, Stall, drawn, serving
 from tiny import CONFIGS
 from tongsa.server import auth

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tongsa
-from export.bundles import save_run, random_bundle, transformer
+from export.bundles import random_bundle, save_run, transformer
 from served import Running, Stall, serving, texts, wait_for
 from tongsa.errors import InputError
 from tongsa.models.transformer.classifier import TransformerClassifierConfig
