@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from export.bundles import TARGET, saved, transformer
+from export.bundles import TARGET, save_run, transformer
 from tongsa.decoding.config import DecodingConfig
 from tongsa.server.app import create_app
 from tongsa.server.config import ServerConfig
@@ -85,7 +85,7 @@ def wait_for(condition: Any, seconds: float = 60) -> None:
 def drawn(folder: Path, seed: int = 1) -> Path:
     """A model with weights drawn at random."""
     made = transformer(target=TARGET, share="target", positions="learned", seed=seed)
-    return saved(folder, replace(made, decoding=DecodingConfig(max_extra_tokens=8, min_tokens=8)))
+    return save_run(folder, replace(made, decoding=DecodingConfig(max_extra_tokens=8, min_tokens=8)))
 
 
 def texts(count: int) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import tongsa
-from export.bundles import TARGET, saved, shaken
+from export.bundles import TARGET, random_bundle, save_run
 from served import Running, serving
 from tiny import CONFIGS
 from tongsa.tokenization.labels import LabelTokenizer
@@ -30,12 +30,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Weights drawn at random: what is looked at need not be good."""
     made = tmp_path_factory.mktemp("kinds")
     labels = LabelTokenizer(["good", "나쁨"])
-    saved(made / "hops", shaken("structured_self_attention", CONFIGS["structured_self_attention"], target=labels))
-    saved(
-        made / "rnn_attention", shaken("rnn_attention", CONFIGS["rnn_attention"], target=TARGET, seed=4)
+    save_run(
+        made / "hops", random_bundle("structured_self_attention", CONFIGS["structured_self_attention"], target=labels)
+    )
+    save_run(
+        made / "rnn_attention", random_bundle("rnn_attention", CONFIGS["rnn_attention"], target=TARGET, seed=4)
     )  # it writes three letters
     for name in ("rnn", "transformer_lm"):
-        saved(made / name, shaken(name, CONFIGS[name]))
+        save_run(made / name, random_bundle(name, CONFIGS[name]))
     (made / "hops" / "journal.jsonl").write_text("".join(json.dumps(one) + "\n" for one in JOURNAL), "utf-8")
     return made
 

@@ -65,7 +65,7 @@ def test_pieces_are_merged_to_words_as_python_does(page: Page, ask: Ask) -> None
     python = merge_words(expected, *starts)
     flat: Any = page.evaluate(
         """async ([weights, rows, columns, words]) =>
-             [...(await import('/static/weights.js')).merged(Float32Array.from(weights), rows, columns, words)]""",
+             [...(await import('/static/weights.js')).mergeWords(Float32Array.from(weights), rows, columns, words)]""",
         [expected[0].ravel().tolist(), *expected[0].shape, {"query_starts": starts[0], "key_starts": starts[1]}],
     )
     assert_allclose(np.array(flat).reshape(python[0].shape), python[0], atol=1e-6)
@@ -76,7 +76,7 @@ def test_lines_have_words_on_both_sides(page: Page) -> None:
     opened(page)
     page.locator("#unit-words").click()
     page.locator("#view-lines").click()
-    expect(page.locator("#axes")).to_have_text("Left: target being written · right: source being read")
+    expect(page.locator("#axes")).to_have_text("Left: target (queries) · right: source (keys)")
     page.focus("#stage")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#readout")).to_contain_text("집이 → ")
@@ -85,11 +85,11 @@ def test_lines_have_words_on_both_sides(page: Page) -> None:
 def test_the_tree_ends_in_the_translation(page: Page) -> None:
     write(page, TEXT)
     page.click("#open-tree")
-    page.wait_for_selector(".node.won.ended")
-    expect(page.locator("#finished tr.won .output")).to_have_text(PHRASES[TEXT])
+    page.wait_for_selector(".node.best.finished")
+    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES[TEXT])
     page.focus("#stage")
     page.keyboard.press("Home")
-    expect(page.locator("#readout")).to_contain_text("The search begins here")
+    expect(page.locator("#readout")).to_contain_text("Start of the search")
     page.keyboard.press("End")
     expect(page.locator("#readout")).to_contain_text(PHRASES[TEXT])
 
@@ -101,7 +101,7 @@ def test_positions_and_curves_of_the_run_are_in_the_page(page: Page, runs: tuple
     page.keyboard.press("Escape")
     page.click("#open-curves")
     page.wait_for_selector(".curve")
-    names = ["Loss", "Score on the validation set", "Learning rate", "Length of the gradient"]
+    names = ["Loss", "Validation score", "Learning rate", "Gradient norm"]
     assert page.locator(".curve h2").all_inner_texts() == names
     *_, last = [one for one in journal.read_journal(runs[0] / "journal.jsonl") if "rate" in one]
     expect(page.locator(".curve li").first).to_contain_text(f"at step {last['step']}")
@@ -121,11 +121,11 @@ def test_a_file_shows_all_of_it_without_a_network(visitor: Visitor, file: Path) 
     page.get_by_label("Next sentence").click()
     expect(page.locator("#texts .translation")).to_have_text(PHRASES["I go home."])
     page.locator("#open-tree").click()
-    expect(page.locator("#finished tr.won .output")).to_have_text(PHRASES[TEXT])
+    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES[TEXT])
     page.locator("#open-positions").click()
-    expect(page.locator("#room-positions h2")).to_have_text("Sinusoids · encoder, decoder")
+    expect(page.locator("#panel-positions h2")).to_have_text("Sinusoids · encoder, decoder")
     page.locator("#open-curves").click()
-    names = page.locator("#room-curves h2").all_inner_texts()
+    names = page.locator("#panel-curves h2").all_inner_texts()
     assert names[0] == "Loss" and "Learning rate" in names
 
 
@@ -143,12 +143,12 @@ def test_what_was_chosen_is_in_the_address(visitor: Visitor, file: Path) -> None
 def test_positions_tell_their_numbers(visitor: Visitor, file: Path) -> None:
     page = visitor.page()
     page.goto(f"{file.as_uri()}#panel=positions")
-    page.wait_for_selector("#room-positions canvas")
+    page.wait_for_selector("#panel-positions canvas")
     page.wait_for_timeout(200)
     page.hover(".table canvas", position={"x": 1, "y": 1})
-    expect(page.locator(".table figcaption")).to_have_text("Position 0, number 0: 0.000")  # sin 0
-    page.hover(".likeness canvas", position={"x": 1, "y": 1})
-    expect(page.locator(".likeness figcaption")).to_have_text("Positions 0 and 0: 1.000")
+    expect(page.locator(".table figcaption")).to_have_text("Position 0, dimension 0: 0.000")  # sin 0
+    page.hover(".similarity canvas", position={"x": 1, "y": 1})
+    expect(page.locator(".similarity figcaption")).to_have_text("Positions 0 and 0: 1.000")
 
 
 def test_a_notebook_shows_it_in_a_frame_of_its_own(visitor: Visitor, runs: tuple[Path, Path], tmp_path: Path) -> None:

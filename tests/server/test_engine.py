@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import tongsa
-from export.bundles import saved, transformer
+from export.bundles import save_run, transformer
 from served import serving, texts
 from tongsa.export import export
 from tongsa.server.batch_tasks import TranslateTask
@@ -19,7 +19,7 @@ pytest.importorskip("ctranslate2")
 
 
 def test_a_sentence_for_torch_does_not_move_its_batch_there(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+    run = save_run(tmp_path / "run", transformer(norm="pre", positions="learned"))
     export(run, "ctranslate2")
     own = tongsa.load(run)
     assert own.engine, "the export is not used: nothing is tested"
@@ -45,7 +45,7 @@ def test_a_sentence_for_torch_does_not_move_its_batch_there(tmp_path: Path) -> N
 
 
 def test_pieces_have_the_probabilities_that_the_translator_tells_beside_this_engine(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+    run = save_run(tmp_path / "run", transformer(norm="pre", positions="learned"))
     export(run, "ctranslate2")
     own = tongsa.load(run)
     with serving(run) as server:
@@ -61,7 +61,7 @@ def test_pieces_have_the_probabilities_that_the_translator_tells_beside_this_eng
 
 
 def test_parts_of_a_batch_side_by_side_give_the_same_answers_in_the_same_order(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+    run = save_run(tmp_path / "run", transformer(norm="pre", positions="learned"))
     export(run, "ctranslate2")
     model = load_model(ModelSource("run", run), ServerConfig())
     jobs = [QueuedSentence(TranslateTask(use_engine=True), text, model.count_tokens(text)) for text in texts(7)]

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from jsonschema import Draft202012Validator
 
-from export.bundles import saved, shaken
+from export.bundles import random_bundle, save_run
 from served import Running, Stall, drawn, serving
 from tiny import CONFIGS
 from tongsa.server import auth
@@ -100,9 +100,9 @@ def check(document: dict[str, Any], path: str, answer: httpx2.Response) -> None:
 def every(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server of every task."""
     folder, labels = tmp_path_factory.mktemp("tasks"), LabelTokenizer(["good", "나쁨"])
-    classifier = shaken("structured_self_attention", CONFIGS["structured_self_attention"], target=labels)
-    writer = shaken("transformer_lm", CONFIGS["transformer_lm"])
-    served = [run, saved(folder / "labels", classifier), saved(folder / "text", writer)]
+    classifier = random_bundle("structured_self_attention", CONFIGS["structured_self_attention"], target=labels)
+    writer = random_bundle("transformer_lm", CONFIGS["transformer_lm"])
+    served = [run, save_run(folder / "labels", classifier), save_run(folder / "text", writer)]
     (folder / "labels" / "journal.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "loss": 1.5}\n')
     with serving(*served) as running:
         yield running

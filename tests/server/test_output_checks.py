@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from export.bundles import saved, transformer
+from export.bundles import save_run, transformer
 from served import serving, texts
 from tongsa.server.output_checks import (
     CheckedOutput,
@@ -108,7 +108,7 @@ def test_what_a_model_without_attention_cannot_do_is_not_asked_of_it() -> None:
 
 
 def test_a_model_that_loops_is_asked_again_and_the_better_answer_is_taken(tmp_path: Path) -> None:
-    run = saved(tmp_path / "loops", transformer(seed=3, norm="pre"))
+    run = save_run(tmp_path / "loops", transformer(seed=3, norm="pre"))
     with serving(run, guard=False) as plain, serving(run, guard=True) as guarded:
         before = [one["sentences"][0] for one in plain.translate(texts(12))]
         after = [one["sentences"][0] for one in guarded.translate(texts(12))]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tongsa
-from export.bundles import saved, shaken, transformer
+from export.bundles import random_bundle, save_run, transformer
 from served import Running, Stall, serving, texts, wait_for
 from tongsa.errors import InputError
 from tongsa.models.transformer.classifier import TransformerClassifierConfig
@@ -126,7 +126,7 @@ def test_what_is_looked_at_has_few_pieces_whatever_its_characters_are(
 def test_texts_are_classified_and_one_of_too_many_pieces_is_refused(tmp_path: Path) -> None:
     labels = LabelTokenizer(["good", "나쁨"])
     config = TransformerClassifierConfig(width=16, ffn_width=32, heads=4, layers=1, hidden=16)
-    run = saved(tmp_path / "labels", shaken("transformer_classifier", config, target=labels))
+    run = save_run(tmp_path / "labels", random_bundle("transformer_classifier", config, target=labels))
     with serving(run, batch_tokens=64) as server:
         some = ["a b", "c d e", ""]
         found = server.post("/v1/classify", {"text": some}).json()["labels"]
@@ -156,7 +156,7 @@ def test_marks_that_people_write_pile_up_nowhere() -> None:
 
 
 def test_who_finds_no_other_way_takes_none_from_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = saved(tmp_path / "loops", transformer(seed=3, norm="pre"))
+    run = save_run(tmp_path / "loops", transformer(seed=3, norm="pre"))
     with serving(run, guard=True, wait_ms=50) as server:
         reader = server.worker.model.reader
         translate = reader.translate

@@ -8,11 +8,13 @@ class HeadPatternShare(TypedDict):
     """Mean weight that falls here."""
     uniform_share: float
     """The share if the weights were equal."""
+    is_testable: bool
+    """True if the sentence is long enough to tell this pattern from chance."""
 
 
 class AttentionHead(TypedDict):
     pattern: str
-    """A place, or broad, focused, mixed, fixed."""
+    """A positional pattern, or broad, focused, mixed, too_short, fixed."""
     value: float
     """How much of it."""
     entropy: float
@@ -69,6 +71,8 @@ class HeadThresholds(TypedDict):
 
     min_pattern_share: float
     min_pattern_lift: float
+    min_pattern_rows: int
+    max_chance: float
     min_broad_entropy: float
     diagonal_band: float
 

@@ -46,7 +46,7 @@ def attention_function(request: AttentionRequest, title: str) -> ModelFunction:
 
     def look(reader: Any) -> Any:
         from tongsa.visualize.attention import page_data
-        from tongsa.visualize.readings import classification_example, language_model_example, translation_example
+        from tongsa.visualize.examples import classification_example, language_model_example, translation_example
 
         if reader.task == "classification":
             found = classification_example(reader(request.text), request.text)
