@@ -90,7 +90,7 @@ def parsed() -> argparse.Namespace:
 
 def trained(options: argparse.Namespace, budget: str) -> Table:
     """One run from nothing by `tongsa train`; then its journal, and the model that it kept, scored again."""
-    from tongsa.runs import planner, resolve_recipe
+    from tongsa.runs import planner
 
     began = perf_counter()
     folder = options.run / f"{budget}-seed{options.seed}"
@@ -100,7 +100,7 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
             f"or read it with: --journal {folder / 'journal.jsonl'}"
         )
     settings = [*options.set, *SETTINGS, f"training.seed={options.seed}"]
-    recipe = resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
+    recipe = planner.resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
     if not recipe.data.dev:
         raise InputError(f"{options.recipe}: no data.dev to score on; name one with --set data.dev=FILE")
     steps = max(1, round(planner.parse_duration(budget) / update_seconds(options, settings)))

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa import config, runs
+from tongsa import config
 from tongsa.config import ConfigError
 from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.runs import planner
 from tongsa.runs.recipe import merge_tables, parse_recipe
 
 RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
@@ -48,7 +49,7 @@ def test_a_fault_is_told_of_who_brought_it(tmp_path: Path) -> None:
     def fault(content: str, *settings: str) -> str:
         recipe.write_text(f'[data]\ntrain = "x.tsv"\n[training]\n{content}\n', "utf-8")
         with pytest.raises(ConfigError) as error:
-            runs.resolve_recipe(recipe, data=(), dev=(), settings=settings)
+            planner.resolve_recipe(recipe, data=(), dev=(), settings=settings)
         return str(error.value)
 
     assert fault("steps = 5", "training.workers=1").startswith("--set: training.workers: unknown key")
@@ -60,7 +61,7 @@ def test_a_fault_is_told_of_who_brought_it(tmp_path: Path) -> None:
 def test_one_setting_by_itself_is_not_taken_for_its_letters(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[data]\ntrain = "x.tsv"\n', "utf-8")
-    assert runs.resolve_recipe(recipe, data=(), dev=(), settings="training.steps=3").training.steps == 3
+    assert planner.resolve_recipe(recipe, data=(), dev=(), settings="training.steps=3").training.steps == 3
 
 
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from time import perf_counter
 
 import tongsa
-from tongsa import config, runs, storage, phrasebook
+from tongsa import config, phrasebook, runs, storage
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evaluate
-from tongsa.runs.progress import TrainingDisplay, format_duration
+from tongsa.evaluation.metrics import bleu_tokenizer
+from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.visualize import write_page
 from tongsa.visualize.readings import translation_example
@@ -27,7 +27,7 @@ ATTENTION_EXAMPLES = ("I go home", "<polite> I go home", "I love you")
 def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
     """Train, score, print, draw; everything lands in the folder of the run."""
     began = perf_counter()
-    display = TrainingDisplay(0, 0)
+    display = ProgressDisplay()
     data, mark = run / "data", run / MARKER_FILE
     if run.exists() and any(run.iterdir()) and not mark.exists():
         raise InputError(f"{run}: not empty and not a demo; choose another folder with --run")
