@@ -15,6 +15,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from tongsa.runs.demo import run_demo
+    from tongsa.demo.demo import run_demo
 
     run_demo(options.run, options.set)

@@ -69,7 +69,7 @@ def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str,
         parsed = parse_assignments([word])
         (table,) = parsed
         if table not in tables or not isinstance(parsed[table], dict):
-            raise InputError(f"--set {word}: this command has no such setting. Write --set {tables[0]}.KEY=VALUE.")
+            raise InputError(f"--set {word}: no such setting. Write --set {tables[0]}.{word}.")
         values[table] |= parsed[table]
     return values
 
