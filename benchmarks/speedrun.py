@@ -28,6 +28,8 @@ from tongsa.errors import InputError
 from tongsa.training import journal
 
 RECIPE = Path(__file__).parent.parent / "recipes/multi30k-de-en.toml"
+MULTI30K = Path(__file__).parent.parent.parent / "shared/data/multi30k"
+"""Data of the default recipe, unless --set data.folder names another folder."""
 SETTINGS = (
     "data.test=[]",
     "training.validate_sentences=0",
@@ -86,6 +88,8 @@ def parse_options() -> argparse.Namespace:
     time.add_argument("--budgets", nargs="+", metavar="TIME", help="one run each")
     time.add_argument("--journal", type=Path, metavar="FILE", help="read this journal, train nothing")
     options = parser.parse_args()
+    if options.recipe == RECIPE:
+        options.set.insert(0, f"data.folder={MULTI30K}")
     if options.validations < 1:
         parser.error("--validations is at least 1")
     return options

@@ -176,7 +176,8 @@ def test_train_refuses_a_decoder_that_sees_future_tokens(
     monkeypatch.setitem(KINDS, "leaky", LeakyConfig)
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
-        f'[data]\ntrain = ["{files[0]}"]\n[tokenizer]\nvocab_size = 300\n[model]\nkind = "leaky"\n[training]\nsteps = 2\n',
+        f'[data]\ntrain = ["{files[0]}"]\n[tokenizer]\nvocab_size = 300\n[model]\nkind = "leaky"\n'
+        "[training]\nsteps = 2\n",
         "utf-8",
     )
     with pytest.raises(InputError, match="leaky: logits moved"):

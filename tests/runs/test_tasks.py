@@ -124,9 +124,9 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     (tmp_path / "texts.txt").write_text("가 가\n나\n", "utf-8")
     assert main(["score", str(language_model), str(tmp_path / "texts.txt"), "--json"]) == 0
     seen, unseen = map(json.loads, capsys.readouterr().out.splitlines())
-    assert seen["log_probability"] == pytest.approx(sum(token["log_probability"] for token in seen["pieces"]))
-    assert seen["pieces"][-1]["piece"] == "</s>"
-    assert unseen["log_probability"] < seen["log_probability"]
+    assert seen["log_prob"] == pytest.approx(sum(token["log_prob"] for token in seen["tokens"]))
+    assert seen["tokens"][-1]["token"] == "</s>"  # noqa: S105
+    assert unseen["log_prob"] < seen["log_prob"]
 
 
 def test_samples_have_their_log_probability(language_model: Path) -> None:
