@@ -24,7 +24,7 @@ from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.runs.recipe import parse_recipe
-from tongsa.tokenization.shortlist import ShortlistCandidates, shortlist_candidates
+from tongsa.tokenization.lexicon import ShortlistCandidates, shortlist_candidates
 from tongsa.tokenization.special import EOS, UNK
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
@@ -150,7 +150,9 @@ def run(tmp_path: Path) -> Path:
 
 
 def made(run: Path) -> Path:
-    assert main(["shortlist", str(run), "--data", str(run.parent / "쌍.tsv"), "--candidates", "2", "--always", "5"]) == 0
+    assert (
+        main(["shortlist", str(run), "--data", str(run.parent / "쌍.tsv"), "--candidates", "2", "--always", "5"]) == 0
+    )
     return run / shortlist.SHORTLIST_FILE
 
 

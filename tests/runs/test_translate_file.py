@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tongsa.runs.translate_file import ResumableOutput, TranslatedChunk
-from tongsa.errors import InputError
 from tongsa.data.chunks import ChunkReader
+from tongsa.errors import InputError
+from tongsa.runs.translate_file import ResumableOutput, TranslatedChunk
 
 SETTINGS = {"model": "8f14e45fceea167a", "beam": 4, "alpha": 0.6, "lm": None}
 

@@ -15,7 +15,7 @@ import pytest
 
 from jobs import command, done, finish, long_lines, wait_for, write_model
 from tongsa.cli import main
-from tongsa.runs import progress
+from tongsa.runs import reporting
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
@@ -195,7 +195,7 @@ def test_a_log_gets_a_line_now_and_then_and_none_for_a_small_input(
 ) -> None:
     assert main(command(place, "calm.txt")) == 0
     assert capsys.readouterr().err.splitlines() == [f"done: 500 lines in {place / 'calm.txt'}"]
-    monkeypatch.setattr(progress, "LOG_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(reporting, "LOG_INTERVAL_SECONDS", 0.0)
     assert main(command(place, "told.txt")) == 0
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 10

@@ -44,7 +44,9 @@ def test_terms_are_in_the_lines_that_hold_their_source(said, tmp_path: Path) -> 
 
 
 def test_outputs_begin_with_the_prefix_and_repeat_nothing(said) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    _, lines, _ = said("--prefix", "나는 ab", "--set", "decoding.no_repeat_ngram=1", "--set", "decoding.min_tokens=4", "--json")
+    _, lines, _ = said(
+        "--prefix", "나는 ab", "--set", "decoding.no_repeat_ngram=1", "--set", "decoding.min_tokens=4", "--json"
+    )
     for line in lines[:2]:
         (best,) = json.loads(line)["nbest"]
         assert best["text"].startswith("나는 ab")
@@ -105,7 +107,15 @@ def test_what_cannot_be_meant_is_a_sentence(said, options: list[str], sentence: 
 
 def test_an_evaluation_signs_how_it_searched(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pairs.tsv").write_text("나는 집에\ta b\n", "utf-8")
-    options = ["--set", "decoding.coverage_penalty=0.3", "--set", "decoding.beam=4", "--set", "decoding.beam_groups=2", "--json"]
+    options = [
+        "--set",
+        "decoding.coverage_penalty=0.3",
+        "--set",
+        "decoding.beam=4",
+        "--set",
+        "decoding.beam_groups=2",
+        "--json",
+    ]
     assert main(["evaluate", str(model), "--data", str(tmp_path / "pairs.tsv"), *options]) == 0
     signature = json.loads(capsys.readouterr().out)["signatures"]["bleu"]
     assert signature.endswith("|beam:4|alpha:0.6|coverage:0.3|groups:2")

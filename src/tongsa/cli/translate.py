@@ -22,7 +22,7 @@ from tongsa.errors import InputError, InterruptedRun
 if TYPE_CHECKING:
     from tongsa.data.chunks import Chunk, ChunkReader
     from tongsa.decoding.sampling import SamplingConfig
-    from tongsa.runs.progress import TranslationDisplay
+    from tongsa.runs.reporting import TranslationDisplay
     from tongsa.runs.translate_file import ResumableOutput, TranslatedChunk
     from tongsa.runs.translate_job import TranslateJobConfig
 
@@ -102,7 +102,7 @@ def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "
 
 def _translate_to_stdout(file: str, job_config: "TranslateJobConfig") -> None:
     from tongsa.data.chunks import ChunkReader
-    from tongsa.runs.progress import TranslationDisplay
+    from tongsa.runs.reporting import TranslationDisplay
 
     translate = job_config.build()
     with ChunkReader(file) as reader:
@@ -155,7 +155,7 @@ def _file_translator(executor: str, job_config: "TranslateJobConfig") -> "FileTr
 
 
 def _translate_into(output: "ResumableOutput", reader: "ChunkReader", translate_chunks: "FileTranslator") -> None:
-    from tongsa.runs.progress import TranslationDisplay
+    from tongsa.runs.reporting import TranslationDisplay
 
     output.resume(reader)
     if output.progress.lines:

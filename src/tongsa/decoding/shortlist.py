@@ -14,7 +14,7 @@ from torch import Tensor
 from tongsa import storage
 from tongsa.batch import Padded
 from tongsa.errors import InputError
-from tongsa.tokenization.shortlist import ShortlistCandidates, shortlist_candidates
+from tongsa.tokenization.lexicon import ShortlistCandidates, shortlist_candidates
 from tongsa.tokenization.special import UNK
 from tongsa.tokenization.tokenizer import Tokenizer
 

@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from tongsa import storage
-from tongsa.errors import InputError
 from tongsa.data.chunks import Chunk, ChunkReader
+from tongsa.errors import InputError
 
 if sys.platform != "win32":
     import fcntl
@@ -113,7 +113,9 @@ class ResumableOutput:
             if settings.get(name) != self.settings.get(name)
         ]
         if changed and position.lines:
-            raise InputError(f"{self.partial} was begun otherwise: {', '.join(changed)}; give the same, or {RESTART_HINT}")
+            raise InputError(
+                f"{self.partial} was begun otherwise: {', '.join(changed)}; give the same, or {RESTART_HINT}"
+            )
         return position
 
     def _is_output_complete(self) -> bool:

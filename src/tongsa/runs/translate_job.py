@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import bundle, storage
-from tongsa.runs.translate_file import TranslatedChunk
-from tongsa.decoding.mbr import mbr_decode
 from tongsa.decoding.engines.engine import EngineName
-from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.glossary import Glossary
+from tongsa.decoding.mbr import mbr_decode
 from tongsa.decoding.results import Translation
+from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.translator import MAX_SAMPLES_PER_TEXT, ShallowFusion, Translator
 from tongsa.errors import InputError
+from tongsa.runs.translate_file import TranslatedChunk
 
 LineTranslator = Callable[[Sequence[str], int], TranslatedChunk]
 """From some lines, and how many stand before them, to what becomes of them."""
@@ -38,7 +38,9 @@ class ModelSpec:
     def resolved_engine(self) -> str:
         """Which engine that is, here and now."""
         alone = not (self.ensemble or self.lm)
-        return "ctranslate2" if alone and bundle.ctranslate2_folder(bundle.find_bundle(self.run), self.engine) else "torch"
+        return (
+            "ctranslate2" if alone and bundle.ctranslate2_folder(bundle.find_bundle(self.run), self.engine) else "torch"
+        )
 
     def build(self) -> Translator:
         first, *others = (bundle.load_bundle(path) for path in (self.run, *self.ensemble))
@@ -86,7 +88,9 @@ class TranslateJobConfig:
                 raise InputError(f"--mbr {self.mbr_samples}: draw between 1 and {MAX_SAMPLES_PER_TEXT}")
             if self.decoding_overrides or self.glossary or self.prefix or self.nbest > 1:
                 raise InputError("--mbr chooses among draws: it goes with --sample alone")
-            return lambda lines, first: mbr_decode(translator, lines, num_samples=self.mbr_samples, sampling=self._sampling_config(first))
+            return lambda lines, first: mbr_decode(
+                translator, lines, num_samples=self.mbr_samples, sampling=self._sampling_config(first)
+            )
         glossary = Glossary.read(self.glossary) if self.glossary else None
 
         def translate(lines: Sequence[str], first: int) -> list[Translation]:
@@ -138,11 +142,23 @@ def _format_text(_: str, translation: Translation, *, alignments: bool) -> str:
 
 def _format_json(source: str, translation: Translation, *, alignments: bool) -> str:
     nbest = [
-        {"text": one.text, "score": one.score, "log_probability": one.log_prob, "pieces": one.tokens, "logs": one.token_log_probs}
+        {
+            "text": one.text,
+            "score": one.score,
+            "log_probability": one.log_prob,
+            "pieces": one.tokens,
+            "logs": one.token_log_probs,
+        }
         | ({"alignment": _pharaoh_alignment(one)} if alignments else {})
         for one in _nbest(translation)
     ]
-    record = {"source": source, "text": translation.text, "score": translation.score, "cut": translation.truncated, "nbest": nbest}
+    record = {
+        "source": source,
+        "text": translation.text,
+        "score": translation.score,
+        "cut": translation.truncated,
+        "nbest": nbest,
+    }
     if translation.terms:
         record["terms"] = [one.record | {"there": one.satisfied} for one in translation.terms]
     return json.dumps(record, ensure_ascii=False)
