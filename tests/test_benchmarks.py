@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from served import drawn, texts
+from live_server import random_model, sample_texts
 from tiny import SMALL, reversing, write_pairs
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -122,9 +122,9 @@ def test_a_run_from_nothing_validates_on_all_of_dev_and_keeps_its_best(tmp_path:
 
 
 def test_a_server_under_load_answers_or_refuses_all_that_is_sent(tmp_path: Path) -> None:
-    run = drawn(tmp_path / "run")
+    run = random_model(tmp_path / "run")
     lines = tmp_path / "lines.txt"
-    lines.write_text("".join(f"{text}\n" for text in texts(20)), "utf-8")
+    lines.write_text("".join(f"{text}\n" for text in sample_texts(20)), "utf-8")
     where = [str(run), "--texts", str(lines), "--engine", "torch"]
     report = reported("serve_load.py", "--json", *where, "--seconds", "0.2", "--minutes", "0.02")
     over = report["overload"]  # how many of either, and whether memory settles, no two seconds can tell

@@ -81,7 +81,7 @@ def test_a_classifier_shows_what_each_hop_read(page: Page, kinds: Running) -> No
     assert page.locator(".labels li").count() == 2
     looked(page)
     expect(page.locator("#texts .translation")).to_contain_text(page.locator(".labels li").first.inner_text()[:2])
-    told = kinds.post("/v1/attention", {"text": TEXT, "model": "hops"}).json()["readings"][0]["roles"][0]
+    told = kinds.post("/v1/attention", {"text": TEXT, "model": "hops"}).json()["examples"][0]["roles"][0]
     assert told["role"] == "hops"
     keys = told["pieces"]["keys"]
     weights = unpack_uint16(told["layers"][0]["packed"]).reshape(3, len(keys)) / QUANTIZATION_SCALE

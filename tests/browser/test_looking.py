@@ -44,7 +44,7 @@ def test_all_heads_are_shown_small_and_one_large(page: Page) -> None:
 def weights(ask: Ask, role: str) -> tuple[Any, Any]:
     """(head, query, key) of the first layer, past the page; and what the server tells of the role."""
     answer = ask("/v1/attention", {"text": TEXT, "model": "there", "target": PHRASES[TEXT]})
-    told = next(one for one in answer["readings"][0]["roles"] if one["role"] == role)
+    told = next(one for one in answer["examples"][0]["roles"] if one["role"] == role)
     shape = (told["layers"][0]["count"], len(told["pieces"]["queries"]), len(told["pieces"]["keys"]))
     return unpack_uint16(told["layers"][0]["packed"]).reshape(shape) / QUANTIZATION_SCALE, told
 

@@ -10,7 +10,7 @@ from .conftest import CHARACTERS, PHRASES, Ask, Visitor, failing, told, whole, w
 TWO = "I go home. The cat sleeps."
 STRANGE = ("Small dog home water.", "Books sleeps we?", "She the go where house.", "Water water reads.", "Is I the?")
 """Never seen: the model is in doubt."""
-DETAILS = {"alignments": True, "probabilities": True, "nbest": 4, "model": "there"}
+DETAILS = {"alignments": True, "word_probabilities": True, "nbest": 4, "model": "there"}
 
 
 def sentences(ask: Ask, text: str, **more: Any) -> Any:

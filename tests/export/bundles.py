@@ -21,7 +21,7 @@ TARGET = train_tokenizer(
 """With a vocabulary of its own, which is much smaller."""
 LABELS = LabelTokenizer(["good", "좋다", "그저 그렇다"])
 
-SETTINGS = {"width": 16, "inner": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "longest": 64}
+SETTINGS = {"width": 16, "ffn_width": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "max_positions": 64}
 
 
 def shaken(kind: str, config: ModelConfig, *, target: Tokenizer = SOURCE, seed: int = 1) -> Bundle:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from tongsa.cli.verbs import parse_assignments, print_result, print_status
 from tongsa.errors import InputError
 
-REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart")
+REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "pydantic")
 
 
 def run(options: argparse.Namespace) -> None:
