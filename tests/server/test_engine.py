@@ -20,17 +20,17 @@ pytest.importorskip("ctranslate2")
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = saved(tmp_path_factory.mktemp("engine") / "run", transformer(norm="pre", positions="learned"))
     export(run, "ctranslate2")
     return run
 
 
-def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported: Path) -> None:
-    translator = tongsa.load(exported)
+def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported_run: Path) -> None:
+    translator = tongsa.load(exported_run)
     assert translator.engine, "the export is not used: nothing is tested"
     long = " ".join("abcdefg"[i % 7] for i in range(25))  # its output may be longer than the exported positions
-    with live_server(exported, batch_wait_ms=30) as server:
+    with live_server(exported_run, batch_wait_ms=30) as server:
         model = server.queue.model
         assert model.engine == "ctranslate2"
         searched: list[list[str]] = []
@@ -50,9 +50,9 @@ def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported: Path) -
         assert sum(map(len, searched[:-20])) == sum(supported) > 0
 
 
-def test_token_probabilities_equal_the_translators(exported: Path) -> None:
-    translator = tongsa.load(exported)
-    with live_server(exported) as server:
+def test_token_probabilities_equal_the_translators(exported_run: Path) -> None:
+    translator = tongsa.load(exported_run)
+    with live_server(exported_run) as server:
         assert server.queue.model.engine == "ctranslate2"
         for text in sample_texts(6):
             (translated,) = server.translate(text, nbest=2, token_probabilities=True)
@@ -64,8 +64,8 @@ def test_token_probabilities_equal_the_translators(exported: Path) -> None:
                 assert sum(log_probs) == pytest.approx(expected.log_prob, abs=1e-3), "engine and torch disagree"
 
 
-def test_threads_share_a_batch_without_changing_results_or_their_order(exported: Path) -> None:
-    model = load_model(ModelSource("run", exported), ServerConfig())
+def test_threads_share_a_batch_without_changing_results_or_their_order(exported_run: Path) -> None:
+    model = load_model(ModelSource("run", exported_run), ServerConfig())
     task = TranslateTask(use_engine=True)
     sentences = [QueuedSentence(task, text, model.count_tokens(text)) for text in sample_texts(7)]
     one_thread = task.translate(model, sentences, {})

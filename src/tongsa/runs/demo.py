@@ -16,7 +16,7 @@ from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evalu
 from tongsa.runs.progress import TrainingDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.visualize import write_page
-from tongsa.visualize.readings import translation_example
+from tongsa.visualize.examples import translation_example
 
 MARKER_FILE = ".tongsa-demo"
 PRINTED_TRANSLATIONS = 12

@@ -183,7 +183,7 @@ async def attention(request: Request) -> Response:
 def _attention_example(text_model: Any, query: AttentionRequest) -> "AttentionExample":
     """Return the attention along the model's own output, or along the given translation."""
     from tongsa.visualize.attention import AttentionExample
-    from tongsa.visualize.readings import classification_example, language_model_example, translation_example
+    from tongsa.visualize.examples import classification_example, language_model_example, translation_example
 
     if text_model.task == "classification":
         return classification_example(text_model(query.text), query.text)

@@ -13,12 +13,14 @@ class HeadPatternShare(TypedDict):
     """Mean attention weight on the pattern."""
     uniform_share: float
     """Share of uniform weights, for comparison."""
+    is_testable: bool
+    """The sentence is long enough to tell this pattern from chance."""
 
 
 @documented
 class AttentionHead(TypedDict):
     pattern: str
-    """Name of the pattern: a position such as previous, or broad, focused, mixed, fixed."""
+    """A positional pattern such as previous, or broad, focused, mixed, too_short, fixed."""
     value: float
     """Share, entropy or confidence that gave the head its pattern."""
     entropy: float
@@ -81,6 +83,8 @@ class HeadThresholds(TypedDict):
 
     min_pattern_share: float
     min_pattern_lift: float
+    min_pattern_rows: int
+    max_chance: float
     min_broad_entropy: float
     diagonal_band: float
 

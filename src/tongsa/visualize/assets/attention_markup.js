@@ -1,11 +1,11 @@
-/** The empty frame that attention is drawn into. */
-import { make } from "./elements.js";
+/** The empty elements of the attention panel. */
+import { make } from "./dom.js";
 
-const button = (id, kind, text = "") => make("button", { type: "button", id, class: kind, text });
+const button = (id, style, text = "") => make("button", { type: "button", id, class: style, text });
 
 const sentence = () => make("section", { id: "sentence", "aria-labelledby": "sentence-label" },
   make("div", { class: "chooser" },
-    make("label", { for: "reading", id: "sentence-label" }), button("before", "step", "‹"), make("select", { id: "reading" }), button("after", "step", "›")),
+    make("label", { for: "example", id: "sentence-label" }), button("before", "step", "‹"), make("select", { id: "example" }), button("after", "step", "›")),
   make("dl", { id: "texts" }));
 
 const overview = () => make("section", { id: "overview" },
@@ -23,11 +23,11 @@ const detail = () => make("section", { id: "detail", "aria-labelledby": "head-na
   make("p", { id: "readout", class: "small", role: "status" }),
   make("div", { class: "legend" },
     make("span", { id: "legend-title", class: "quiet small" }), make("span", { class: "small figure", text: "0" }),
-    make("span", { id: "ramp", "aria-hidden": true }), make("span", { id: "most", class: "small figure" })),
-  make("h3", { id: "places-title" }),
-  make("div", { id: "places" }));
+    make("span", { id: "ramp", "aria-hidden": true }), make("span", { id: "legend-max", class: "small figure" })),
+  make("h3", { id: "patterns-title" }),
+  make("div", { id: "patterns" }));
 
-export const frame = () => [
+export const attentionMarkup = () => [
   make("p", { id: "note", class: "quiet" }),
   sentence(),
   make("div", { class: "bar" }, make("div", { id: "tabs", role: "tablist" }), make("div", { id: "switches" })),

@@ -6,15 +6,13 @@ from numpy.testing import assert_allclose
 
 from tongsa.tokenization.words import merge_words, word_starts, word_strings
 
-from .readings import weights
-
-PIECES = st.lists(
+TOKENS = st.lists(
     st.sampled_from(["▁a", "b", "▁", "</s>", "<s>", "<unk>", "<0xEC>", "▁집", "에"]), min_size=1, max_size=12
 )
 
 
 @pytest.mark.parametrize(
-    ("pieces", "words"),
+    ("tokens", "words"),
     [
         (["▁나", "는", "▁집", "에", "▁간다", "</s>"], ["나는", "집에", "간다", "</s>"]),
         (["<s>", "re", "open", "▁it"], ["<s>", "reopen", "it"]),
@@ -23,16 +21,17 @@ PIECES = st.lists(
         (["▁", "▁of▁the"], ["▁", "of the"]),
     ],
 )
-def test_pieces_become_the_words_that_were_written(pieces: list[str], words: list[str]) -> None:
-    assert word_strings(pieces, word_starts(pieces)) == words
+def test_tokens_are_merged_into_words(tokens: list[str], words: list[str]) -> None:
+    assert word_strings(tokens, word_starts(tokens)) == words
 
 
 def test_keys_are_summed_and_queries_averaged() -> None:
-    pieces = np.array([[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]]])
-    assert_allclose(merge_words(pieces, [0, 2], [0, 1]), [[[0.3, 0.7], [0.0, 1.0]]])
+    weights = np.array([[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]]])
+    assert_allclose(merge_words(weights, [0, 2], [0, 1]), [[[0.3, 0.7], [0.0, 1.0]]])
 
 
-@given(PIECES, PIECES)
+@given(TOKENS, TOKENS)
 def test_merged_rows_still_sum_to_one(queries: list[str], keys: list[str]) -> None:
-    merged = merge_words(weights((2, len(queries), len(keys))), word_starts(queries), word_starts(keys))
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(keys)), size=(2, len(queries)))
+    merged = merge_words(weights, word_starts(queries), word_starts(keys))
     assert_allclose(merged.sum(axis=2), 1)

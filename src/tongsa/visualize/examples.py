@@ -1,4 +1,4 @@
-"""What a translation or a classification looked at, ready to be drawn."""
+"""Attention examples made from the results of a translator, a classifier or a language model."""
 
 from tongsa.data.normalize import normalize
 from tongsa.decoding.generator import TextGenerator
@@ -8,6 +8,7 @@ from tongsa.visualize.attention import AttentionExample
 
 
 def translation_example(translation: Translation, text: str, reference: str = "") -> AttentionExample:
+    """Return the attention of a translation: encoder, decoder and cross-attention, as far as the model has them."""
     return AttentionExample(
         source_tokens=[*translation.source_tokens, "</s>"],
         target_tokens=[*translation.tokens, "</s>"],
@@ -20,7 +21,7 @@ def translation_example(translation: Translation, text: str, reference: str = ""
 
 
 def classification_example(classification: Classification, text: str, reference: str = "") -> AttentionExample:
-    """A text, its label, and what the hops or heads read of it."""
+    """Return the attention of a classifier over a text, with the predicted label."""
     return AttentionExample(
         source_tokens=[*classification.source_tokens, "</s>"],
         target_tokens=[classification.label],
@@ -33,12 +34,12 @@ def classification_example(classification: Classification, text: str, reference:
 
 
 def language_model_example(generator: TextGenerator, text: str) -> AttentionExample:
-    """A text as a language model reads it: each piece looks at those before it."""
-    pieces = generator.target_tokenizer.encode_all([normalize(text)])[0][: generator.max_positions - 1]
+    """Return the causal self-attention of a language model over a text."""
+    tokens = generator.target_tokenizer.encode_all([normalize(text)])[0][: generator.max_positions - 1]
     return AttentionExample(
         source_tokens=["</s>"],
-        target_tokens=[*generator.target_tokenizer.token_strings(pieces), "</s>"],
-        weights={role: layers for role, layers in generator.attention([], pieces).items() if role == "decoder"},
+        target_tokens=[*generator.target_tokenizer.token_strings(tokens), "</s>"],
+        weights={role: layers for role, layers in generator.attention([], tokens).items() if role == "decoder"},
         text=text,
         translation="",
     )
