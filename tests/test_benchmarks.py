@@ -144,13 +144,13 @@ def test_a_load_that_was_not_borne_is_not_called_healthy(
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     serve_load = importlib.import_module("serve_load")
-    quiet = {"batched": [load()], "one_at_a_time": [load()], "before_overload": load(), "after_overload": load()}
-    assert serve_load.healthy(quiet | {"overload": load()})
-    assert not serve_load.healthy(quiet | {"overload": load(**fault)})
+    quiet = {"batched": [load()], "unbatched": [load()], "before_overload": load(), "after_overload": load()}
+    assert serve_load.is_healthy(quiet | {"overload": load()})
+    assert not serve_load.is_healthy(quiet | {"overload": load(**fault)})
 
 
 def test_memory_grows_from_the_second_quarter_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    grown = importlib.import_module("serve_load").grown
+    grown = importlib.import_module("serve_load").memory_growth
     assert grown([1, 1, 100, 100, 500, 500, 110, 130]) == pytest.approx(0.2)
     assert grown([100, 300, 400, 300]) == 0

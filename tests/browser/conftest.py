@@ -1,5 +1,6 @@
 """Chromium in front of a live server: two models that have learnt eight sentences, and one random model per kind."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -15,7 +16,6 @@ from live_server import LiveServer, live_server
 from tiny import CONFIGS, write_pairs
 from tongsa.runs import train
 from tongsa.server.config import RequestLimits
-from tongsa.storage import lock_folder
 from tongsa.tokenization.labels import LabelTokenizer
 
 PHRASES = {
@@ -77,7 +77,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "browser-runs"
     folder.mkdir(exist_ok=True)
     pairs = {"en-ko": list(PHRASES.items()), "ko-en": [(korean, english) for english, korean in PHRASES.items()]}
-    with lock_folder(folder):
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         for name in pairs:
             if not (folder / name / "run" / "model" / "model.toml").is_file():
                 (folder / name).mkdir(exist_ok=True)
