@@ -22,8 +22,9 @@ from live_server import (
 from tongsa.errors import InputError
 from tongsa.models.transformer.classifier import TransformerClassifierConfig
 from tongsa.server import auth
-from tongsa.server.api.schemas import MAX_COMBINING_MARKS, TranslateRequest, has_too_many_marks
+from tongsa.server.api.schemas import TranslateRequest
 from tongsa.server.api.v1 import stream_lines
+from tongsa.server.api.validation import MAX_COMBINING_MARKS, has_too_many_marks
 from tongsa.server.config import ServerConfig
 from tongsa.server.documents import create_documents
 from tongsa.server.main import coalesce, create_context, reload

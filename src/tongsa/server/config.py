@@ -41,7 +41,7 @@ class RequestLimits:
 
     @property
     def extra_translations(self) -> int:
-        """LibreTranslate's `alternatives`: translations beside the best one."""
+        """LibreTranslate's `alternatives`: translations in addition to the best one."""
         return self.nbest - 1
 
 

@@ -15,15 +15,8 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from tongsa.data.language_id import detect_language, language_name
-from tongsa.server.api.schemas import (
-    NumberLimit,
-    RequestModel,
-    TextLimit,
-    Texts,
-    TranslateRequest,
-    parse_json_object,
-    parse_request,
-)
+from tongsa.server.api.schemas import Texts, TranslateRequest
+from tongsa.server.api.validation import NumberLimit, RequestModel, TextLimit, parse_json_object, parse_request
 from tongsa.server.documents import create_documents, translate_documents
 from tongsa.server.errors import APIError, documented
 from tongsa.server.http import JSONResponse, ServerContext, get_context, read_body, run_unless_disconnected

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from tongsa.server.api import libretranslate, schemas, view_schemas
+from tongsa.server.api.validation import RequestModel
 from tongsa.server.config import RequestLimits
 from tongsa.server.errors import ERROR_STATUSES, ErrorBody
 from tongsa.server.http import JSONResponse, get_context
@@ -19,7 +20,7 @@ JSON, NDJSON, PLAIN_TEXT = "application/json", "application/x-ndjson", "text/pla
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 REF_TEMPLATE = "#/components/schemas/{model}"
 LIMIT_KEYWORDS = ("maximum", "maxLength", "maxItems")
-"""Keywords whose value is the name of a limit (schemas.Limit) until the document is built."""
+"""Keywords whose value is the name of a limit (validation.Limit) until the document is built."""
 PROBE_ERRORS = (400, 403, 421, 500)
 """Errors of all routes."""
 PUBLIC_ERRORS = (*PROBE_ERRORS, 503)
@@ -36,11 +37,11 @@ class Operation(NamedTuple):
     response_types: Mapping[str, Any]
     """Media type → type of the response."""
     error_statuses: tuple[int, ...]
-    request_type: type[schemas.RequestModel] | None = None
+    request_type: type[RequestModel] | None = None
     content_types: tuple[str, ...] = (JSON,)
 
 
-def _post(path: str, summary: str, request_type: type[schemas.RequestModel], response_type: Any) -> Operation:
+def _post(path: str, summary: str, request_type: type[RequestModel], response_type: Any) -> Operation:
     return Operation("post", path, summary, {JSON: response_type}, MODEL_ERRORS, request_type)
 
 
@@ -48,9 +49,7 @@ def _get(path: str, summary: str, response_type: Any, error_statuses: tuple[int,
     return Operation("get", path, summary, {JSON: response_type}, error_statuses)
 
 
-def _libretranslate_post(
-    path: str, summary: str, request_type: type[schemas.RequestModel], response_type: Any
-) -> Operation:
+def _libretranslate_post(path: str, summary: str, request_type: type[RequestModel], response_type: Any) -> Operation:
     types = (JSON, *FORM_TYPES)
     return Operation("post", path, summary, {JSON: response_type}, AUTHENTICATED_ERRORS, request_type, types)
 

@@ -1,169 +1,22 @@
-"""Requests and responses of /v1: pydantic models that validate strictly, and response types for the OpenAPI document.
+"""Requests and responses of /v1. The OpenAPI document is made from these types."""
 
-Upper limits of fields are settings of the server (RequestLimits): validation takes them from its context, and the
-JSON schema of a field names the limit, for openapi.py to fill in.
-"""
+from typing import Annotated, Literal, NotRequired, Self
 
-import json
-import math
-import re
-import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, Self, TypeVar
-
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
-from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
+from pydantic import Field, ValidationInfo, model_validator
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from tongsa.config import did_you_mean
-from tongsa.data.normalize import normalize
+from tongsa.server.api.validation import (
+    TOO_LONG,
+    ListLimit,
+    NumberLimit,
+    RequestModel,
+    TextLimit,
+    TextsLimit,
+    validation_error,
+)
 from tongsa.server.config import RequestLimits
-from tongsa.server.errors import APIError, ErrorBody, bad_request_error, documented, shorten, too_long_error
+from tongsa.server.errors import ErrorBody, documented
 from tongsa.server.output_checks import OutputFlag
-
-MAX_COMBINING_MARKS = 200
-"""Consecutive combining marks; people write two or three. Normalization needs quadratic time for them."""
-MAX_QUOTED_CHARACTERS = 80
-TOO_LONG = "too_long"
-"""Type of the validation errors that become 413; all others become 422."""
-EXPECTED = {
-    "string_type": "text. Send a string",
-    "int_type": "a whole number. Send one such as 1",
-    "bool_type": "true or false. Send one of them",
-    "list_type": "a list. Send a JSON array",
-    "model_type": "an object. Send a JSON object",
-}
-"""pydantic's error type → what the field needs, and the remedy."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _error(message: str, error_type: str = "bad_request") -> PydanticCustomError:
-    return PydanticCustomError(error_type, "{message}", {"message": message})
-
-
-# Field types with limits
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Upper limit of a field, by its name in RequestLimits. Without a validation context there is no limit."""
-
-    name: str
-    keyword: ClassVar[str]
-    """Keyword of JSON Schema for this limit."""
-
-    def maximum(self, info: ValidationInfo) -> float:
-        return getattr(info.context, self.name) if info.context else math.inf
-
-    def check(self, value: Any, info: ValidationInfo) -> Any:
-        raise NotImplementedError
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_after_validator_function(self.check, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return handler(schema) | {self.keyword: self.name}
-
-
-@dataclass(frozen=True)
-class NumberLimit(Limit):
-    minimum: int = 1
-    keyword = "maximum"
-
-    def check(self, value: int, info: ValidationInfo) -> int:
-        maximum = self.maximum(info)
-        if not self.minimum <= value <= maximum:
-            raise _error(f"{value} is out of range. Send a whole number from {self.minimum} to {maximum}.")
-        return value
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return super().__get_pydantic_json_schema__(schema, handler) | {"minimum": self.minimum}
-
-
-@dataclass(frozen=True)
-class TextLimit(Limit):
-    required: Literal["visible", "visible or empty", "nothing"] = "visible"
-    """Content that the text needs."""
-    keyword = "maxLength"
-
-    def check(self, value: str, info: ValidationInfo) -> str:
-        is_optional = self.required == "nothing" or (self.required == "visible or empty" and not value)
-        if not is_optional and not normalize(value):
-            raise _error("empty text. Send at least one visible character.")
-        if len(value) > (maximum := self.maximum(info)):
-            raise _error(f"{len(value):,} characters, but at most {maximum:,} are allowed. Shorten it.", TOO_LONG)
-        check_marks(value)
-        return value
-
-
-@dataclass(frozen=True)
-class ListLimit(Limit):
-    keyword = "maxItems"
-
-    def check(self, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, list) and len(value) > (maximum := self.maximum(info)):
-            message = f"{len(value):,} entries, but at most {maximum:,} in one request. Send several requests."
-            raise _error(message, TOO_LONG)
-        return value
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # before the entries: a huge list is rejected without reading them
-        return core_schema.with_info_before_validator_function(self.check, handler(source))
-
-
-@dataclass(frozen=True)
-class TextsLimit(ListLimit):
-    """One text or a list of texts; a single text becomes a list."""
-
-    def check(self, value: Any, info: ValidationInfo) -> Any:
-        return super().check([value] if isinstance(value, str) else value, info)
-
-    def check_texts(self, texts: list[str], info: ValidationInfo) -> list[str]:
-        if not texts:
-            raise _error("empty list. Send at least one text.")
-        total, maximum = sum(map(len, texts)), info.context.characters if info.context else math.inf
-        if total > maximum:
-            message = f"{total:,} characters, but at most {maximum:,} in one request. Send several requests."
-            raise _error(message, TOO_LONG)
-        for text in texts:
-            check_marks(text)
-        return texts
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema = super().__get_pydantic_core_schema__(source, handler)
-        return core_schema.with_info_after_validator_function(self.check_texts, schema)
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        texts = super().__get_pydantic_json_schema__(schema, handler) | {"minItems": 1}
-        return {"anyOf": [{"type": "string", "maxLength": "characters"}, texts]}
-
-
-def check_marks(text: str) -> None:
-    if has_too_many_marks(text):
-        raise _error(f"more than {MAX_COMBINING_MARKS} combining marks on one letter. Remove them.")
-
-
-def has_too_many_marks(text: str) -> bool:
-    marks = 0
-    for character in () if text.isascii() else text:
-        category = unicodedata.category(character)[0]
-        if category == "M":
-            marks += 1
-            if marks > MAX_COMBINING_MARKS:
-                return True
-        elif category != "C" or character.isspace():  # normalization removes control characters and joins the marks
-            marks = 0
-    return False
-
 
 Texts = Annotated[list[str], TextsLimit("texts")]
 Sentence = Annotated[str, TextLimit("sentence_characters")]
@@ -171,15 +24,6 @@ SentenceOrEmpty = Annotated[str, TextLimit("sentence_characters", "visible or em
 Prefix = Annotated[str, TextLimit("sentence_characters", "nothing")]
 TermText = Annotated[str, TextLimit("term_characters")]
 Beam = Annotated[int, NumberLimit("beam")]
-
-
-# Requests
-
-
-class RequestModel(BaseModel):
-    """A JSON object with these fields and no others."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class NamedModelRequest(RequestModel):
@@ -219,7 +63,7 @@ class TranslateRequest(ModelRequest):
     """Return the probability of each word."""
     token_probabilities: bool = False
     """Return the tokens of each translation, </s> last, with their probabilities. Characters then count nbest times."""
-    glossary: Annotated[list[GlossaryTerm], ListLimit("glossary_terms")] = []
+    glossary: Annotated[list[GlossaryTerm], ListLimit("glossary_terms")] = Field(default_factory=list)
     """Terms that must be translated in a given way."""
     prefix: Prefix = ""
     """First words of the translation; for one text of one sentence."""
@@ -229,7 +73,7 @@ class TranslateRequest(ModelRequest):
     @model_validator(mode="after")
     def check_nbest(self, info: ValidationInfo) -> Self:
         if self.beam is not None and self.nbest > self.beam:
-            raise _error(f"nbest: {self.nbest} is more than the beam {self.beam}. Ask for a wider beam.")
+            raise validation_error(f"nbest: {self.nbest} is more than the beam {self.beam}. Ask for a wider beam.")
         characters = self.nbest * sum(map(len, self.text))
         # an engine without token probabilities scores each translation again, and the response grows
         if self.token_probabilities and info.context and characters > info.context.characters:
@@ -237,7 +81,7 @@ class TranslateRequest(ModelRequest):
                 f"token_probabilities: {characters:,} characters, counted once for each of {self.nbest} translations, "
                 f"but at most {info.context.characters:,} in one request. Ask for fewer translations or send less."
             )
-            raise _error(message, TOO_LONG)
+            raise validation_error(message, TOO_LONG)
         return self
 
 
@@ -274,65 +118,6 @@ class SearchTreeRequest(ModelRequest):
 class ClassifyRequest(NamedModelRequest):
     text: Texts
     """One text or several."""
-
-
-R = TypeVar("R", bound=RequestModel)
-
-
-def parse_request(request_type: type[R], content: Mapping[str, Any], limits: RequestLimits) -> R:
-    """Validate a request. Raise 422 or 413 for the first field that is wrong. null means the default."""
-    values = {key: value for key, value in content.items() if value is not None}
-    try:
-        return request_type.model_validate(values, context=limits)
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        # an unknown field explains a missing one
-        first = next((details for details in errors if details["type"] == "extra_forbidden"), errors[0])
-        message = _error_message(first, request_type)
-        raise (too_long_error(message) if first["type"] == TOO_LONG else bad_request_error(message)) from None
-
-
-def _error_message(error: ErrorDetails, request_type: type[RequestModel]) -> str:
-    """Return a sentence of the form `field: what is wrong. What to do.`."""
-    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error["loc"]).removeprefix(".")
-    error_type, context = error["type"], error.get("ctx", {})
-    if "message" in context:
-        return f"{path}: {context['message']}" if path else str(context["message"])
-    if error_type == "missing":
-        return f"{path}: this field is missing. /docs describes {request_type.__name__}."
-    if error_type == "extra_forbidden":
-        fields = request_type.model_fields if len(error["loc"]) == 1 else GlossaryTerm.model_fields
-        return f"{path}: unknown field; {did_you_mean(str(error['loc'][-1]), fields)}"
-    value = shorten(json.dumps(error["input"], ensure_ascii=False, default=str), MAX_QUOTED_CHARACTERS)
-    if error_type == "literal_error":
-        return f"{path}: {value} is not {context['expected']}. Send one of them."
-    return f"{path}: {value} is not {EXPECTED[error_type]}."
-
-
-def parse_json_object(body: bytes) -> dict[str, Any]:
-    """Parse a JSON object. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
-    try:
-        content = _replace_surrogates(json.loads(body.decode("utf-8"), parse_constant=_reject_constant))
-    except (ValueError, RecursionError):
-        message = 'The body is not JSON in UTF-8. Send an object such as {"text": "…"}.'
-        raise APIError(400, "bad_request", message) from None
-    if not isinstance(content, dict):
-        message = 'The body is JSON, but not an object. Send one such as {"text": "…"}.'
-        raise APIError(400, "bad_request", message)
-    return content
-
-
-def _reject_constant(name: str) -> Any:
-    """Reject NaN and Infinity, which are not JSON."""
-    raise ValueError(name)
-
-
-def _replace_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
-    return [_replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 # Responses: plain dicts with these keys. A test validates real responses against the OpenAPI document.

@@ -16,13 +16,11 @@ from tongsa.server.api.schemas import (
     AttentionRequest,
     ClassifyRequest,
     ModelRequest,
-    RequestModel,
     ScoreRequest,
     SearchTreeRequest,
     TranslateRequest,
-    parse_json_object,
-    parse_request,
 )
+from tongsa.server.api.validation import RequestModel, parse_json_object, parse_request
 from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask
 from tongsa.server.documents import (
     Document,
