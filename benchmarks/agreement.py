@@ -1,11 +1,11 @@
-"""Whether all engines say the same: the plainest search, ours in batches and one by one, CTranslate2 in two precisions.
+"""Agreement of the decoding engines: a plain reference search, torch in batches and one by one, CTranslate2.
 
-    python benchmarks/agreement.py runs/multi30k --pairs test_2016_flickr.de test_2016_flickr.en
-    python benchmarks/agreement.py runs/demo --pairs runs/demo/data/test.tsv
+    python benchmarks/agreement.py runs/multi30k --data test_2016_flickr.de test_2016_flickr.en
+    python benchmarks/agreement.py runs/demo --data runs/demo/data/test.tsv
 
-The reference is tests/reference.py: no cache, one sentence, no shortcut, every prefix computed anew; it searches the
-first --few sentences. An output that differs is a tie if both score within 1e-3 of each other under the model, computed
-by teacher forcing: then rounding has chosen.
+The reference is tests/reference.py: one sentence, no KV cache, every prefix computed again. It decodes the first --few
+sentences. Two different outputs are a tie if their scores, computed by teacher forcing, differ by less than 1e-3: then
+rounding decided.
 """
 
 import argparse
@@ -43,13 +43,13 @@ Table = dict[str, Any]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--pairs", nargs="+", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--data", nargs="+", type=Path, required=True, metavar="FILE")
     parser.add_argument("--few", type=int, default=FEW, help=f"sentences for the reference (default: {FEW})")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
     parser.add_argument("--json", action="store_true", help="one object instead of a table")
     options = parser.parse_args()
     try:
-        rows = measured(options)
+        rows = measure_agreement(options)
     except InputError as error:
         print(f"agreement: {error}", file=sys.stderr)
         return 2
@@ -58,71 +58,74 @@ def main() -> int:
     return 0
 
 
-def measured(options: argparse.Namespace) -> list[Table]:
+def measure_agreement(options: argparse.Namespace) -> list[Table]:
     loaded = bundle.load_bundle(options.run)
     languages = (loaded.source_language, loaded.target_language)
-    pairs = list(read_pairs(options.pairs, Ledger(None), languages=languages))
+    pairs = list(read_pairs(options.data, Ledger(None), languages=languages))
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         engines = {
-            f"CTranslate2 {name}": exported(loaded, Path(folder) / name, int8=name == "int8")
+            f"CTranslate2 {name}": export_translator(loaded, Path(folder) / name, int8=name == "int8")
             for name in ("float32", "int8")
         }
         ours = loaded.translator(engine="torch")
         for beam in options.beams:
-            batched = said(ours.translate(sources, beam=beam))
-            signed = {"beam": beam, "signature": f"|beam:{beam}|alpha:{loaded.decoding.alpha}"}
-            tokenise = bleu_tokenizer(loaded.target_language)
+            batched = to_outputs(ours.translate(sources, beam=beam))
+            settings = {"beam": beam, "signature": f"|beam:{beam}|alpha:{loaded.decoding.alpha}"}
+            tokenize = bleu_tokenizer(loaded.target_language)
             rows.append(
-                signed | {"who": "torch, batched", "bleu": bleu([one.text for one in batched], targets, tokenise).value}
+                settings
+                | {"who": "torch, batched", "bleu": bleu([output.text for output in batched], targets, tokenize).value}
             )
-            singly = said(ours.translate([text], beam=beam)[0] for text in sources)
-            plain = plainly(ours, sources[: options.few], beam)
-            others = {"the reference": plain, "torch, one by one": singly}
-            others |= {name: said(engine.translate(sources, beam=beam)) for name, engine in engines.items()}
-            for name, found in others.items():
-                texts = [one.text for one in found]
-                score = bleu(texts, targets, tokenise).value if name != "the reference" else None
-                rows.append(signed | {"who": name, "bleu": score} | compared(ours, sources, batched, found))
+            one_by_one = to_outputs(ours.translate([text], beam=beam)[0] for text in sources)
+            plain = reference_outputs(ours, sources[: options.few], beam)
+            others = {"the reference": plain, "torch, one by one": one_by_one}
+            others |= {name: to_outputs(engine.translate(sources, beam=beam)) for name, engine in engines.items()}
+            for name, outputs in others.items():
+                texts = [output.text for output in outputs]
+                score = bleu(texts, targets, tokenize).value if name != "the reference" else None
+                rows.append(settings | {"who": name, "bleu": score} | compare_outputs(ours, sources, batched, outputs))
                 print(f"beam {beam}  {name}", file=sys.stderr, flush=True)
     return rows
 
 
-def exported(loaded: Bundle, folder: Path, *, int8: bool) -> Translator:
-    place = export(loaded.folder, "ctranslate2", folder, int8=int8)  # type: ignore[arg-type]
-    engine = CTranslate2Engine(place, torch.get_num_threads())
+def export_translator(loaded: Bundle, folder: Path, *, int8: bool) -> Translator:
+    path = export(loaded.folder, "ctranslate2", folder, int8=int8)  # type: ignore[arg-type]
+    engine = CTranslate2Engine(path, torch.get_num_threads())
     return Translator(loaded.model, loaded.source_tokenizer, loaded.target_tokenizer, loaded.decoding, engine=engine)
 
 
-class Said(NamedTuple):
-    """An output to the token: two segmentations of one text differ."""
+class Output(NamedTuple):
+    """Tokens and text of a hypothesis: two segmentations of one text differ."""
 
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     text: str
 
 
-def said(found: Iterable[Translation]) -> list[Said]:
-    return [Said(one.tokens, one.text) for one in found]
+def to_outputs(translations: Iterable[Translation]) -> list[Output]:
+    return [Output(translation.tokens, translation.text) for translation in translations]
 
 
-def plainly(translator: Translator, texts: Sequence[str], beam: int) -> list[Said]:
-    found, config = [], translator.config_with({"beam": beam})
-    for pieces in translator.source_tokenizer.encode_all(texts):
-        limit = min(len(pieces) + 1 + config.max_extra_tokens, translator.max_positions - 1)
-        best = reference(translator.model, [*pieces, EOS], limit, config)[0][0]
-        found.append(
-            Said(tuple(translator.target_tokenizer.token_strings(best)), translator.target_tokenizer.decode(best))
+def reference_outputs(translator: Translator, texts: Sequence[str], beam: int) -> list[Output]:
+    outputs, config = [], translator.config_with({"beam": beam})
+    for tokens in translator.source_tokenizer.encode_all(texts):
+        limit = min(len(tokens) + 1 + config.max_extra_tokens, translator.max_positions - 1)
+        best = reference(translator.model, [*tokens, EOS], limit, config)[0][0]
+        outputs.append(
+            Output(tuple(translator.target_tokenizer.token_strings(best)), translator.target_tokenizer.decode(best))
         )
-    return found
+    return outputs
 
 
-def compared(translator: Translator, sources: Sequence[str], ours: Sequence[Said], theirs: Sequence[Said]) -> Table:
-    """How many are the same, pieces and text, and of the others how many are ties."""
-    differing = [at for at, other in enumerate(theirs) if ours[at] != other]
+def compare_outputs(
+    translator: Translator, sources: Sequence[str], ours: Sequence[Output], theirs: Sequence[Output]
+) -> Table:
+    """Return the number of identical outputs, ties and differences."""
+    differing = [i for i, other in enumerate(theirs) if ours[i] != other]
     gaps = []
-    for at in differing:
-        pair = translator.score([(sources[at], ours[at].text), (sources[at], theirs[at].text)])
+    for i in differing:
+        pair = translator.score([(sources[i], ours[i].text), (sources[i], theirs[i].text)])
         mine, other = (sum(logs) / translator.config.length_penalty(len(logs)) for logs in pair)
         gaps.append(mine - other)
     return {

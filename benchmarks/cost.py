@@ -1,12 +1,12 @@
-"""What training costs: time and money for the models of Vaswani et al. (2017) on hardware that you name.
+"""Training costs, time and money, of the models of Vaswani et al. (2017) on given hardware.
 
-    python benchmarks/cost.py                                   the paper's figures checked, then every hardware below
+    python benchmarks/cost.py                                   check the paper's figures, then all hardware below
     python benchmarks/cost.py --hardware A100:1 H100:8          one A100; eight H100s
     python benchmarks/cost.py --price A100=1.85 --utilisation A100=0.4 --json
 
-Seconds of a step = FLOPs of a step / (devices · peak · utilisation). A matrix costs 6 FLOPs for each weight and each
-token that meets it: 2 forward, 4 backward. Padding, softmax, norms, dropout, the optimiser and the network between
-devices are not counted: they are why utilisation is less than 1, and why twice the devices are not twice as fast.
+Step time = FLOPs per step / (devices · peak · utilisation). A matrix costs 6 FLOPs per weight and token: 2 forward, 4
+backward. Padding, softmax, norms, dropout, the optimizer and communication are not counted: they are the reason why
+utilisation is below 1 and why twice the devices are not twice as fast.
 """
 
 import argparse
@@ -19,25 +19,25 @@ from typing import Any
 
 from tongsa.models.transformer.seq2seq import BASE, BIG, TransformerConfig
 
-PIECES = 37_000
+VOCAB_SIZE = 37_000
 """Joint vocabulary of English–German (section 5.1)."""
 TOKENS = 25_000
-"""On each side of a batch (section 5.1)."""
+"""Tokens on each side of a batch (section 5.1)."""
 LENGTH = 27
-"""Pieces of a sentence; assumed, and of little weight: attention between places is 1 % of a step."""
+"""Tokens per sentence; assumed, with little effect: attention between positions is 1 % of a step."""
 HOUR, DAY = 3600, 86_400
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A model of the paper, and what it says of its training (sections 5.2 and 6.1, table 2)."""
+    """A model of the paper and its reported training time (sections 5.2 and 6.1, table 2)."""
 
     config: TransformerConfig
     steps: int
     step_seconds: float
     seconds: float
     flops: float
-    """Table 2: time × devices × 9.5 TFLOP/s, so what the devices could have done, not what the model needs."""
+    """Table 2: time × devices × 9.5 TFLOP/s, the capacity of the devices, not the need of the model."""
 
 
 MODELS = {
@@ -53,30 +53,30 @@ class Hardware:
     """FLOP/s of one device in this precision."""
     precision: str
     utilisation: float
-    """Share of the peak that a whole update reaches."""
+    """Share of the peak in a whole update."""
     price: float
-    """USD for an hour of one device: a placeholder, not anybody's price."""
+    """USD per device and hour: a placeholder."""
     known: str
-    """Where peak and utilisation come from."""
+    """Source of peak and utilisation."""
 
 
 SHEET = "peak: data sheet, dense; utilisation: assumed"
 
 
-def flops(config: TransformerConfig, pieces: int, tokens: int, length: int) -> float:
-    """Of one update with so many tokens on each side, in sentences of one length."""
-    width, inner = config.width, config.ffn_width
-    square, network = width * width, 2 * width * inner
+def flops(config: TransformerConfig, vocab_size: int, tokens: int, length: int) -> float:
+    """Return the FLOPs of one update with `tokens` tokens on each side."""
+    width, ffn_width = config.width, config.ffn_width
+    square, network = width * width, 2 * width * ffn_width
     for_source = config.encoder_layers * (4 * square + network)  # queries, keys, values, join; equation 2
     for_source += config.decoder_layers * 2 * square  # keys and values of the memory
     for_target = config.decoder_layers * (6 * square + network)  # self-attention, queries and join of the cross
-    for_target += width * pieces  # the output; looking up an embedding is no product
+    for_target += width * vocab_size  # output projection; an embedding look-up is not a product
     pairs = (config.encoder_layers + 2 * config.decoder_layers) * 2 * width * length  # q·k, and the weights times V
     return 6.0 * tokens * (for_source + for_target + pairs)
 
 
 def step_flops(model: Paper) -> float:
-    return flops(model.config, PIECES, TOKENS, LENGTH)
+    return flops(model.config, VOCAB_SIZE, TOKENS, LENGTH)
 
 
 def seconds(work: float, hardware: Hardware) -> float:
@@ -87,19 +87,19 @@ PEAK_P100, PAPER_COUNT = 9.5e12, 8
 """Footnote 5: what the paper takes a P100 to sustain in single precision."""
 
 
-def implied(model: Paper) -> float:
-    """The utilisation with which the paper's machine takes the time that the paper gives."""
+def implied_utilisation(model: Paper) -> float:
+    """Return the utilisation that gives the paper's step time on the paper's machine."""
     return step_flops(model) / (PAPER_COUNT * PEAK_P100 * model.step_seconds)
 
 
-def calibrated() -> float:
-    """One for both models: as far above what base implies as it is below what big implies."""
-    return math.prod(map(implied, MODELS.values())) ** (1 / len(MODELS))
+def calibrated_utilisation() -> float:
+    """Return one utilisation for both models: the geometric mean of the implied ones."""
+    return math.prod(map(implied_utilisation, MODELS.values())) ** (1 / len(MODELS))
 
 
 HARDWARE = {
     "P100": Hardware(
-        PAPER_COUNT, PEAK_P100, "fp32", calibrated(), 1.0, "peak: the paper; utilisation: calibrated on it"
+        PAPER_COUNT, PEAK_P100, "fp32", calibrated_utilisation(), 1.0, "peak: the paper; utilisation: calibrated on it"
     ),
     "V100": Hardware(1, 125e12, "fp16", 0.3, 1.0, SHEET),
     "A100": Hardware(1, 312e12, "bf16", 0.3, 2.0, SHEET),
@@ -109,50 +109,48 @@ HARDWARE = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parsed(arguments)
-    report = {"paper": {name: checked(model) for name, model in MODELS.items()}, "costs": costs(options.chosen)}
+    options = parse_options(arguments)
+    report = {"paper": {name: check_paper(model) for name, model in MODELS.items()}, "costs": costs(options.machines)}
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
     return 0
 
 
-def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = ", ".join(HARDWARE)
     parser.add_argument("--hardware", nargs="+", default=[*HARDWARE], metavar="NAME[:COUNT]", help=f"of {known}")
+    parser.add_argument("--price", action="append", default=[], metavar="NAME=USD", help="per device and hour")
     parser.add_argument(
-        "--price", action="append", default=[], metavar="NAME=USD", help="for an hour of one; look up yours"
+        "--utilisation", action="append", default=[], metavar="NAME=SHARE", help="instead of the assumed one"
     )
-    parser.add_argument(
-        "--utilisation", action="append", default=[], metavar="NAME=SHARE", help="in place of what is assumed"
-    )
-    parser.add_argument("--json", action="store_true", help="one object instead of tables")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     try:
-        options.chosen = chosen(options.hardware, options.price, options.utilisation)
+        options.machines = choose_hardware(options.hardware, options.price, options.utilisation)
     except ValueError as error:
         parser.error(str(error))
     return options
 
 
-def chosen(names: list[str], prices: list[str], utilisations: list[str]) -> dict[str, Hardware]:
-    """The hardware asked for, with what the user knows better than the table."""
+def choose_hardware(names: list[str], prices: list[str], utilisations: list[str]) -> dict[str, Hardware]:
+    """Return the named hardware, with the user's prices and utilisations."""
     table = dict(HARDWARE)
-    for field, texts, most in (("price", prices, math.inf), ("utilisation", utilisations, 1.0)):
+    for field, texts, maximum in (("price", prices, math.inf), ("utilisation", utilisations, 1.0)):
         for text in texts:
-            name, value = _assigned(text, field)
-            if not 0 <= value <= most or (field == "utilisation" and value == 0):
+            name, value = _parse_assignment(text, field)
+            if not 0 <= value <= maximum or (field == "utilisation" and value == 0):
                 raise ValueError(f"--{field} {text}: a share lies in (0, 1], a price is not negative")
             table[name] = replace(table[name], **{field: value})
-    found: dict[str, Hardware] = {}
+    machines: dict[str, Hardware] = {}
     for text in names:
         name, _, count = text.partition(":")
         if name not in table or (":" in text and not (count.isascii() and count.isdigit() and int(count))):
             raise ValueError(f"--hardware {text}: write NAME or NAME:COUNT, with a name of {', '.join(HARDWARE)}")
-        found[text] = replace(table[name], count=int(count)) if count else table[name]
-    return found
+        machines[text] = replace(table[name], count=int(count)) if count else table[name]
+    return machines
 
 
-def _assigned(text: str, field: str) -> tuple[str, float]:
+def _parse_assignment(text: str, field: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
         number = float(value)
@@ -163,8 +161,8 @@ def _assigned(text: str, field: str) -> tuple[str, float]:
     return name, number
 
 
-def checked(model: Paper) -> dict[str, float]:
-    """What the model of costs says of the paper's own machine, beside what the paper says."""
+def check_paper(model: Paper) -> dict[str, float]:
+    """Return the cost model's figures for the paper's machine next to the paper's."""
     machine, work = HARDWARE["P100"], step_flops(model)
     return {
         "step_flops": work,
@@ -172,7 +170,7 @@ def checked(model: Paper) -> dict[str, float]:
         "paper_step_seconds": model.step_seconds,
         "raw_step_seconds": seconds(work, replace(machine, utilisation=1.0)),
         "calibrated_step_seconds": seconds(work, machine),
-        "implied_utilisation": implied(model),
+        "implied_utilisation": implied_utilisation(model),
         "calibrated_utilisation": machine.utilisation,
         "paper_table_2_flops": model.flops,
         "table_2_flops": model.seconds * PAPER_COUNT * PEAK_P100,

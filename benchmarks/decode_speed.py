@@ -1,21 +1,19 @@
-"""How fast a trained model translates, beside CTranslate2 and transformers' `generate`, in the same minutes.
+"""Decoding speed of a trained model, compared with CTranslate2 and the `generate` of transformers.
 
-    python benchmarks/decode_speed.py [--json]                          two models of its own, trained for minutes
-    python benchmarks/decode_speed.py runs/multi30k                     a run of recipes/multi30k-de-en.toml, say
-    python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run that was made to be fast, with its
-                                                                        shortlist where it has one
+    python benchmarks/decode_speed.py [--json]                          trains two models first
+    python benchmarks/decode_speed.py runs/multi30k                     e.g. a run of recipes/multi30k-de-en.toml
+    python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run made for speed, with its
+                                                                        shortlist if it has contestant
 
-Without a run it trains one by recipes/multi30k-de-en.toml, and a student of it by recipes/multi30k-fast.toml, for
---budget each, and keeps both in runs/decode_speed for the next time.
+Without a run, it trains recipes/multi30k-de-en.toml and its student recipes/multi30k-fast.toml for --budget each, and
+keeps both in runs/decode_speed.
 
-Text in, text out, pieces included, on the threads that torch takes: torch and CTranslate2 search batches side by side
-on one thread each. `ctranslate2_…` is the library itself: all pieces in one call, batches of 64, its own length
-penalty, one hypothesis back; `tongsa_ctranslate2` is what `Translator` makes of it. Contestants take turns, round by
-round; figures are medians, ratios those of one round. A batch of 1 is one sentence after another, as somebody who types
-would have it, on the first --few sentences. Where references stand beside the texts (FILE.en beside FILE.de), so does
-the BLEU of what was measured. `generate` has no model of ours to run unless it is post-norm: it runs
-transformers' Marian of the same sizes with drawn weights to the mean length of our outputs, so for it tokens a second
-are compared.
+Measured is text to text, tokenization included, on torch's number of threads: torch and CTranslate2 decode batches in
+parallel, one thread each. `ctranslate2_…` is the library itself: one call, batches of 64, its length penalty, one
+hypothesis; `tongsa_ctranslate2` is `Translator` with this engine. Contestants take turns; figures are medians, ratios
+are computed within a round. Batch 1 translates the first --few sentences one after another. BLEU is reported if
+references exist (FILE.en for FILE.de). `generate` runs Marian of transformers with the same sizes, random weights and
+the mean length of our outputs, so only its tokens per second are comparable.
 """
 
 import argparse
@@ -46,12 +44,12 @@ from tongsa.tokenization.special import EOS
 
 TEXTS = Path(__file__).parent.parent.parent / "shared/data/multi30k/test_2016_flickr.de"
 RECIPES = Path(__file__).parent.parent / "recipes"
-OWN = Path("runs/decode_speed")
-"""Where models are kept that nobody gave."""
+MODELS = Path("runs/decode_speed")
+"""Folder of the models that this script trains."""
 BEAMS = (1, 5)
 Table = dict[str, Any]
 Output = tuple[str, int]
-"""A text, and how many target tokens it is, </s> included."""
+"""A text and its number of target tokens, with </s>."""
 
 
 @dataclass
@@ -60,13 +58,13 @@ class Contestant:
     work: Callable[[list[str], int], list[Output]]
     """Translate texts with a beam."""
     rounds: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    """Setting → (sentences, tokens) a second, round by round."""
+    """Setting → (sentences, tokens) per second of each round."""
     texts: dict[str, list[str]] = field(default_factory=dict)
-    """Setting → what came out the last time."""
+    """Setting → outputs of the last round."""
 
-    def measure(self, setting: str, texts: list[str], beam: int, *, singly: bool) -> None:
+    def measure(self, setting: str, texts: list[str], beam: int, *, one_by_one: bool) -> None:
         began = perf_counter()
-        outputs = [self.work([text], beam)[0] for text in texts] if singly else self.work(texts, beam)
+        outputs = [self.work([text], beam)[0] for text in texts] if one_by_one else self.work(texts, beam)
         seconds = perf_counter() - began
         tokens = sum(count for _, count in outputs)
         self.rounds.setdefault(setting, []).append((len(texts) / seconds, tokens / seconds))
@@ -76,17 +74,19 @@ class Contestant:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, nargs="?", help="folder of a run that translates with a Transformer")
-    parser.add_argument("--recipe", type=Path, help="a run made to be fast: exported to int8, searched greedily")
+    parser.add_argument("--recipe", type=Path, help="a run made for speed: exported to int8, decoded greedily")
     parser.add_argument("--texts", type=Path, default=TEXTS, help="default: Multi30k's 1,000 German test sentences")
-    parser.add_argument("--budget", default="10m", help="for each model that is trained here (default: 10m)")
+    parser.add_argument(
+        "--budget", default="10m", help="training time of each model that is trained here (default: 10m)"
+    )
     parser.add_argument("--few", type=int, default=100, help="sentences for a batch of 1 (default: 100)")
     parser.add_argument("--rounds", type=int, default=3, help="default: 3")
-    parser.add_argument("--json", action="store_true", help="one object instead of a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     try:
         if options.run is None:
-            options.run, options.recipe = trained(options.budget), options.recipe or distilled(options.budget)
-        report = measured(options)
+            options.run, options.recipe = train_model(options.budget), options.recipe or distil_student(options.budget)
+        report = run_benchmark(options)
     except InputError as error:
         print(f"decode_speed: {error}", file=sys.stderr)
         return 2
@@ -94,23 +94,25 @@ def main() -> int:
     return 0
 
 
-def trained(budget: str) -> Path:
+def train_model(budget: str) -> Path:
     recipe = RECIPES / "multi30k-de-en.toml"
-    run = made(OWN / "plain", "train", str(recipe), "--set", "data.test=[]", "--budget", budget)
-    export(run, "ctranslate2")  # the student's sources are translated faster so
+    run = ensure_run(MODELS / "plain", "train", str(recipe), "--set", "data.test=[]", "--budget", budget)
+    export(run, "ctranslate2")  # distillation is faster with it
     return run
 
 
-def distilled(budget: str) -> Path:
-    how = ("--begin", "--mix", "--outputs", "2", "--set", "data.test=[]", "--budget", budget)
-    run = made(OWN / "fast", "distil", str(OWN / "plain"), "--into", str(RECIPES / "multi30k-fast.toml"), *how)
+def distil_student(budget: str) -> Path:
+    how = ("--init-from-teacher", "--keep-references", "--nbest", "2", "--set", "data.test=[]", "--budget", budget)
+    run = ensure_run(
+        MODELS / "fast", "distil", str(MODELS / "plain"), "--recipe", str(RECIPES / "multi30k-fast.toml"), *how
+    )
     if not bundle.load_bundle(run).load_shortlist():
-        tongsa("shortlist", str(run), "--pairs", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
+        tongsa("shortlist", str(run), "--data", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
     return run
 
 
-def made(run: Path, *command: str) -> Path:
-    """The run, by this command unless it is there; its progress goes where ours does."""
+def ensure_run(run: Path, *command: str) -> Path:
+    """Run the command unless the run exists; return its folder."""
     if not run.exists():
         tongsa(*command, "--run", str(run))
     return run
@@ -119,50 +121,52 @@ def made(run: Path, *command: str) -> Path:
 def tongsa(*command: str) -> None:
     done = subprocess.run([sys.executable, "-m", "tongsa.cli", *command], stdout=sys.stderr)
     if done.returncode:
-        raise InputError(f"tongsa {command[0]} ended with code {done.returncode}; its last words are above")
+        raise InputError(f"tongsa {command[0]} exit code {done.returncode}. Its messages are above.")
 
 
-def measured(options: argparse.Namespace) -> Table:
+def run_benchmark(options: argparse.Namespace) -> Table:
     loaded, texts = bundle.load_bundle(options.run), list(read_lines(options.texts))
     with tempfile.TemporaryDirectory() as folder:
         contestants = [*ours(loaded, Path(folder)), *generate(options.run, texts)]
         if options.recipe:
-            contestants.append(exported("recipe", listing(bundle.load_bundle(options.recipe)), Path(folder), int8=True))
-        for one in contestants:
-            one.work(texts[:32], 1)  # everything is loaded and warm
+            contestants.append(
+                engine_contestant("recipe", with_shortlist(bundle.load_bundle(options.recipe)), Path(folder), int8=True)
+            )
+        for contestant in contestants:
+            contestant.work(texts[:32], 1)  # everything is loaded and warm
         for number in range(1, options.rounds + 1):
             for beam in BEAMS:
-                for one in contestants:
-                    one.measure(f"beam {beam}, batch 64", texts, beam, singly=False)
-                    if one.name != "generate":
-                        one.measure(f"beam {beam}, batch 1", texts[: options.few], beam, singly=True)
-                    sentences, tokens = one.rounds[f"beam {beam}, batch 64"][-1]
+                for contestant in contestants:
+                    contestant.measure(f"beam {beam}, batch 64", texts, beam, one_by_one=False)
+                    if contestant.name != "generate":
+                        contestant.measure(f"beam {beam}, batch 1", texts[: options.few], beam, one_by_one=True)
+                    sentences, tokens = contestant.rounds[f"beam {beam}, batch 64"][-1]
                     speed = f"{sentences:8.1f} sentences/s {tokens:9,.0f} tokens/s"
-                    print(f"round {number}  beam {beam}  {one.name:20} {speed}", file=sys.stderr, flush=True)
-    return reported({one.name: one for one in contestants}, options) | {"texts": len(texts)}
+                    print(f"round {number}  beam {beam}  {contestant.name:20} {speed}", file=sys.stderr, flush=True)
+    return make_report({contestant.name: contestant for contestant in contestants}, options) | {"texts": len(texts)}
 
 
 def ours(loaded: Bundle, folder: Path) -> list[Contestant]:
     translator = loaded.translator(engine="torch")
     return [
-        Contestant("torch", counted(translator)),
-        itself("ctranslate2_float32", loaded, folder, int8=False),
-        itself("ctranslate2_int8", loaded, folder, int8=True),
-        exported("tongsa_ctranslate2", loaded, folder, int8=False),
+        Contestant("torch", make_work(translator)),
+        library_contestant("ctranslate2_float32", loaded, folder, int8=False),
+        library_contestant("ctranslate2_int8", loaded, folder, int8=True),
+        engine_contestant("tongsa_ctranslate2", loaded, folder, int8=False),
     ]
 
 
-def itself(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
-    """The library as its own users call it."""
+def library_contestant(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
+    """CTranslate2 as its documentation uses it."""
     import ctranslate2
 
-    place, threads = export(loaded.folder, "ctranslate2", folder / name, int8=int8), torch.get_num_threads()  # type: ignore[arg-type]
-    translator = ctranslate2.Translator(str(place), inter_threads=threads, intra_threads=1)
-    torch.set_num_threads(threads)  # it has set them
-    room = load_metadata(place).exported_positions - 1
+    path, threads = export(loaded.folder, "ctranslate2", folder / name, int8=int8), torch.get_num_threads()  # type: ignore[arg-type]
+    translator = ctranslate2.Translator(str(path), inter_threads=threads, intra_threads=1)
+    torch.set_num_threads(threads)  # CTranslate2 changes it
+    room = load_metadata(path).exported_positions - 1
 
     def work(texts: list[str], beam: int) -> list[Output]:
-        rows = [[str(piece) for piece in (*row, EOS)] for row in loaded.source_tokenizer.encode_all(texts)]
+        rows = [[str(token) for token in (*row, EOS)] for row in loaded.source_tokenizer.encode_all(texts)]
         limit = min(max(map(len, rows)) + loaded.decoding.max_extra_tokens, room)
         answers = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
         outputs = [[int(token) for token in answer.hypotheses[0]] for answer in answers]
@@ -171,14 +175,14 @@ def itself(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant
     return Contestant(name, work)
 
 
-def listing(loaded: Bundle) -> Bundle:
-    """The same, with its shortlist, if it has one."""
+def with_shortlist(loaded: Bundle) -> Bundle:
+    """Return the bundle with its shortlist enabled, if it has contestant."""
     return replace(loaded, decoding=replace(loaded.decoding, shortlist=loaded.load_shortlist() is not None))
 
 
-def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
-    place = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
-    engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.shortlist_sha256)
+def engine_contestant(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
+    path = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
+    engine = CTranslate2Engine(path, torch.get_num_threads(), loaded.shortlist_sha256)
     translator = Translator(
         loaded.model,
         loaded.source_tokenizer,
@@ -187,25 +191,25 @@ def exported(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contesta
         engine=engine,
         load_shortlist=loaded.load_shortlist,
     )
-    return Contestant(name, counted(translator))
+    return Contestant(name, make_work(translator))
 
 
-def counted(translator: Translator) -> Callable[[list[str], int], list[Output]]:
+def make_work(translator: Translator) -> Callable[[list[str], int], list[Output]]:
     def work(texts: list[str], beam: int) -> list[Output]:
-        return [(one.text, len(one.tokens) + 1) for one in translator.translate(texts, beam=beam)]
+        return [(result.text, len(result.tokens) + 1) for result in translator.translate(texts, beam=beam)]
 
     return work
 
 
 def generate(run: Path, texts: list[str]) -> list[Contestant]:
-    """Marian of the same sizes, where transformers is installed."""
+    """Marian of the same sizes, if transformers is installed."""
     try:
         from transformers import MarianConfig, MarianMTModel
     except ImportError:
         return []
     loaded = bundle.load_bundle(run)
     config, translator = loaded.config, loaded.translator(engine="torch")
-    length = round(sum(len(one.tokens) + 1 for one in translator.translate(texts[:100], beam=1)) / 100)
+    length = round(sum(len(result.tokens) + 1 for result in translator.translate(texts[:100], beam=1)) / 100)
     model = MarianMTModel(
         MarianConfig(
             vocab_size=len(loaded.source_tokenizer),
@@ -215,8 +219,8 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
             decoder_layers=config.decoder_layers,  # type: ignore[attr-defined]
             encoder_attention_heads=config.heads,  # type: ignore[attr-defined]
             decoder_attention_heads=config.heads,  # type: ignore[attr-defined]
-            encoder_ffn_dim=config.inner,  # type: ignore[attr-defined]
-            decoder_ffn_dim=config.inner,  # type: ignore[attr-defined]
+            encoder_ffn_dim=config.ffn_width,  # type: ignore[attr-defined]
+            decoder_ffn_dim=config.ffn_width,  # type: ignore[attr-defined]
             share_encoder_decoder_embeddings=False,
             tie_word_embeddings=False,
             pad_token_id=0,
@@ -229,27 +233,27 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
 
     def work(texts: list[str], beam: int) -> list[Output]:
         rows = sorted(loaded.source_tokenizer.encode_all(texts), key=len)
-        made: list[Output] = []
-        for at in range(0, len(rows), 64):
-            batch = [[*row, 2] for row in rows[at : at + 64]]
-            longest = max(map(len, batch))
-            pieces = torch.tensor([row + [0] * (longest - len(row)) for row in batch])
+        outputs: list[Output] = []
+        for start in range(0, len(rows), 64):
+            batch = [[*row, 2] for row in rows[start : start + 64]]
+            length_limit = max(map(len, batch))
+            tokens = torch.tensor([row + [0] * (length_limit - len(row)) for row in batch])
             with torch.inference_mode():
-                found = model.generate(
-                    pieces, attention_mask=pieces != 0, num_beams=beam, min_new_tokens=length, max_new_tokens=length
+                generated = model.generate(
+                    tokens, attention_mask=tokens != 0, num_beams=beam, min_new_tokens=length, max_new_tokens=length
                 )
-            made += [("", found.shape[1] - 1)] * len(batch)  # drawn weights have nothing to say
-        return made
+            outputs += [("", generated.shape[1] - 1)] * len(batch)  # the text of random weights is useless
+        return outputs
 
     return [Contestant("generate", work)]
 
 
-def reported(contestants: dict[str, Contestant], options: argparse.Namespace) -> Table:
+def make_report(contestants: dict[str, Contestant], options: argparse.Namespace) -> Table:
     references = options.texts.with_suffix(".en")
     right = list(read_lines(references)) if references != options.texts and references.exists() else []
 
     def score(texts: list[str]) -> Table:
-        """Of all texts, if what they should be is known, and there is something to score."""
+        """Return BLEU if there are references for all texts."""
         return {"bleu": round(bleu(texts, right).value, 2)} if len(texts) == len(right) and any(texts) else {}
 
     rows = {
@@ -258,36 +262,36 @@ def reported(contestants: dict[str, Contestant], options: argparse.Namespace) ->
                 "sentences_per_second": median(s for s, _ in each),
                 "tokens_per_second": median(t for _, t in each),
             }
-            | score(one.texts[setting])
-            for setting, each in one.rounds.items()
+            | score(contestant.texts[setting])
+            for setting, each in contestant.rounds.items()
         }
-        for name, one in contestants.items()
+        for name, contestant in contestants.items()
     }
 
-    def ratio(one: str, other: str, beams: tuple[int, int] = (5, 5), unit: int = 0) -> float | None:
-        if other not in contestants or one not in contestants:
+    def ratio(ours: str, theirs: str, beams: tuple[int, int] = (5, 5), unit: int = 0) -> float | None:
+        if theirs not in contestants or ours not in contestants:
             return None
         pairs = zip(
-            contestants[one].rounds[f"beam {beams[0]}, batch 64"],
-            contestants[other].rounds[f"beam {beams[1]}, batch 64"],
+            contestants[ours].rounds[f"beam {beams[0]}, batch 64"],
+            contestants[theirs].rounds[f"beam {beams[1]}, batch 64"],
             strict=True,
         )
-        return round(median(mine[unit] / theirs[unit] for mine, theirs in pairs), 3)
+        return round(median(mine[unit] / other[unit] for mine, other in pairs), 3)
 
     return {
         "torch_to_ctranslate2_float32": ratio("torch", "ctranslate2_float32"),
         "torch_to_ctranslate2_float32_greedy": ratio("torch", "ctranslate2_float32", (1, 1)),
         "torch_to_generate": ratio("torch", "generate", unit=1),
         "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
-        "recipe_bleu_p": likely(contestants, right),
+        "recipe_bleu_p": bleu_p_value(contestants, right),
         "contestants": rows,
         "rounds": options.rounds,
         "machine": machine() | {"threads": torch.get_num_threads()},
     }
 
 
-def likely(contestants: dict[str, Contestant], references: list[str]) -> float | None:
-    """How often the recipe's BLEU, greedily, would be as far from that of CTranslate2 int8 with beam 5 by chance."""
+def bleu_p_value(contestants: dict[str, Contestant], references: list[str]) -> float | None:
+    """Return the p-value of the BLEU difference between the recipe, greedy, and CTranslate2 int8 with beam 5."""
     pair = [("ctranslate2_int8", "beam 5, batch 64"), ("recipe", "beam 1, batch 64")]
     texts = [contestants[name].texts[setting] for name, setting in pair if name in contestants]
     return significance(*texts, references) if len(texts) == 2 and len(references) == len(texts[0]) else None
@@ -304,15 +308,17 @@ def as_text(report: Table) -> str:
         "|---|" + "--:|" * len(settings),
     ]
     for name, row in report["contestants"].items():
-        lines.append(f"| {name} | {' | '.join(cell(row[one]) if one in row else '–' for one in settings)} |")
+        lines.append(
+            f"| {name} | {' | '.join(cell(row[setting]) if setting in row else '–' for setting in settings)} |"
+        )
     names = [name for name in report if name.startswith(("torch_to", "recipe"))]
     lines += ["", *(f"{name}: {report[name]}" for name in names if report[name] is not None)]
     return "\n".join(lines)
 
 
-def cell(found: Table) -> str:
-    score = f" {found['bleu']:.2f}" if "bleu" in found else ""
-    return f"{found['sentences_per_second']:,.0f} ({found['tokens_per_second']:,.0f}){score}"
+def cell(figures: Table) -> str:
+    score = f" {figures['bleu']:.2f}" if "bleu" in figures else ""
+    return f"{figures['sentences_per_second']:,.0f} ({figures['tokens_per_second']:,.0f}){score}"
 
 
 if __name__ == "__main__":

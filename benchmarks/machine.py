@@ -1,4 +1,4 @@
-"""What a figure was measured on."""
+"""Description of the machine and the versions of a measurement."""
 
 import os
 import platform

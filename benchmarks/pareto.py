@@ -1,12 +1,11 @@
-"""BLEU against sentences a second: which model, engine and beam is worth its time, as a table and a picture.
+"""BLEU against sentences per second for models, engines and beams: a table and an SVG picture.
 
     python benchmarks/pareto.py runs/multi30k runs/fast --picture benchmarks/pareto.svg
 
-Each run is translated by torch, CTranslate2 and CTranslate2 in int8, with each beam, in batches, text in, text out; in
-int8 once more with its shortlist, if it has one (`tongsa shortlist`). The contestants take turns, round by round;
-speeds are medians. The first run with torch and the widest beam is what the others are compared with: by speed, and by
-a paired bootstrap of BLEU (Koehn 2004, section 3.3), whose p says how often a difference as large as this comes from
-resampling sentences alone. On the curve is whoever nobody beats in both.
+Each run is decoded by torch, CTranslate2 and CTranslate2 int8 with each beam, in batches, from text to text; int8 also
+with the run's shortlist, if it has one (`tongsa shortlist`). The contestants take turns; speeds are medians. The
+baseline is the first run with torch and the widest beam: the others are compared by speed and by a paired bootstrap of
+BLEU (Koehn 2004, section 3.3). On the curve are the contestants that no other beats in both speed and BLEU.
 """
 
 import argparse
@@ -36,7 +35,7 @@ from tongsa.export import export
 
 DATA = Path(__file__).parent.parent.parent / "shared/data/multi30k"
 SAMPLES = 1000
-"""Resamplings of the paired bootstrap."""
+"""Resamples of the paired bootstrap."""
 Table = dict[str, Any]
 
 
@@ -55,21 +54,21 @@ class Contestant:
 
     def measure(self, texts: list[str]) -> None:
         began = perf_counter()
-        self.outputs = [one.text for one in self.translator.translate(texts, beam=self.beam)]
+        self.outputs = [result.text for result in self.translator.translate(texts, beam=self.beam)]
         self.seconds.append(perf_counter() - began)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs; the first is the plain one")
-    parser.add_argument("--pairs", nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help="default: Multi30k's test")
+    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs; the first is the baseline")
+    parser.add_argument("--data", nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help="default: Multi30k's test")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 2, 5])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--picture", type=Path, metavar="FILE", help="an SVG")
-    parser.add_argument("--json", action="store_true", help="one object instead of a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     try:
-        report = measured(options)
+        report = run_benchmark(options)
     except InputError as error:
         print(f"pareto: {error}", file=sys.stderr)
         return 2
@@ -79,24 +78,24 @@ def main() -> int:
     return 0
 
 
-def measured(options: argparse.Namespace) -> Table:
-    pairs = options.pairs or [DATA / f"test_2016_flickr.{side}" for side in ("de", "en")]
-    texts, references = (list(read_lines(path)) for path in pairs)
+def run_benchmark(options: argparse.Namespace) -> Table:
+    files = options.data or [DATA / f"test_2016_flickr.{side}" for side in ("de", "en")]
+    texts, references = (list(read_lines(path)) for path in files)
     if len(texts) != len(references):
-        raise InputError(f"{pairs[0]} has {len(texts)} lines and {pairs[1]} {len(references)}: they are no pairs")
+        raise InputError(f"{files[0]} has {len(texts)} lines, {files[1]} has {len(references)}. Give parallel files.")
     metric = BLEU(tokenize=bleu_tokenizer(bundle.load_bundle(options.runs[0]).target_language))
     with tempfile.TemporaryDirectory() as folder:
-        found = contestants(options, Path(folder))
-        for one in found:
-            one.translator.translate(texts[:32], beam=one.beam)  # everything is loaded and warm
+        entries = contestants(options, Path(folder))
+        for entry in entries:
+            entry.translator.translate(texts[:32], beam=entry.beam)  # warm-up
         for number in range(options.rounds):
-            for one in found:
-                one.measure(texts)
-                print(f"round {number + 1}  {one.name:40} {one.seconds[-1]:8.2f} s", file=sys.stderr, flush=True)
-    baseline = next(one for one in found if one.engine == "torch" and one.beam == max(options.beams))
-    rows = [row(one, baseline, references, metric) for one in found]
+            for entry in entries:
+                entry.measure(texts)
+                print(f"round {number + 1}  {entry.name:40} {entry.seconds[-1]:8.2f} s", file=sys.stderr, flush=True)
+    baseline = next(entry for entry in entries if entry.engine == "torch" and entry.beam == max(options.beams))
+    rows = [row(entry, baseline, references, metric) for entry in entries]
     for each in rows:
-        each["best"] = not any(beaten(each, other) for other in rows)
+        each["best"] = not any(is_beaten(each, other) for other in rows)
     return {
         "contestants": rows,
         "baseline": baseline.name,
@@ -108,17 +107,17 @@ def measured(options: argparse.Namespace) -> Table:
 
 
 def contestants(options: argparse.Namespace, folder: Path) -> list[Contestant]:
-    found = []
+    entries = []
     for run in options.runs:
         loaded = bundle.load_bundle(run)
         engines = {"torch": None, "CTranslate2": False, "CTranslate2 int8": True}
         if loaded.load_shortlist():
-            engines[LISTED] = True
+            engines[WITH_SHORTLIST] = True
         for name, int8 in engines.items():
-            engine, config = None, replace(loaded.decoding, shortlist=name == LISTED)
+            engine, config = None, replace(loaded.decoding, shortlist=name == WITH_SHORTLIST)
             if int8 is not None:
-                place = export(run, "ctranslate2", folder / f"{run.name}-{name}", int8=int8)
-                engine = CTranslate2Engine(place, torch.get_num_threads(), loaded.shortlist_sha256)
+                path = export(run, "ctranslate2", folder / f"{run.name}-{name}", int8=int8)
+                engine = CTranslate2Engine(path, torch.get_num_threads(), loaded.shortlist_sha256)
             translator = Translator(
                 loaded.model,
                 loaded.source_tokenizer,
@@ -127,28 +126,28 @@ def contestants(options: argparse.Namespace, folder: Path) -> list[Contestant]:
                 engine=engine,
                 load_shortlist=loaded.load_shortlist,
             )
-            found += [Contestant(run.name, name, beam, translator) for beam in options.beams]
-    return found
+            entries += [Contestant(run.name, name, beam, translator) for beam in options.beams]
+    return entries
 
 
-def row(one: Contestant, baseline: Contestant, references: list[str], metric: BLEU) -> Table:
-    ratios = [theirs / mine for mine, theirs in zip(one.seconds, baseline.seconds, strict=True)]
-    found: Table = {
-        "name": one.name,
-        "run": one.run,
-        "bleu": round(metric.corpus_score(one.outputs, [references]).score, 2),
-        "sentences_per_second": round(len(references) / median(one.seconds), 1),
+def row(entry: Contestant, baseline: Contestant, references: list[str], metric: BLEU) -> Table:
+    ratios = [theirs / mine for mine, theirs in zip(entry.seconds, baseline.seconds, strict=True)]
+    figures: Table = {
+        "name": entry.name,
+        "run": entry.run,
+        "bleu": round(metric.corpus_score(entry.outputs, [references]).score, 2),
+        "sentences_per_second": round(len(references) / median(entry.seconds), 1),
         "times_baseline": round(median(ratios), 2),
     }
-    if one is not baseline:
-        found["p"] = significance(baseline.outputs, one.outputs, references)
-    return found
+    if entry is not baseline:
+        figures["p"] = significance(baseline.outputs, entry.outputs, references)
+    return figures
 
 
 def significance(baseline: Sequence[str], other: Sequence[str], references: Sequence[str]) -> float | None:
-    """How often a difference in BLEU as large as this comes from resampling alone."""
+    """Return the p-value of the BLEU difference by paired bootstrap."""
     if list(baseline) == list(other):
-        return 1.0  # sacreBLEU counts only larger differences, and there is none
+        return 1.0  # sacreBLEU counts only larger differences
     systems = [("baseline", list(baseline)), ("other", list(other))]
     test = PairedTest(
         systems, {"BLEU": BLEU(references=[list(references)])}, references=None, test_type="bs", n_samples=SAMPLES
@@ -158,9 +157,9 @@ def significance(baseline: Sequence[str], other: Sequence[str], references: Sequ
     return None if p is None else round(float(p), 4)
 
 
-def beaten(one: Table, other: Table) -> bool:
-    faster = other["sentences_per_second"] - one["sentences_per_second"]
-    better = other["bleu"] - one["bleu"]
+def is_beaten(entry: Table, other: Table) -> bool:
+    faster = other["sentences_per_second"] - entry["sentences_per_second"]
+    better = other["bleu"] - entry["bleu"]
     return bool(faster >= 0 and better >= 0 and (faster > 0 or better > 0))
 
 
@@ -183,9 +182,9 @@ def as_text(report: Table) -> str:
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 56, 24, 24, 52
-COLOURS = ("#1f5fb4", "#c2571a", "#2a8a57", "#8a4fb4")
-LISTED = "CTranslate2 int8 with shortlist"
-SHAPES = {"torch": "circle", "CTranslate2": "square", "CTranslate2 int8": "diamond", LISTED: "pill"}
+COLORS = ("#1f5fb4", "#c2571a", "#2a8a57", "#8a4fb4")
+WITH_SHORTLIST = "CTranslate2 int8 with shortlist"
+SHAPES = {"torch": "circle", "CTranslate2": "square", "CTranslate2 int8": "diamond", WITH_SHORTLIST: "pill"}
 GREY = "#7a828d"
 STYLE = """text.beam { font-size: 10px; font-weight: 600; fill: #fff !important; text-anchor: middle }
 text { font: 12px system-ui, sans-serif; fill: #5b636e } .paper { fill: #fff } line { stroke: #e4e6ea }
@@ -193,19 +192,19 @@ polyline { fill: none; stroke: #9aa5b5; stroke-width: 1.5; stroke-dasharray: 4 3
 @media (prefers-color-scheme: dark) { .paper { fill: #0f1217 } text { fill: #9aa4b2 } line { stroke: #2a313b } }"""
 
 
-def mark(x: float, y: float, shape: str, colour: str, letter: str = "", title: str = "") -> str:
-    """A contestant: its shape is the engine, its colour the run, and in it stands the beam."""
-    turned = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
+def mark(x: float, y: float, shape: str, color: str, letter: str = "", title: str = "") -> str:
+    """Return a marker: shape by engine, color by run, the beam as its text."""
+    rotation = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
     corner = f'x="{x - 7.5:.1f}" y="{y - 7.5:.1f}" width="15" height="15"'
     if shape == "pill":
         corner = f'x="{x - 11:.1f}" y="{y - 6.5:.1f}" width="22" height="13" rx="6.5"'
-    drawn = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5"' if shape == "circle" else f"<rect {corner}{turned}"
+    element = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="8.5"' if shape == "circle" else f"<rect {corner}{rotation}"
     inside = f'<text class="beam" x="{x:.1f}" y="{y + 3.5:.1f}">{letter}</text>' if letter else ""
-    return f'<g>{drawn} fill="{colour}" fill-opacity="0.85"/>{inside}<title>{title}</title></g>'
+    return f'<g>{element} fill="{color}" fill-opacity="0.85"/>{inside}<title>{title}</title></g>'
 
 
 def picture(rows: list[Table]) -> str:
-    """Sentences a second (logarithms) to the right, BLEU upwards; the dashed line joins those that nobody beats."""
+    """Return an SVG: sentences per second (log scale) to the right, BLEU upwards, the Pareto curve dashed."""
     speeds, scores = [each["sentences_per_second"] for each in rows], [each["bleu"] for each in rows]
     low, high = min(scores) - 0.75, max(scores) + 0.25
     slow, fast = log10(min(speeds)) - 0.05, log10(max(speeds)) + 0.05
@@ -228,24 +227,24 @@ def picture(rows: list[Table]) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{y}" dy="4" text-anchor="end">{score}</text>')
     curve = sorted((each["sentences_per_second"], each["bleu"]) for each in rows if each["best"])
     parts.append(f'<polyline points="{" ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in curve)}"/>')
-    runs, engines = (list(dict.fromkeys(each["name"].split(", ")[at] for each in rows)) for at in (0, 1))
+    runs, engines = (list(dict.fromkeys(each["name"].split(", ")[i] for each in rows)) for i in (0, 1))
     for each in rows:
         run, engine, beam = each["name"].split(", ")
-        place = across(each["sentences_per_second"]), up(each["bleu"])
-        parts.append(mark(*place, SHAPES[engine], COLOURS[runs.index(run) % 4], beam.split()[1], each["name"]))
+        point = across(each["sentences_per_second"]), up(each["bleu"])
+        parts.append(mark(*point, SHAPES[engine], COLORS[runs.index(run) % 4], beam.split()[1], each["name"]))
     legend = [
-        *((run, "circle", COLOURS[at % 4]) for at, run in enumerate(runs)),
+        *((run, "circle", COLORS[i % 4]) for i, run in enumerate(runs)),
         *((e, SHAPES[e], GREY) for e in engines),
     ]
-    for at, (name, shape, colour) in enumerate([*legend, ("the number: its beam", "", "")]):
-        x, y = LEFT + 20, HEIGHT - BOTTOM - 14 - 21 * (len(legend) - at)
-        parts.append(mark(x, y, shape, colour) if shape else "")
+    for i, (name, shape, color) in enumerate([*legend, ("number: the beam", "", "")]):
+        x, y = LEFT + 20, HEIGHT - BOTTOM - 14 - 21 * (len(legend) - i)
+        parts.append(mark(x, y, shape, color) if shape else "")
         parts.append(f'<text x="{x + 16}" y="{y + 4}">{name}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 12}" text-anchor="middle">sentences a second</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 12}" text-anchor="middle">sentences per second</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 8}">BLEU</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="BLEU against sentences a second"><style>{STYLE}</style>{"".join(parts)}</svg>\n'
+        f'aria-label="BLEU against sentences per second"><style>{STYLE}</style>{"".join(parts)}</svg>\n'
     )
 
 

@@ -1,13 +1,13 @@
-"""Time to quality: from nothing to each mark of sacreBLEU on all of the development set, beam 5.
+"""Training time until sacreBLEU on the whole dev set reaches given values, with beam 5.
 
     python benchmarks/speedrun.py                                  one run, planned for 30 minutes of training
-    python benchmarks/speedrun.py --budgets 5m 13m 30m             one run each: a falling rate serves one time only
-    python benchmarks/speedrun.py --journal runs/mine/journal.jsonl --marks 30 35      read a run that is there
+    python benchmarks/speedrun.py --budgets 5m 13m 30m             one run each: a schedule fits one budget only
+    python benchmarks/speedrun.py --journal runs/mine/journal.jsonl --marks 30 35      read an existing run
 
-A budget is time in updates, as the run's journal counts it. Reading, learning the pieces, planning, snapshots, the
-moving average and validations are not in it; they are reported apart. The steps are planned once, by a short run that
-is thrown away, so that a run may end a little before or after its budget; what is reported is what it took. A mark
-counts as reached at the first validation that shows it.
+A budget is the time of the updates in the run's journal. Reading data, training the tokenizer, planning, checkpoints,
+weight averaging and validations are not included; they are reported separately. The number of steps is planned by a
+short run that is deleted, so that a run may end a little before or after its budget; the measured time is reported. A
+mark is reached at the first validation with at least this BLEU.
 """
 
 import argparse
@@ -35,9 +35,9 @@ SETTINGS = (
     "training.patience=0",
     "decoding.beam=5",
 )
-"""The test set is not touched; every validation takes the whole development set."""
+"""The test set is not used; every validation uses the whole dev set."""
 PROBES = 18
-"""Updates that show how fast this machine is; the first third only warms it up."""
+"""Updates that measure the speed of this machine; the first third is warm-up."""
 Table = dict[str, Any]
 
 
@@ -46,63 +46,66 @@ class Point(NamedTuple):
 
     step: int
     seconds: float
-    """In updates, up to here."""
+    """Time of all updates so far."""
     bleu: float
 
 
 def main() -> int:
-    options = parsed()
+    options = parse_options()
     try:
         if options.journal:
-            runs = [of_journal(options.journal, options.marks)]
+            runs = [summarize_journal(options.journal, options.marks)]
         else:
-            runs = [trained(options, budget) for budget in options.budgets or [options.budget]]
+            runs = [train_and_score(options, budget) for budget in options.budgets or [options.budget]]
     except InputError as error:
         print(f"speedrun: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nspeedrun: interrupted; after `tongsa train --resume FOLDER`, read it with --journal", file=sys.stderr)
+        print(
+            "\nspeedrun: interrupted. After `tongsa train --resume FOLDER`, read the run with --journal.",
+            file=sys.stderr,
+        )
         return 130
     report = {"marks": earliest(runs, options.marks), "runs": runs, "seed": options.seed, "machine": machine()}
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
     return 0
 
 
-def parsed() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="one object instead of tables")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--recipe", type=Path, default=RECIPE, help="default: recipes/multi30k-de-en.toml")
     parser.add_argument("--run", type=Path, default=Path("runs/speedrun"), help="each run gets a folder under this one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--marks", nargs="+", type=float, default=[30, 35, 38, 40, 42], metavar="BLEU")
     parser.add_argument("--validations", type=int, default=20, help="in each run, evenly spread (default: 20)")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that share each update")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="data-parallel processes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. data.folder=…")
     time = parser.add_mutually_exclusive_group()
     time.add_argument("--budget", default="30m", metavar="TIME", help="default: 30m")
     time.add_argument("--budgets", nargs="+", metavar="TIME", help="one run each")
-    time.add_argument("--journal", type=Path, metavar="FILE", help="train nothing; read this")
+    time.add_argument("--journal", type=Path, metavar="FILE", help="read this journal, train nothing")
     options = parser.parse_args()
     if options.validations < 1:
         parser.error("--validations is at least 1")
     return options
 
 
-def trained(options: argparse.Namespace, budget: str) -> Table:
-    """One run from nothing by `tongsa train`; then its journal, and the model that it kept, scored again."""
+def train_and_score(options: argparse.Namespace, budget: str) -> Table:
+    """Train one run with `tongsa train`, read its journal, evaluate its best model."""
     from tongsa.runs import planner, resolve_recipe
 
     began = perf_counter()
     folder = options.run / f"{budget}-seed{options.seed}"
     if folder.exists():
         raise InputError(
-            f"{folder}: holds a run already; remove it, choose another --run, "
-            f"or read it with: --journal {folder / 'journal.jsonl'}"
+            f"{folder}: holds a run already. Remove it, choose another --run, "
+            f"or read it with --journal {folder / 'journal.jsonl'}"
         )
     settings = [*options.set, *SETTINGS, f"training.seed={options.seed}"]
     recipe = resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
     if not recipe.data.dev:
-        raise InputError(f"{options.recipe}: no data.dev to score on; name one with --set data.dev=FILE")
+        raise InputError(f"{options.recipe}: no data.dev. Name a file with --set data.dev=FILE.")
     steps = max(1, round(planner.parse_duration(budget) / update_seconds(options, settings)))
     training = planner.fit_intervals(steps, recipe.training)
     settings += [
@@ -112,59 +115,59 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
         f"training.lr.warmup={training.lr.warmup}",
     ]
     print(f"{budget}: {steps:,} steps", file=sys.stderr)
-    learn(options, folder, settings)
+    train(options, folder, settings)
     data = recipe.data
-    scored = json.loads(tongsa("evaluate", str(folder), "--pairs", *map(str, data.paths(data.dev)), "--json"))
-    found = of_journal(folder / "journal.jsonl", options.marks)
-    found["evaluation_seconds"] = round(found["evaluation_seconds"] + scored["seconds"], 1)
-    whole = perf_counter() - began
-    other = whole - found["training_seconds"] - found["evaluation_seconds"]
-    return found | {
+    scored = json.loads(tongsa("evaluate", str(folder), "--data", *map(str, data.paths(data.dev)), "--json"))
+    summary = summarize_journal(folder / "journal.jsonl", options.marks)
+    summary["evaluation_seconds"] = round(summary["evaluation_seconds"] + scored["seconds"], 1)
+    wall_seconds = perf_counter() - began
+    other = wall_seconds - summary["training_seconds"] - summary["evaluation_seconds"]
+    return summary | {
         "budget": budget,
         "bleu": scored["bleu"],
         "signature": scored["signatures"]["bleu"],
         "sentences": scored["sentences"],
-        "wall_seconds": round(whole, 1),
+        "wall_seconds": round(wall_seconds, 1),
         "other_seconds": round(other, 1),
     }
 
 
 def update_seconds(options: argparse.Namespace, settings: list[str]) -> float:
-    """Of the later updates of a short run that is thrown away."""
+    """Return the mean time of an update, from the later updates of a short run."""
     with tempfile.TemporaryDirectory() as folder:
-        learn(options, Path(folder, "probe"), [*settings, f"training.steps={PROBES}", "training.validate_sentences=1"])
+        train(options, Path(folder, "probe"), [*settings, f"training.steps={PROBES}", "training.validate_sentences=1"])
         steps = [record for record in journal.read_journal(Path(folder, "probe/journal.jsonl")) if "tokens" in record]
         return mean(step["seconds"] for step in steps[PROBES // 3 :])
 
 
-def learn(options: argparse.Namespace, folder: Path, settings: list[str]) -> None:
-    spelt = [word for setting in settings for word in ("--set", setting)]
+def train(options: argparse.Namespace, folder: Path, settings: list[str]) -> None:
+    flags = [word for setting in settings for word in ("--set", setting)]
     shared = ["--workers", str(options.workers)] if options.workers > 1 else []
-    tongsa("train", str(options.recipe), "--run", str(folder), *shared, *spelt)
+    tongsa("train", str(options.recipe), "--run", str(folder), *shared, *flags)
 
 
-def tongsa(verb: str, *arguments: str) -> str:
-    """What the command line prints; its progress goes where ours does."""
-    command = [sys.executable, "-m", "tongsa.cli", verb, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
+def tongsa(command: str, *arguments: str) -> str:
+    """Run a tongsa command and return its standard output."""
+    argv = [sys.executable, "-m", "tongsa.cli", command, *arguments]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
         try:
             output, _ = process.communicate()
         except KeyboardInterrupt:
-            process.wait()  # it has heard Ctrl-C too, and saves
+            process.wait()  # the command got Ctrl-C too, and saves
             raise
     if process.returncode:
-        raise InputError(f"tongsa {verb} ended with code {process.returncode}; its last words are above")
+        raise InputError(f"tongsa {command}: exit code {process.returncode}. Its messages are above.")
     return output
 
 
-def of_journal(path: Path, marks: Sequence[float]) -> Table:
+def summarize_journal(path: Path, marks: Sequence[float]) -> Table:
     records = journal.read_journal(path)
     points, steps = curve(records), [record for record in records if "tokens" in record]
     if not points:
-        raise InputError(f"{path}: no validation with a BLEU in it; name the journal.jsonl of a run that translates")
+        raise InputError(f"{path}: no validation with BLEU. Name the journal.jsonl of a translation run.")
     seconds, tokens = sum(step["seconds"] for step in steps), sum(step["tokens"] for step in steps)
     return {
-        "marks": {f"{mark:g}": reached(points, mark) for mark in marks},
+        "marks": {f"{mark:g}": first_point(points, mark) for mark in marks},
         "last_bleu": points[-1].bleu,
         "best_bleu": max(point.bleu for point in points),
         "steps": len(steps),
@@ -177,7 +180,7 @@ def of_journal(path: Path, marks: Sequence[float]) -> Table:
 
 
 def curve(records: list[Table]) -> list[Point]:
-    """Each validation with the time in updates up to it."""
+    """Return each validation with the time of the updates before it."""
     times = accumulate(record["seconds"] if "tokens" in record else 0.0 for record in records)
     return [
         Point(record["step"], round(time, 1), record["validation"]["bleu"])
@@ -186,17 +189,17 @@ def curve(records: list[Table]) -> list[Point]:
     ]
 
 
-def reached(points: list[Point], mark: float) -> Table | None:
+def first_point(points: list[Point], mark: float) -> Table | None:
     return next((point._asdict() for point in points if point.bleu >= mark), None)
 
 
 def earliest(runs: list[Table], marks: Sequence[float]) -> Table:
-    """The shortest time to each mark over all runs, in seconds of training."""
-    found: Table = {}
+    """Return the shortest training time to each mark over all runs."""
+    shortest: Table = {}
     for mark in (f"{mark:g}" for mark in marks):
         times = [run["marks"][mark]["seconds"] for run in runs if run["marks"][mark]]
-        found[mark] = min(times, default=None)
-    return found
+        shortest[mark] = min(times, default=None)
+    return shortest
 
 
 def as_text(report: Table) -> str:

@@ -206,7 +206,7 @@ def headline_table(rows: list[Row]) -> str:
         for row in rows
     ]
     header = ["What", "Result (spread)", "Baseline", "CPU", "Date", "Command"]
-    return markdown(header, cells) + listed(commands)
+    return markdown(header, cells) + command_list(commands)
 
 
 def report_table(rows: list[Row]) -> str:
@@ -239,7 +239,7 @@ def report_table(rows: list[Row]) -> str:
         columns["Command"] = [number_of(row, commands) for row in rows]
     cells = [list(line) for line in zip(*columns.values(), strict=True)]
     table = markdown(list(columns), cells)
-    return "\n\n".join(filter(None, [" ".join(shared), table + listed(commands)]))
+    return "\n\n".join(filter(None, [" ".join(shared), table + command_list(commands)]))
 
 
 def result(row: Row, *, with_unit: bool = True) -> str:
@@ -264,7 +264,7 @@ def number_of(row: Row, commands: list[str]) -> str:
     return str(commands.index(row["command"]) + 1) if row["command"] else NOT_RECORDED
 
 
-def listed(commands: list[str]) -> str:
+def command_list(commands: list[str]) -> str:
     if not commands:
         return ""
     if len(commands) == 1:

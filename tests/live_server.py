@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from export.bundles import TARGET, saved, transformer
+from export.bundles import TARGET, save_run, transformer
 from tongsa.decoding.config import DecodingConfig
 from tongsa.server.app import create_app
 from tongsa.server.config import ServerConfig
@@ -92,12 +92,12 @@ def wait_for(condition: Callable[[], Any], seconds: float = WAIT_SECONDS) -> Non
 def random_model(folder: Path, seed: int = 1) -> Path:
     """Write a run with a model of random weights."""
     bundle = transformer(target=TARGET, tie_embeddings="target", positions="learned", seed=seed)
-    return saved(folder, replace(bundle, decoding=DecodingConfig(max_extra_tokens=8, min_tokens=8)))
+    return save_run(folder, replace(bundle, decoding=DecodingConfig(max_extra_tokens=8, min_tokens=8)))
 
 
 def looping_model(folder: Path) -> Path:
     """Write a run whose model repeats itself in some of the sample texts."""
-    return saved(folder, transformer(seed=3, norm="pre"))
+    return save_run(folder, transformer(seed=3, norm="pre"))
 
 
 def sample_texts(count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The benchmarks run, as a user starts them, and their one JSON object says what it claims to say."""
+"""The benchmark scripts run as a user starts them, and their JSON reports are consistent."""
 
 import importlib
 import json
@@ -16,24 +16,28 @@ from tiny import SMALL, reversing, write_pairs
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
-def ran(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run_script(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(BENCHMARKS / script), *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=580, check=False)
 
 
-def reported(script: str, *arguments: str) -> dict[str, Any]:
-    done = ran(script, *arguments)
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stdout.splitlines()
+def run_report(script: str, *arguments: str) -> dict[str, Any]:
+    result = run_script(script, *arguments)
+    assert result.returncode == 0, result.stderr
+    (line,) = result.stdout.splitlines()
     report: dict[str, Any] = json.loads(line)
     return report
 
 
 @pytest.fixture(scope="module")
 def speeds() -> dict[str, Any]:
-    settings = ["--phrasebook", "--tiny", "--seconds", "1", "--rounds", "1", "--kinds", "transformer"]
-    return reported("train_speed.py", "--json", *settings, "--peers", "plain")
+    return measure_speeds("--workers", "1")
+
+
+def measure_speeds(*options: str) -> dict[str, Any]:
+    settings = ["--demo-data", "--tiny", "--seconds", "0.3", "--rounds", "1", "--kinds", "transformer"]
+    return run_report("train_speed.py", "--json", *settings, "--peers", "plain", *options)
 
 
 def test_speed_is_compared_with_a_plain_loop_in_one_run(speeds: dict[str, Any]) -> None:
@@ -44,15 +48,15 @@ def test_speed_is_compared_with_a_plain_loop_in_one_run(speeds: dict[str, Any]) 
         assert figures["peak_rss_mib"] > 50
     assert speeds["ratio_to_plain"] > 0
     assert speeds["peers"]["plain"]["ratio_to_plain"] == 1
-    assert speeds["ratio_to_marian"] is None  # it was not asked
+    assert speeds["ratio_to_marian"] is None  # not requested
 
 
-def test_every_contestant_does_the_same_products_for_a_token(speeds: dict[str, Any]) -> None:
-    """Else one of them is not the model of the task, or something is not counted, and the ratio compares nothing."""
-    ours, width, inner, pieces = speeds["kinds"]["transformer"], 32, 64, speeds["data"]["pieces"]
-    decoder = 8 * width * width + 2 * width * inner + width * pieces
-    encoder = 4 * width * width + 2 * width * inner
-    # two FLOP for each weight, once forward and twice backward; some 1 to 2 source places for each target token
+def test_contestants_compute_the_same_products_per_token(speeds: dict[str, Any]) -> None:
+    """Otherwise a contestant is not the model of the task, or a product is not counted."""
+    ours, width, ffn_width, subwords = speeds["kinds"]["transformer"], 32, 64, speeds["data"]["subwords"]
+    decoder = 8 * width * width + 2 * width * ffn_width + width * subwords
+    encoder = 4 * width * width + 2 * width * ffn_width
+    # two FLOP per weight, once forward and twice backward; 1 to 2 source positions per target token
     assert 6 * decoder < ours["mflop_per_token"] * 1e6 < 6 * (1.2 * decoder + 3 * encoder)
     theirs = speeds["peers"]["plain"]
     assert ours["mflop_per_token"] == pytest.approx(theirs["mflop_per_token"], rel=0.05)
@@ -60,12 +64,18 @@ def test_every_contestant_does_the_same_products_for_a_token(speeds: dict[str, A
     assert ours["tokens_per_update"] == pytest.approx(theirs["tokens_per_update"], rel=0.15)
 
 
-def test_missing_data_is_a_sentence(tmp_path: Path) -> None:
-    done = ran("train_speed.py", "--data", str(tmp_path))
-    assert done.returncode == 2
-    assert "train.de.gz" in done.stderr
-    assert "--phrasebook" in done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.slow
+def test_workers_are_a_contestant() -> None:
+    speeds = measure_speeds("--workers", "2")
+    assert speeds["kinds"]["transformer_workers"]["tokens_per_second"] > 0
+
+
+def test_missing_data_is_explained(tmp_path: Path) -> None:
+    result = run_script("train_speed.py", "--data", str(tmp_path))
+    assert result.returncode == 2
+    assert "train.de.gz" in result.stderr
+    assert "--demo-data" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def write_journal(path: Path, records: list[dict[str, Any]]) -> Path:
@@ -77,7 +87,7 @@ def validation(step: int, bleu: float, seconds: float) -> dict[str, Any]:
     return {"step": step, "validation": {"bleu": bleu}, "best": True, "seconds": seconds}
 
 
-def test_a_mark_is_reached_at_the_first_validation_that_shows_it_and_validations_cost_nothing(tmp_path: Path) -> None:
+def test_a_mark_is_reached_at_its_first_validation_and_validation_time_does_not_count(tmp_path: Path) -> None:
     records = [
         {"step": 1, "tokens": 100, "seconds": 2.0},
         {"step": 2, "tokens": 100, "seconds": 3.0},
@@ -88,30 +98,31 @@ def test_a_mark_is_reached_at_the_first_validation_that_shows_it_and_validations
         validation(4, 35.5, 500.0),
     ]
     journal = write_journal(tmp_path / "journal.jsonl", records)
-    report = reported("speedrun.py", "--json", "--journal", str(journal), "--marks", "30", "35", "36.5")
+    report = run_report("speedrun.py", "--json", "--journal", str(journal), "--marks", "30", "35", "36.5")
     assert report["marks"] == {"30": 5.0, "35": 10.0, "36.5": None}
     (run,) = report["runs"]
     assert (run["training_seconds"], run["evaluation_seconds"]) == (15.0, 2000.0)
     assert (run["best_bleu"], run["last_bleu"], run["tokens"]) == (36.0, 35.5, 600)
 
 
-def test_a_journal_without_scores_is_a_sentence(tmp_path: Path) -> None:
+def test_a_journal_without_scores_is_explained(tmp_path: Path) -> None:
     journal = write_journal(tmp_path / "journal.jsonl", [{"step": 1, "tokens": 100, "seconds": 2.0}])
-    done = ran("speedrun.py", "--journal", str(journal))
-    assert done.returncode == 2
-    assert str(journal) in done.stderr
-    assert "Traceback" not in done.stderr
+    result = run_script("speedrun.py", "--journal", str(journal))
+    assert result.returncode == 2
+    assert str(journal) in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_a_run_from_nothing_validates_on_all_of_dev_and_keeps_its_best(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_run_validates_on_the_whole_dev_set_and_keeps_its_best_model(tmp_path: Path) -> None:
     train = write_pairs(tmp_path / "train.tsv", reversing(200))
     dev = write_pairs(tmp_path / "dev.tsv", reversing(30, seed=2))
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(f'[data]\ntrain = ["{train}"]\ndev = ["{dev}"]\n', "utf-8")
     settings = [word for setting in SMALL for word in ("--set", setting)]
-    planned = ["--budgets", "1s", "--validations", "2", "--marks", "0", "101"]
-    where = ["--recipe", str(recipe), "--run", str(tmp_path / "runs")]
-    report = reported("speedrun.py", "--json", *where, *planned, *settings)
+    schedule = ["--budgets", "1s", "--validations", "2", "--marks", "0", "101"]
+    paths = ["--recipe", str(recipe), "--run", str(tmp_path / "runs")]
+    report = run_report("speedrun.py", "--json", *paths, *schedule, *settings)
     assert report["marks"]["0"] > 0
     assert report["marks"]["101"] is None
     (run,) = report["runs"]
@@ -121,35 +132,39 @@ def test_a_run_from_nothing_validates_on_all_of_dev_and_keeps_its_best(tmp_path:
     assert run["curve"][-1]["step"] == run["steps"]
 
 
-def test_a_server_under_load_answers_or_refuses_all_that_is_sent(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_server_under_load_answers_or_rejects_every_request(tmp_path: Path) -> None:
     run = random_model(tmp_path / "run")
     lines = tmp_path / "lines.txt"
     lines.write_text("".join(f"{text}\n" for text in sample_texts(20)), "utf-8")
-    where = [str(run), "--texts", str(lines), "--engine", "torch"]
-    report = reported("serve_load.py", "--json", *where, "--seconds", "0.2", "--minutes", "0.02")
-    over = report["overload"]  # how many of either, and whether memory settles, no two seconds can tell
+    paths = [str(run), "--texts", str(lines), "--engine", "torch"]
+    report = run_report("serve_load.py", "--json", *paths, "--seconds", "0.2", "--minutes", "0.02")
+    over = report["overload"]  # two seconds are too short for counts and memory growth
     assert over["sent"] == sum(over["statuses"].values()) > 0
     assert set(over["statuses"]) <= {"200", "503"}
     assert not over["unexpected"] and not over["wrong"]
-    assert all(one["sent"] == one["statuses"]["200"] > 0 for one in (*report["batched"], report["after_overload"]))
+    assert all(load["sent"] == load["statuses"]["200"] > 0 for load in (*report["batched"], report["after_overload"]))
 
 
-def load(**others: Any) -> dict[str, Any]:
+def make_load(**others: Any) -> dict[str, Any]:
     return {"sent": 9, "statuses": {200: 9}, "unexpected": [], "wrong": 0, "memory_growth": 0.1} | others
 
 
 @pytest.mark.parametrize("fault", [{"sent": 10}, {"memory_growth": 0.11}, {"unexpected": [500]}, {"wrong": 1}])
-def test_a_load_that_was_not_borne_is_not_called_healthy(
-    monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any]
-) -> None:
+def test_a_failed_load_is_not_healthy(monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any]) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     serve_load = importlib.import_module("serve_load")
-    quiet = {"batched": [load()], "unbatched": [load()], "before_overload": load(), "after_overload": load()}
-    assert serve_load.is_healthy(quiet | {"overload": load()})
-    assert not serve_load.is_healthy(quiet | {"overload": load(**fault)})
+    quiet = {
+        "batched": [make_load()],
+        "unbatched": [make_load()],
+        "before_overload": make_load(),
+        "after_overload": make_load(),
+    }
+    assert serve_load.is_healthy(quiet | {"overload": make_load()})
+    assert not serve_load.is_healthy(quiet | {"overload": make_load(**fault)})
 
 
-def test_memory_grows_from_the_second_quarter_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_growth_is_from_the_second_quarter_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     grown = importlib.import_module("serve_load").memory_growth
     assert grown([1, 1, 100, 100, 500, 500, 110, 130]) == pytest.approx(0.2)

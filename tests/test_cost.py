@@ -1,4 +1,4 @@
-"""What a training costs: the FLOPs against torch's own counter, the times against the paper's."""
+"""The cost model: FLOPs against torch's counter, times against the paper's."""
 
 import importlib
 import json
@@ -18,7 +18,7 @@ from tongsa.nn.attention import record_attention
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "benchmarks" / "cost.py"
 TINY = TransformerConfig(width=32, ffn_width=48, heads=4, encoder_layers=3, decoder_layers=2)
-"""No two of its sizes are alike: a matrix that is counted on the wrong side shows."""
+"""All sizes differ, so that a matrix counted on the wrong side shows."""
 
 
 @pytest.fixture
@@ -27,24 +27,24 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("cost")
 
 
-def counted(config: TransformerConfig, pieces: int, sentences: int, length: int) -> int:
-    """FLOPs of an update by torch's counter, on tensors that have a shape and no numbers."""
+def count_flops(config: TransformerConfig, vocab_size: int, sentences: int, length: int) -> int:
+    """Return the FLOPs of an update by torch's counter, on meta tensors."""
     with torch.device("meta"):
-        model = config.build(pieces, pieces)
+        model = config.build(vocab_size, vocab_size)
         side = Padded(torch.zeros(sentences, length, dtype=torch.long), torch.zeros(sentences, dtype=torch.long))
-        # watched, attention is separate products; fused ones compute some of them twice
+        # recorded attention uses separate products; fused attention computes some of them twice
         with FlopCounterMode(display=False) as counter, record_attention():
             model(side, side).sum().backward()
     total: int = counter.get_total_flops()
     return total
 
 
-@pytest.mark.parametrize(("config", "pieces", "length"), [(TINY, 101, 7), (TINY, 101, 70), (BASE, 37_000, 27)])
+@pytest.mark.parametrize(("config", "vocab_size", "length"), [(TINY, 101, 7), (TINY, 101, 70), (BASE, 37_000, 27)])
 def test_the_formula_counts_what_torch_counts(
-    cost: ModuleType, config: TransformerConfig, pieces: int, length: int
+    cost: ModuleType, config: TransformerConfig, vocab_size: int, length: int
 ) -> None:
-    expected = counted(config, pieces, 5, length)
-    assert cost.flops(config, pieces, 5 * length, length) == pytest.approx(expected, rel=1e-6)
+    expected = count_flops(config, vocab_size, 5, length)
+    assert cost.flops(config, vocab_size, 5 * length, length) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -57,31 +57,31 @@ def test_the_formula_counts_what_torch_counts(
     ],
 )
 def test_the_formula_tells_models_apart(cost: ModuleType, other: TransformerConfig) -> None:
-    """A layer moved or left out is more than the agreement above would overlook."""
-    assert cost.flops(other, 101, 35, 7) != pytest.approx(counted(TINY, 101, 5, 7), rel=0.01)
+    """A moved or missing layer changes more than the tolerance above."""
+    assert cost.flops(other, 101, 35, 7) != pytest.approx(count_flops(TINY, 101, 5, 7), rel=0.01)
 
 
 def test_one_utilisation_explains_both_step_times_of_the_paper(cost: ModuleType) -> None:
     machine = cost.HARDWARE["P100"]
     assert 0.2 < machine.utilisation < 0.6
     for model in cost.MODELS.values():
-        found = cost.seconds(cost.step_flops(model), machine)
-        assert found == pytest.approx(model.step_seconds, rel=0.25)
+        step_seconds = cost.seconds(cost.step_flops(model), machine)
+        assert step_seconds == pytest.approx(model.step_seconds, rel=0.25)
         assert cost.seconds(cost.step_flops(model), replace(machine, utilisation=1.0)) < 0.5 * model.step_seconds
 
 
 def test_the_utilisation_of_base_alone_would_make_big_too_slow(cost: ModuleType) -> None:
-    """The larger matrices of big use a GPU better: why the one utilisation lies between the two."""
+    """The larger matrices of big use a GPU better, so the calibrated utilisation lies between the two."""
     base, big = cost.MODELS.values()
-    assert cost.implied(base) < cost.HARDWARE["P100"].utilisation < cost.implied(big)
-    of_base = replace(cost.HARDWARE["P100"], utilisation=cost.implied(base))
+    assert cost.implied_utilisation(base) < cost.HARDWARE["P100"].utilisation < cost.implied_utilisation(big)
+    of_base = replace(cost.HARDWARE["P100"], utilisation=cost.implied_utilisation(base))
     assert cost.seconds(cost.step_flops(base), of_base) == pytest.approx(0.4)
     assert cost.seconds(cost.step_flops(big), of_base) == pytest.approx(1.36, abs=0.01)
 
 
 def test_table_2_is_time_times_what_the_devices_could_do(cost: ModuleType) -> None:
     for model in cost.MODELS.values():
-        checked = cost.checked(model)
+        checked = cost.check_paper(model)
         assert checked["table_2_flops"] == pytest.approx(model.flops, rel=0.02)
         assert checked["run_flops"] < checked["table_2_flops"], "the model needs more than the machine could do"
         assert model.seconds == pytest.approx(model.steps * model.step_seconds, rel=0.1)
@@ -95,20 +95,20 @@ def rows(cost: ModuleType, capsys: pytest.CaptureFixture[str], *arguments: str) 
     return {(row["hardware"], row["model"]): row for row in json.loads(capsys.readouterr().out)["costs"]}
 
 
-def test_more_hardware_is_faster_and_a_price_is_paid_for_every_device_and_hour(
+def test_more_hardware_is_faster_and_the_price_is_per_device_and_hour(
     cost: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = rows(cost, capsys, "--hardware", "laptop", "P100", "A100", "A100:4", "H100", "--price", "A100=3")
+    costs = rows(cost, capsys, "--hardware", "laptop", "P100", "A100", "A100:4", "H100", "--price", "A100=3")
     for size in ("base", "big"):
-        hours = [found[name, size]["hours"] for name in ("laptop", "P100", "A100", "H100")]
+        hours = [costs[name, size]["hours"] for name in ("laptop", "P100", "A100", "H100")]
         assert hours == sorted(hours, reverse=True)
-        one, four = found["A100", size], found["A100:4", size]
-        assert one["hours"] == pytest.approx(4 * four["hours"])
-        assert one["usd"] == pytest.approx(four["usd"]) == pytest.approx(3 * one["hours"])
+        single, four = costs["A100", size], costs["A100:4", size]
+        assert single["hours"] == pytest.approx(4 * four["hours"])
+        assert single["usd"] == pytest.approx(four["usd"]) == pytest.approx(3 * single["hours"])
     for name in ("laptop", "P100", "A100", "H100"):
-        assert found[name, "big"]["hours"] > 3 * found[name, "base"]["hours"]
+        assert costs[name, "big"]["hours"] > 3 * costs[name, "base"]["hours"]
     faster = rows(cost, capsys, "--hardware", "A100", "--utilisation", "A100=0.6")
-    assert faster["A100", "big"]["hours"] == pytest.approx(found["A100", "big"]["hours"] / 2)
+    assert faster["A100", "big"]["hours"] == pytest.approx(costs["A100", "big"]["hours"] / 2)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_more_hardware_is_faster_and_a_price_is_paid_for_every_device_and_hour(
         ("--utilisation", "주판=0.5"),
     ],
 )
-def test_what_cannot_be_meant_is_a_sentence(
+def test_bad_arguments_are_explained(
     cost: ModuleType, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:

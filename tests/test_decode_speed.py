@@ -1,4 +1,4 @@
-"""The decoding benchmark runs, and its ratios come from its own figures."""
+"""The decoding benchmark runs, and its ratios agree with its figures."""
 
 import json
 import subprocess
@@ -15,11 +15,12 @@ from tongsa.evaluation.metrics import bleu
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 
 
-def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None:
+def test_the_report_has_the_ratios_of_the_measured_speeds(tmp_path: Path) -> None:
     run, texts = write_model(tmp_path / "model"), tmp_path / "texts.txt"
     texts.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
     outputs = [
-        one.text for one in bundle.load_bundle(run).translator(engine="torch").translate(read_lines(texts), beam=5)
+        result.text
+        for result in bundle.load_bundle(run).translator(engine="torch").translate(read_lines(texts), beam=5)
     ]
     texts.with_suffix(".en").write_text("".join(f"{output} x\n" for output in outputs), "utf-8")
     command = [sys.executable, str(SCRIPT), str(run), "--texts", str(texts), "--json"]
@@ -42,11 +43,11 @@ def test_one_object_with_the_ratios_of_what_was_measured(tmp_path: Path) -> None
     assert report["recipe_to_ctranslate2_int8"] == pytest.approx(ratio, rel=1e-2)
     right = bleu(outputs, [f"{output} x" for output in outputs]).value
     assert speeds["torch"]["bleu"] == speeds["tongsa_ctranslate2"]["bleu"] == pytest.approx(right, abs=0.01)
-    assert "bleu" not in speeds["generate"]  # drawn weights
-    assert "bleu" not in report["contestants"]["torch"]["beam 5, batch 1"]  # a few of the texts
+    assert "bleu" not in speeds["generate"]  # random weights
+    assert "bleu" not in report["contestants"]["torch"]["beam 5, batch 1"]  # only some of the texts
 
 
-def test_a_run_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_run_is_explained(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), str(tmp_path / "nowhere")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2

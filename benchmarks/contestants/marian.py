@@ -1,4 +1,4 @@
-"""transformers' Marian of the same size, with the ordinary loop, where transformers is installed."""
+"""transformers' Marian of the same size, trained by the plain loop."""
 
 from ordinary import Ordinary
 from task import BOS, EOS, PAD, Corpus, Task
@@ -7,7 +7,7 @@ from work import serve
 
 
 class Marian(nn.Module):
-    def __init__(self, task: Task, pieces: int) -> None:
+    def __init__(self, task: Task, vocab_size: int) -> None:
         from transformers import MarianConfig, MarianMTModel
 
         super().__init__()
@@ -18,11 +18,11 @@ class Marian(nn.Module):
             for name, value in (
                 ("layers", size.layers),
                 ("attention_heads", size.heads),
-                ("ffn_dim", size.inner),
+                ("ffn_dim", size.ffn_width),
             )
         }
         settings = MarianConfig(
-            vocab_size=pieces,
+            vocab_size=vocab_size,
             d_model=size.width,
             dropout=task.dropout,
             attention_dropout=0.0,
@@ -41,15 +41,15 @@ class Marian(nn.Module):
         )
         self.model = MarianMTModel(settings)
 
-    def forward(self, source: Tensor, shifted: Tensor) -> Tensor:  # (batch, length, piece)
+    def forward(self, source: Tensor, decoder_input: Tensor) -> Tensor:  # (batch, length, vocabulary)
         logits: Tensor = self.model(
-            input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=shifted
+            input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=decoder_input
         ).logits
         return logits
 
 
 def contestant(task: Task, corpus: Corpus) -> Ordinary:
-    return Ordinary(Marian(task, corpus.pieces), task, corpus)
+    return Ordinary(Marian(task, corpus.vocab_size), task, corpus)
 
 
 if __name__ == "__main__":

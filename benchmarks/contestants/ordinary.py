@@ -1,4 +1,4 @@
-"""A training loop as it is ordinarily written: what the peers, who bring a model but no loop, are trained by."""
+"""A plain PyTorch training loop, for peers that have a model but no loop."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ from work import Update
 
 
 class Ordinary:
-    """A model that takes source and shifted target, (batch, length) both, and gives logits (batch, length, piece)."""
+    """Train a model that maps source and decoder input, (batch, length), to logits (batch, length, vocabulary)."""
 
     def __init__(self, model: nn.Module, task: Task, corpus: Corpus) -> None:
         self.model = model.train()
@@ -21,27 +21,27 @@ class Ordinary:
         self.sources = [torch.tensor([*row, EOS]) for row in corpus.source]
         self.targets = [torch.tensor([BOS, *row, EOS]) for row in corpus.target]
         self.batches = length_sorted(corpus.lengths, task.size.tokens)
-        self.optimiser = torch.optim.Adam(model.parameters(), lr=task.rate, betas=(0.9, 0.98), eps=1e-9)
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=task.lr, betas=(0.9, 0.98), eps=1e-9)
 
     def updates(self) -> Iterator[Update]:
         random = np.random.default_rng(self.task.seed)
         while True:
-            yield from self.probes([self.batches[at] for at in random.permutation(len(self.batches))])
+            yield from self.probes([self.batches[i] for i in random.permutation(len(self.batches))])
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
         for rows in batches:
             source = pad_sequence([self.sources[row] for row in rows], batch_first=True, padding_value=PAD)
             target = pad_sequence([self.targets[row] for row in rows], batch_first=True, padding_value=PAD)
-            shifted, wanted = target[:, :-1], target[:, 1:]
-            self.optimiser.zero_grad()
-            logits = self.model(source, shifted)
+            decoder_input, labels = target[:, :-1], target[:, 1:]
+            self.optimizer.zero_grad()
+            logits = self.model(source, decoder_input)
             loss = F.cross_entropy(
-                logits.flatten(0, 1), wanted.flatten(), ignore_index=PAD, label_smoothing=self.task.smoothing
+                logits.flatten(0, 1), labels.flatten(), ignore_index=PAD, label_smoothing=self.task.label_smoothing
             )
             loss.backward()
-            self.optimiser.step()
-            loss.item()  # every loop tells its loss
-            yield Update(int((wanted != PAD).sum()), padding(source, wanted))
+            self.optimizer.step()
+            loss.item()  # every loop reads its loss
+            yield Update(int((labels != PAD).sum()), padding(source, labels))
 
 
 def padding(source: Tensor, target: Tensor) -> float:
@@ -50,12 +50,12 @@ def padding(source: Tensor, target: Tensor) -> float:
 
 
 def length_sorted(lengths: Rows, tokens: int) -> list[Rows]:
-    """All pairs by target length, then source length, cut where a batch would hold more places than this."""
+    """All pairs by target length, then source length, split where a batch would exceed this number of positions."""
     order = np.lexsort((lengths[:, 0], lengths[:, 1]))
     batches: list[Rows] = []
     start = 0
-    for at, row in enumerate(order):
-        if at > start and lengths[row, 1] * (at - start + 1) > tokens:
-            batches.append(order[start:at])
-            start = at
+    for i, row in enumerate(order):
+        if i > start and lengths[row, 1] * (i - start + 1) > tokens:
+            batches.append(order[start:i])
+            start = i
     return [*batches, order[start:]]

@@ -1,4 +1,4 @@
-"""tongsa, through its own loop, stream, optimiser and settings of the machine; alone, or with workers beside it."""
+"""tongsa with its training loop, data loader, optimizers and hardware settings; one process or several workers."""
 
 import os
 import subprocess
@@ -21,24 +21,25 @@ from tongsa.training.config import TrainingConfig
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import DistributedContext, init_distributed, unwrap_model
 from tongsa.training.loop import DataPosition, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.optimizer import build_optimizers
 
-FOREVER = 10**9
+MAX_STEPS = 10**9
 
 
 class Ours:
     def __init__(self, task: Task, corpus: Corpus, workers: DistributedContext) -> None:
         self.workers = workers
         self.examples = Examples(Ragged(corpus.source), Ragged(corpus.target))
-        whole = configure_hardware(
+        training = configure_hardware(
             TrainingConfig(
-                steps=FOREVER,
-                batch_tokens=places(self.examples, task.size.tokens, task.seed),
+                steps=MAX_STEPS,
+                batch_tokens=batch_budget(self.examples, task.size.tokens, task.seed),
                 seed=task.seed,
-                label_smoothing=task.smoothing,
+                label_smoothing=task.label_smoothing,
                 optimizer="adam",
-                lr=LRScheduleConfig(schedule="constant", peak=task.rate, warmup=1),
+                lr=LRScheduleConfig(schedule="constant", peak=task.lr, warmup=1),
                 precision="fp32",
                 device="cpu",
                 threads=task.threads,
@@ -46,46 +47,46 @@ class Ours:
             workers,
         )
         settings = config.build_config(KINDS[task.kind], task.model, "model")
-        among = workers.world_size if workers.world_size > 1 else parallel_batches(whole, settings)
-        self.training = fit_grad_accumulation(whole, among)
-        self.batches = epoch_order(self.examples.lengths, batch_tokens=whole.batch_tokens, seed=task.seed, epoch=0)
+        num_batches = workers.world_size if workers.world_size > 1 else parallel_batches(training, settings)
+        self.training = fit_grad_accumulation(training, num_batches)
+        self.batches = epoch_order(self.examples.lengths, batch_tokens=training.batch_tokens, seed=task.seed, epoch=0)
         torch.manual_seed(task.seed)
-        model = settings.build(corpus.pieces, corpus.pieces)
+        model = settings.build(corpus.vocab_size, corpus.vocab_size)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.learner = workers.wrap_model(model, torch.device("cpu"), shard=False)
-        self.optimisers = build_optimizers(unwrap_model(self.learner), self.training, workers)
+        self.model = workers.wrap_model(TrainingModel(model, self.training), torch.device("cpu"), shard=False)
+        self.optimizers = build_optimizers(unwrap_model(self.model), self.training, workers)
 
     def updates(self) -> Iterator[Update]:
         training = self.training
         batches = iterate_batches(
             lambda _: self.examples, batch_tokens=training.batch_tokens, seed=training.seed, start=DataPosition()
         )
-        return self._learnt(batches, training)
+        return self._train(batches, training)
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
-        """In this thread, for torch counts nobody else's products."""
-        parts = (part for rows in batches for part in self._shared(rows))
+        """Run in this thread: torch's counter sees no other."""
+        parts = (part for rows in batches for part in self._split(rows))
         here = replace(self.training, threads=1)
-        return islice(self._learnt(((DataPosition(), self.examples.batch(part)) for part in parts), here), len(batches))
+        return islice(self._train(((DataPosition(), self.examples.batch(part)) for part in parts), here), len(batches))
 
-    def _shared(self, rows: Rows) -> Iterator[Rows]:
-        """A batch as the batches of an update."""
-        return (rows[at :: self.training.grad_accumulation] for at in range(self.training.grad_accumulation))
+    def _split(self, rows: Rows) -> Iterator[Rows]:
+        """Split a batch into the batches of one update."""
+        return (rows[i :: self.training.grad_accumulation] for i in range(self.training.grad_accumulation))
 
-    def _learnt(self, batches: Iterator[tuple[DataPosition, Batch]], training: TrainingConfig) -> Iterator[Update]:
-        schedule = training.lr.build(1, FOREVER)
-        for step in train(self.learner, batches, self.optimisers, schedule, training, distributed=self.workers):
+    def _train(self, batches: Iterator[tuple[DataPosition, Batch]], training: TrainingConfig) -> Iterator[Update]:
+        schedule = training.lr.build(1, MAX_STEPS)
+        for step in train(self.model, batches, self.optimizers, schedule, training, distributed=self.workers):
             yield Update(step.tokens, step.padding_fraction)
 
 
-def places(examples: Examples, tokens: int, seed: int) -> int:
-    """The budget of places on the longer side whose batches hold so many target tokens in the mean, as theirs do."""
+def batch_budget(examples: Examples, tokens: int, seed: int) -> int:
+    """Return the `batch_tokens` whose batches have `tokens` target tokens on average, like those of the peers."""
     batches = epoch_order(examples.lengths, batch_tokens=tokens, seed=seed, epoch=0)
     return round(tokens * tokens * len(batches) / examples.lengths[:, 1].sum())
 
 
-def beside(task: Task) -> None:
-    """What the other workers do: the same as the first, until it is gone."""
+def run_other_worker(task: Task) -> None:
+    """Train like rank 0 until the process is killed."""
     corpus = read_corpus(task.corpus)
     with init_distributed() as workers:
         contestant = Ours(task, corpus, workers)
@@ -97,7 +98,7 @@ def beside(task: Task) -> None:
 def main() -> None:
     task = Task.read(Path(sys.argv[1]))
     if "RANK" in os.environ:
-        return beside(task)
+        return run_other_worker(task)
     others: list[subprocess.Popen[bytes]] = []
     if task.workers > 1:
         from torch.distributed import TCPStore
@@ -113,9 +114,9 @@ def main() -> None:
             "GLOO_SOCKET_IFNAME": "lo",
         }
         for rank in range(1, task.workers):
-            place = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             command = [sys.executable, __file__, sys.argv[1]]
-            others.append(subprocess.Popen(command, env=os.environ | place, stderr=subprocess.DEVNULL))
+            others.append(subprocess.Popen(command, env=os.environ | ranks, stderr=subprocess.DEVNULL))
         os.environ |= {"RANK": "0", "LOCAL_RANK": "0"}
     with init_distributed() as workers:
         serve(lambda task, corpus: Ours(task, corpus, workers), [other.pid for other in others])

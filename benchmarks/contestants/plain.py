@@ -1,7 +1,7 @@
 """`torch.nn.Transformer`, embeddings, sinusoids and a tied output, as tutorials write it.
 
-Its dropout also falls on attention weights and inside the position-wise network, where the paper, tongsa and Marian
-have none. The contestant `plain_residual` is the same model without those two: the stricter comparison.
+It also applies dropout to attention weights and in the feed-forward network, unlike the paper, tongsa and Marian.
+ The contestant `plain_residual` is the same model without those two: the stricter comparison.
 """
 
 import math
@@ -13,48 +13,48 @@ from task import PAD, Corpus, Task
 from torch import Tensor, nn
 from work import serve
 
-LONGEST = 512
+MAX_POSITIONS = 512
 
 
 class Plain(nn.Module):
-    def __init__(self, task: Task, pieces: int) -> None:
+    def __init__(self, task: Task, vocab_size: int) -> None:
         super().__init__()
         size = task.size
         self.width = size.width
-        self.vectors = nn.Embedding(pieces, size.width, padding_idx=PAD)
-        nn.init.normal_(self.vectors.weight, std=size.width**-0.5)
+        self.embedding = nn.Embedding(vocab_size, size.width, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=size.width**-0.5)
         self.dropout = nn.Dropout(task.dropout)
         self.transformer = nn.Transformer(
-            size.width, size.heads, size.layers, size.layers, size.inner, task.dropout, batch_first=True
+            size.width, size.heads, size.layers, size.layers, size.ffn_width, task.dropout, batch_first=True
         )
-        self.register_buffer("positions", sinusoids(LONGEST, size.width), persistent=False)
+        self.register_buffer("positions", sinusoids(MAX_POSITIONS, size.width), persistent=False)
 
-    def embedded(self, pieces: Tensor) -> Tensor:
-        vectors = self.vectors(pieces) * math.sqrt(self.width)
-        return self.dropout(vectors + self.positions[: pieces.shape[1]])
+    def embed(self, tokens: Tensor) -> Tensor:
+        embeddings = self.embedding(tokens) * math.sqrt(self.width)
+        return self.dropout(embeddings + self.positions[: tokens.shape[1]])
 
-    def forward(self, source: Tensor, shifted: Tensor) -> Tensor:  # (batch, length, piece)
-        length = shifted.shape[1]
+    def forward(self, source: Tensor, decoder_input: Tensor) -> Tensor:  # (batch, length, vocabulary)
+        length = decoder_input.shape[1]
         future = torch.ones(length, length, dtype=torch.bool).triu(1)
         hidden = self.transformer(
-            self.embedded(source),
-            self.embedded(shifted),
+            self.embed(source),
+            self.embed(decoder_input),
             tgt_mask=future,
             src_key_padding_mask=source == PAD,
-            tgt_key_padding_mask=shifted == PAD,
+            tgt_key_padding_mask=decoder_input == PAD,
             memory_key_padding_mask=source == PAD,
             tgt_is_causal=True,
         )
-        return F.linear(hidden, self.vectors.weight)
+        return F.linear(hidden, self.embedding.weight)
 
 
-def sinusoids(length: int, width: int) -> Tensor:  # (place, width)
+def sinusoids(length: int, width: int) -> Tensor:  # (position, width)
     angles = torch.arange(length).unsqueeze(1) * torch.exp(torch.arange(0, width, 2) * (-math.log(10_000) / width))
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 def residual_only(model: Plain) -> Plain:
-    """Dropout on what each sub-layer adds, and nowhere else in it."""
+    """Keep the dropout of the residual branches and remove the others."""
     for module in model.modules():
         if isinstance(module, nn.MultiheadAttention):
             module.dropout = 0.0
@@ -64,7 +64,7 @@ def residual_only(model: Plain) -> Plain:
 
 
 def contestant(task: Task, corpus: Corpus) -> Ordinary:
-    model = Plain(task, corpus.pieces)
+    model = Plain(task, corpus.vocab_size)
     return Ordinary(residual_only(model) if task.kind == "plain_residual" else model, task, corpus)
 
 

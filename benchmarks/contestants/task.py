@@ -1,4 +1,4 @@
-"""What every contestant is asked to do: written by train_speed.py, read by each child. No torch, no tongsa."""
+"""The task of all contestants: written by train_speed.py, read by each process. Imports neither torch nor tongsa."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -14,40 +14,40 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The Transformer that all are measured against."""
+    """Sizes of the Transformer that is compared."""
 
     width: int = 256
-    inner: int = 1024
+    ffn_width: int = 1024
     heads: int = 4
     layers: int = 3
     """On each side."""
-    pieces: int = 8000
-    """Asked for; the text may give fewer."""
+    subwords: int = 8000
+    """Vocabulary size; a small text may give fewer."""
     tokens: int = 4096
-    """Target tokens a batch, about."""
+    """Target tokens per batch, approximately."""
     square: int = 2048
-    """Rows and columns of the square product whose speed is measured beside those of the model's shapes."""
+    """Rows and columns of the square product whose speed is measured besides the model's shapes."""
 
 
-TINY = Size(width=32, inner=64, heads=2, layers=1, pieces=2000, tokens=512, square=256)
+TINY = Size(width=32, ffn_width=64, heads=2, layers=1, subwords=2000, tokens=512, square=256)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
     kind: str
-    """A kind of tongsa's, or the name of a peer."""
+    """A kind of tongsa, or the name of a peer."""
     model: dict[str, Any]
     """The settings of a kind; the peers read `size` alone."""
     size: Size
     corpus: str
-    """Where `write_corpus` has put the indices."""
+    """File that `write_corpus` has written."""
     threads: int
-    """0 leaves the choice to torch."""
+    """0: torch's default."""
     workers: int = 1
-    """Processes that share an update, and the threads."""
+    """Data-parallel processes; they share the threads."""
     dropout: float = 0.1
-    smoothing: float = 0.1
-    rate: float = 5e-4
+    label_smoothing: float = 0.1
+    lr: float = 5e-4
     seed: int = 1
 
     def write(self, path: Path) -> None:
@@ -60,25 +60,25 @@ class Task:
 
 
 class Corpus(NamedTuple):
-    """Pairs as indices, without <s> and </s>."""
+    """Pairs as token ids, without <s> and </s>."""
 
     source: list[NDArray[np.int32]]
     target: list[NDArray[np.int32]]
-    pieces: int
-    """Size of the one vocabulary."""
+    vocab_size: int
+    """Size of the joint vocabulary."""
 
     @property
     def lengths(self) -> Rows:  # (pair, 2)
-        """As they stand in a batch, </s> included."""
+        """Lengths in a batch, with </s>."""
         return np.array([[len(source) + 1, len(target) + 1] for source, target in zip(*self[:2], strict=True)])
 
 
-def write_corpus(path: Path, source: list[list[int]], target: list[list[int]], pieces: int) -> None:
+def write_corpus(path: Path, source: list[list[int]], target: list[list[int]], vocab_size: int) -> None:
     sides = {}
     for name, rows in (("source", source), ("target", target)):
-        sides[name] = np.array([piece for row in rows for piece in row], dtype=np.int32)
+        sides[name] = np.array([token for row in rows for token in row], dtype=np.int32)
         sides[f"{name}_lengths"] = np.array([len(row) for row in rows])
-    np.savez(path, pieces=pieces, **sides)
+    np.savez(path, vocab_size=vocab_size, **sides)
 
 
 def read_corpus(path: str) -> Corpus:
@@ -86,4 +86,4 @@ def read_corpus(path: str) -> Corpus:
         source, target = (
             np.split(stored[name], np.cumsum(stored[f"{name}_lengths"])[:-1]) for name in ("source", "target")
         )
-        return Corpus(source, target, int(stored["pieces"]))
+        return Corpus(source, target, int(stored["vocab_size"]))

@@ -1,4 +1,4 @@
-"""What every contestant does alike: it waits on a pipe, trains when asked, and weighs itself."""
+"""The protocol of all contestants: wait on a pipe, train for a time, report speed and memory."""
 
 import ctypes
 import json
@@ -16,29 +16,29 @@ from task import Corpus, Rows, Task, read_corpus
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 PROBES = 4
-"""Updates whose products are counted before anything is timed; they are the warm-up too."""
-MEASURED = 0.15
-"""Seconds for each shape of product, before and after each round."""
+"""Warm-up updates, whose products are counted before anything is timed."""
+PRODUCT_SECONDS = 0.15
+"""Time to measure each product shape, before and after each round."""
 
 
 class Update(NamedTuple):
     tokens: int
-    """Target tokens learnt from, </s> included, padding not."""
+    """Target tokens with </s>, without padding."""
     padding: float
-    """Share of places, both sides, that held nothing."""
+    """Share of padding positions on both sides."""
 
 
 class Contestant(Protocol):
     parameters: int
     batches: list[Rows]
-    """Of one epoch."""
+    """Batches of one epoch."""
 
     def updates(self) -> Iterator[Update]:
-        """Endless."""
+        """Yield updates without end."""
         ...
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
-        """One update for each of these batches."""
+        """Yield one update for each of these batches."""
         ...
 
 
@@ -47,12 +47,12 @@ def _forward(query: Sequence[int], key: Sequence[int], value: Sequence[int], *_:
 
 
 def _backward(_: Any, query: Sequence[int], key: Sequence[int], value: Sequence[int], *__: Any, **___: Any) -> int:
-    # twice the forward products: that the kernel computes the scores again is its own affair
+    # twice the forward products; the scores that the kernel computes again do not count
     return 2 * int(sdpa_flop_count(query, key, value))
 
 
-def _in_place(_: Any, one: Sequence[int], other: Sequence[int], *__: Any, **___: Any) -> int:
-    return 2 * one[0] * one[1] * other[1]
+def _in_place(_: Any, left: Sequence[int], right: Sequence[int], *__: Any, **___: Any) -> int:
+    return 2 * left[0] * left[1] * right[1]
 
 
 FUSED = {
@@ -60,16 +60,16 @@ FUSED = {
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _forward,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _backward,
 }
-"""The CPU's fused attention, and a product that adds to what is there, which torch's counter does not know."""
+"""Operations that torch's counter does not know: fused attention on CPU, in-place addmm."""
 
 
 def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = ()) -> None:
     """Answer each line on stdin, {"seconds": …}, with one on stdout; between them sleep in the read.
 
-    `others` are the processes that work beside this one.
+    `others` are the process ids of the other workers.
     """
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
-        os.dup2(2, 1)  # what a library prints must not stand between the answers
+        os.dup2(2, 1)  # output of libraries must not mix with the answers
 
         def answer(values: dict[str, Any]) -> None:
             print(json.dumps(values), file=answers, flush=True)
@@ -87,12 +87,12 @@ def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = (
         answer(
             {
                 "parameters": contestant.parameters,
-                "flops_per_token": flops * task.workers,  # each worker has the like
+                "flops_per_token": flops * task.workers,  # each worker computes as much
                 "tokens_per_update": float(corpus.lengths[:, 1].sum() / len(contestant.batches)),
                 "threads": torch.get_num_threads() * task.workers,
             }
         )
-        updates, shapes = contestant.updates(), products(task, corpus.pieces)
+        updates, shapes = contestant.updates(), products(task, corpus.vocab_size)
         for line in sys.stdin:
             figures = one_round(updates, json.loads(line)["seconds"], shapes, task.workers)
             answer(figures | {"peak_rss_mib": sum(map(peak_rss_mib, ("self", *map(str, others))))})
@@ -100,45 +100,50 @@ def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = (
 
 
 def spread(batches: list[Rows], lengths: Rows, count: int) -> list[Rows]:
-    """Batches that stand for all: evenly spread by places a target token, on which the number of products hangs."""
+    """Return representative batches: evenly spread by positions per target token, which determine the products."""
 
-    def places(rows: Rows) -> float:
+    def positions_per_token(rows: Rows) -> float:
         return float(lengths[rows].max(axis=0).sum() * len(rows) / lengths[rows, 1].sum())
 
-    ordered = sorted(batches, key=places)
-    return [ordered[(2 * at + 1) * len(ordered) // (2 * count)] for at in range(count)]
+    ordered = sorted(batches, key=positions_per_token)
+    return [ordered[(2 * i + 1) * len(ordered) // (2 * count)] for i in range(count)]
 
 
 def flops_per_token(updates: Iterator[Update]) -> float:
-    """Of the matrix products of whole updates, those on padding included, for each target token that is none."""
+    """Return the FLOP of the matrix products of whole updates, padding included, per target token."""
     with FlopCounterMode(display=False, custom_mapping=FUSED) as counter:
         tokens = sum(update.tokens for update in updates)
     return counter.get_total_flops() / tokens
 
 
-def products(task: Task, pieces: int) -> list[tuple[int, int, int]]:
-    """Rows, inner and columns of the largest products of the model, and of a large square."""
+def products(task: Task, vocab_size: int) -> list[tuple[int, int, int]]:
+    """Return (rows, inner, columns) of the model's largest products and of a large square."""
     size = task.size
-    widths = [(size.width, size.inner), (size.inner, size.width), (size.width, pieces), (size.width, size.width)]
+    widths = [
+        (size.width, size.ffn_width),
+        (size.ffn_width, size.width),
+        (size.width, vocab_size),
+        (size.width, size.width),
+    ]
     return [*((size.tokens, *width) for width in widths), (size.square,) * 3]
 
 
 def speeds(shapes: list[tuple[int, int, int]], workers: int) -> list[float]:
-    """Of each shape, on the threads of all workers, for the others sleep."""
+    """Return FLOP/s of each shape on the threads of all workers; the others sleep."""
     threads = torch.get_num_threads()
     torch.set_num_threads(threads * workers)
-    found = [speed(*shape) for shape in shapes]
+    values = [speed(*shape) for shape in shapes]
     torch.set_num_threads(threads)
-    return found
+    return values
 
 
 @torch.no_grad()
 def speed(rows: int, inner: int, columns: int) -> float:
-    """FLOP a second of a product alone, its output in place."""
+    """Return FLOP/s of one product with a preallocated output."""
     left, right, out = torch.randn(rows, inner), torch.randn(inner, columns), torch.empty(rows, columns)
     torch.mm(left, right, out=out)
     count, began = 0, perf_counter()
-    while (seconds := perf_counter() - began) < MEASURED or not count:
+    while (seconds := perf_counter() - began) < PRODUCT_SECONDS or not count:
         torch.mm(left, right, out=out)
         count += 1
     return 2.0 * rows * inner * columns * count / seconds
@@ -147,9 +152,9 @@ def speed(rows: int, inner: int, columns: int) -> float:
 def one_round(
     updates: Iterator[Update], seconds: float, shapes: list[tuple[int, int, int]], workers: int
 ) -> dict[str, float]:
-    """Whole updates for this time, between two measurements of the machine."""
+    """Train for this time, between two measurements of the products."""
     before = speeds(shapes, workers)
-    next(updates)  # not counted: it takes back the memory that was given up
+    next(updates)  # not counted: allocates memory again
     done: list[Update] = []
     began = perf_counter()
     while perf_counter() - began < seconds:
@@ -157,7 +162,7 @@ def one_round(
     took = perf_counter() - began
     after = speeds(shapes, workers)
     tokens = sum(update.tokens for update in done)
-    give_back()
+    release_memory()
     return {
         "tokens": tokens,
         "seconds": took,
@@ -167,8 +172,8 @@ def one_round(
     }
 
 
-def give_back() -> None:
-    """Freed memory goes back to the system, so that those who sleep do not crowd the one who works."""
+def release_memory() -> None:
+    """Return freed memory to the system, so that waiting contestants leave it to the working one."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "malloc_trim"):
@@ -176,7 +181,7 @@ def give_back() -> None:
 
 
 def peak_rss_mib(process: str) -> float:
-    """Most memory a process ever held; getrusage would count that of the parent from before the start too."""
+    """Return the peak memory of a process; getrusage would include the parent's from before the start."""
     status = Path("/proc", process, "status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
-from export.bundles import TARGET, saved, shaken
+from export.bundles import TARGET, random_bundle, save_run
 from live_server import LiveServer, live_server
 from tiny import CONFIGS, write_pairs
 from tongsa.runs import train
@@ -92,12 +92,12 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("kinds")
     labels = LabelTokenizer(["good", "나쁨"])
     bundles = {
-        "classifier": shaken("structured_self_attention", CONFIGS["structured_self_attention"], target=labels),
-        "rnn_attention": shaken("rnn_attention", CONFIGS["rnn_attention"], target=TARGET, seed=4),
-        "rnn": shaken("rnn", CONFIGS["rnn"]),
-        "transformer_lm": shaken("transformer_lm", CONFIGS["transformer_lm"]),
+        "classifier": random_bundle("structured_self_attention", CONFIGS["structured_self_attention"], target=labels),
+        "rnn_attention": random_bundle("rnn_attention", CONFIGS["rnn_attention"], target=TARGET, seed=4),
+        "rnn": random_bundle("rnn", CONFIGS["rnn"]),
+        "transformer_lm": random_bundle("transformer_lm", CONFIGS["transformer_lm"]),
     }
-    runs = {name: saved(folder / name, bundle) for name, bundle in bundles.items()}
+    runs = {name: save_run(folder / name, bundle) for name, bundle in bundles.items()}
     journal = "".join(json.dumps(record) + "\n" for record in JOURNAL)
     (folder / "classifier" / "journal.jsonl").write_text(journal, "utf-8")
     return runs

@@ -85,7 +85,7 @@ def shared(candidate: str, right: str) -> float:
 @settings(max_examples=40)
 def test_the_winner_has_the_greatest_mean_utility_of_all_draws_of_a_table(seed: int, samples: int, beyond: int) -> None:
     assert len(WORDS) == SIZE
-    model = EncoderDecoder(Counted(), Table(seed), 64)
+    model = EncoderDecoder(Counted(), Table(seed), 64)  # type: ignore[arg-type]  # search needs no more than steps
     translator = Translator(model, WORDS, WORDS, DecodingConfig(beam=1, max_extra_tokens=beyond))
     texts, sampling = ["가 나", "나"], SamplingConfig(seed=seed)
     drawn = translator.translate(texts, nbest=samples, sampling=sampling)

@@ -51,7 +51,7 @@ def test_places_that_become_free_are_taken_and_no_answer_changes(beam: int, monk
     )
     model = config.build(len(PIECES), len(PIECES)).eval()
     with torch.no_grad():
-        model.decoder.output.weight[EOS] *= 15  # type: ignore[attr-defined]
+        model.decoder.output.weight[EOS] *= 15
     translator = Translator(model, PIECES, PIECES, DecodingConfig(beam=beam, max_extra_tokens=40), batch_tokens=400)
     rows: list[int] = []
     stepping = TransformerDecoder.step

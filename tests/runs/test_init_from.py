@@ -32,7 +32,7 @@ def begun(place: Path, run: str, *more: str) -> int:
     settings = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", *STILL, *more]
     words = [word for setting in settings for word in ("--set", setting)]
     begin = ["--set", f"training.init_from={place / 'general'}"]
-    return main(["train", "--pairs", str(place / "own.tsv"), "--run", str(place / run), *begin, *words])
+    return main(["train", "--data", str(place / "own.tsv"), "--run", str(place / run), *begin, *words])
 
 
 def values(run: Path) -> dict[str, torch.Tensor]:
@@ -92,8 +92,8 @@ def test_a_student_begins_with_its_teachers_layers(place: Path, capsys: pytest.C
     recipe.write_text(f'[data]\nfolder = "{place}"\ntrain = "own.tsv"\ndev = "general.tsv"\n', "utf-8")
     sizes = [*SMALL, *STILL, "model.tie_embeddings=target", "model.ffn_width=32"]
     words = [word for setting in sizes for word in ("--set", setting)]
-    command = ["distil", str(place / "general"), "--into", str(recipe), "--run", str(place / "student")]
-    assert main([*command, "--begin", *words]) == 0
+    command = ["distil", str(place / "general"), "--recipe", str(recipe), "--run", str(place / "student")]
+    assert main([*command, "--init-from-teacher", *words]) == 0
     assert "parts of the model begin as in" in capsys.readouterr().err
     teacher, student = values(place / "general"), values(place / "student")
     name = "decoder.embedding.vectors.weight"
@@ -120,7 +120,7 @@ def test_two_processes_never_train_in_one_folder(
     assert other.stdout is not None
     assert other.stdout.readline() == "held\n"
     assert begun(place, "twice") == 2
-    assert "another process is training there" in capsys.readouterr().err
+    assert "another process is using this folder" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
     other.kill()
     other.wait()
@@ -128,7 +128,7 @@ def test_two_processes_never_train_in_one_folder(
     assert begun(place, "twice") == 0
     with storage.lock_folder(folder):
         assert main(["train", "--resume", str(folder)]) == 2
-    assert "another process is training there" in capsys.readouterr().err
+    assert "another process is using this folder" in capsys.readouterr().err
     assert main(["train", "--resume", str(folder)]) == 0
     assert begun(place, "never", "training.steps=0") == 2
     assert not (place / "never").exists(), "nothing came of it"

@@ -76,7 +76,7 @@ def test_a_full_disk_loses_nothing(place: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)),
     )
     assert full.returncode == 2, full.stderr
-    assert "then go on; what was saved before is whole" in full.stderr
+    assert "What was saved before is intact" in full.stderr
     assert "Traceback" not in full.stderr
     assert 0 < done(place / "full.txt") < 500
     assert main(command(place, "full.txt")) == 0
@@ -155,7 +155,7 @@ def test_another_model_search_or_output_is_refused(
     for arguments, sentence in [
         (begin, "bad.txt:3001: not UTF-8"),
         ([*begin[:3], "--restart"], "--restart goes with -o"),
-        ([*begin[:3], "--on", "ray"], "--on ray goes with -o"),
+        ([*begin[:3], "--executor", "ray"], "--executor ray: only for a job"),
         ([*begin, "--beam", "3"], "beam was not given and is 3; give the same"),
         ([*begin, "--json"], "json was False and is True"),
         (other, "model was "),

@@ -30,7 +30,7 @@ def said(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):  # ty
 
 def test_terms_are_in_the_lines_that_hold_their_source(said, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
     (tmp_path / "terms.tsv").write_text("집에\tab 다\nc\n", "utf-8")
-    code, lines, _ = said("--terms", str(tmp_path / "terms.tsv"), "--json")
+    code, lines, _ = said("--glossary", str(tmp_path / "terms.tsv"), "--json")
     assert code == 0
     home, letters, empty = (json.loads(line) for line in lines)
     assert home["terms"] == [
@@ -44,7 +44,7 @@ def test_terms_are_in_the_lines_that_hold_their_source(said, tmp_path: Path) -> 
 
 
 def test_outputs_begin_with_the_prefix_and_repeat_nothing(said) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    _, lines, _ = said("--prefix", "나는 ab", "--search", "no_repeat_ngram=1", "min_tokens=4", "--json")
+    _, lines, _ = said("--prefix", "나는 ab", "--set", "decoding.no_repeat_ngram=1", "--set", "decoding.min_tokens=4", "--json")
     for line in lines[:2]:
         (best,) = json.loads(line)["nbest"]
         assert best["text"].startswith("나는 ab")
@@ -52,9 +52,9 @@ def test_outputs_begin_with_the_prefix_and_repeat_nothing(said) -> None:  # type
 
 
 def test_draws_depend_on_their_seed_alone(said) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    first = said("--sample", "seed=1", "--nbest", "3")
-    assert first == said("--sample", "seed=1", "--nbest", "3")
-    assert first[1] != said("--sample", "seed=2", "--nbest", "3")[1]
+    first = said("--sample", "--seed", "1", "--nbest", "3")
+    assert first == said("--sample", "--seed", "1", "--nbest", "3")
+    assert first[1] != said("--sample", "--seed", "2", "--nbest", "3")[1]
     assert first[1][0].count("\t") == 2
 
 
@@ -66,8 +66,8 @@ def test_every_chunk_of_a_job_draws_anew(model: Path, tmp_path: Path) -> None:
 
 
 def test_the_draw_that_agrees_best_is_one_of_the_draws(said) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    _, draws, _ = said("--sample", "seed=4", "--nbest", "8")
-    _, chosen, _ = said("--mbr", "8", "--sample", "seed=4")
+    _, draws, _ = said("--sample", "--seed", "4", "--nbest", "8")
+    _, chosen, _ = said("--mbr", "8", "--sample", "--seed", "4")
     assert chosen[0] in draws[0].split("\t")
 
 
@@ -84,16 +84,16 @@ def test_alignments_stand_behind_each_text(said) -> None:  # type: ignore[no-unt
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--search", "bream=5"], "did you mean 'beam'"),
-        (["--search", "no_repeat_ngram"], "--search no_repeat: write key=value"),
-        (["--search", "no_repeat_ngram=two"], "no_repeat: 'two' is not"),
-        (["--search", "groups=3"], "groups 3 does not divide the beam"),
-        (["--sample", "heat=2"], "heat: unknown key"),
-        (["--sample", "temperature=0"], "temperature"),
+        (["--set", "decoding.bream=5"], "did you mean 'beam'"),
+        (["--set", "decoding.no_repeat_ngram"], "--set decoding.no_repeat_ngram: write key.path=value"),
+        (["--set", "decoding.no_repeat_ngram=two"], "no_repeat: 'two' is not"),
+        (["--set", "decoding.beam_groups=3"], "groups 3 does not divide the beam"),
+        (["--sample", "--set", "sampling.heat=2"], "heat: unknown key"),
+        (["--sample", "--temperature", "0"], "temperature"),
         (["--nbest", "9"], "ask for a wider beam"),
         (["--mbr", "4", "--nbest", "2"], "--mbr"),
         (["--mbr", "-3"], "--mbr -3: draw between 1 and"),
-        (["--terms", "nowhere.tsv"], "nowhere.tsv"),
+        (["--glossary", "nowhere.tsv"], "nowhere.tsv"),
     ],
 )
 def test_what_cannot_be_meant_is_a_sentence(said, options: list[str], sentence: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
@@ -105,7 +105,7 @@ def test_what_cannot_be_meant_is_a_sentence(said, options: list[str], sentence: 
 
 def test_an_evaluation_signs_how_it_searched(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pairs.tsv").write_text("나는 집에\ta b\n", "utf-8")
-    options = ["--search", "coverage=0.3", "beam=4", "groups=2", "--json"]
-    assert main(["evaluate", str(model), "--pairs", str(tmp_path / "pairs.tsv"), *options]) == 0
+    options = ["--set", "decoding.coverage_penalty=0.3", "--set", "decoding.beam=4", "--set", "decoding.beam_groups=2", "--json"]
+    assert main(["evaluate", str(model), "--data", str(tmp_path / "pairs.tsv"), *options]) == 0
     signature = json.loads(capsys.readouterr().out)["signatures"]["bleu"]
     assert signature.endswith("|beam:4|alpha:0.6|coverage:0.3|groups:2")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import tongsa
-from export.bundles import saved, transformer
+from export.bundles import save_run, transformer
 from live_server import live_server, sample_texts
 from tongsa.export import export
 from tongsa.server.batch_tasks import TranslateTask
@@ -21,7 +21,7 @@ pytest.importorskip("ctranslate2")
 
 @pytest.fixture(scope="module")
 def exported_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = saved(tmp_path_factory.mktemp("engine") / "run", transformer(norm="pre", positions="learned"))
+    run = save_run(tmp_path_factory.mktemp("engine") / "run", transformer(norm="pre", positions="learned"))
     export(run, "ctranslate2")
     return run
 

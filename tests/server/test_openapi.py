@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from jsonschema import Draft202012Validator
 
-from export.bundles import saved, shaken
+from export.bundles import random_bundle, save_run
 from live_server import BlockedModel, LiveServer, live_server, random_model
 from tiny import CONFIGS
 from tongsa.server import auth
@@ -92,9 +92,9 @@ def is_valid(described: DescribedContent) -> bool:
 def all_tasks(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """A server with a model of each task."""
     folder, labels = tmp_path_factory.mktemp("tasks"), LabelTokenizer(["good", "나쁨"])
-    classifier = shaken("structured_self_attention", CONFIGS["structured_self_attention"], target=labels)
-    language_model = shaken("transformer_lm", CONFIGS["transformer_lm"])
-    runs = [run, saved(folder / "labels", classifier), saved(folder / "text", language_model)]
+    classifier = random_bundle("structured_self_attention", CONFIGS["structured_self_attention"], target=labels)
+    language_model = random_bundle("transformer_lm", CONFIGS["transformer_lm"])
+    runs = [run, save_run(folder / "labels", classifier), save_run(folder / "text", language_model)]
     (folder / "labels" / "journal.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2, "loss": 1.5}\n')
     with live_server(*runs) as server:
         yield server

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tongsa
-from export.bundles import saved, shaken
+from export.bundles import random_bundle, save_run
 from live_server import (
     WAIT_SECONDS,
     BlockedModel,
@@ -120,7 +120,7 @@ def test_views_limit_the_number_of_tokens(server: LiveServer, path: str, body: d
 def test_texts_are_classified_and_too_long_ones_rejected(tmp_path: Path) -> None:
     labels = LabelTokenizer(["good", "나쁨"])
     config = TransformerClassifierConfig(width=16, ffn_width=32, heads=4, layers=1, hidden=16)
-    run = saved(tmp_path / "labels", shaken("transformer_classifier", config, target=labels))
+    run = save_run(tmp_path / "labels", random_bundle("transformer_classifier", config, target=labels))
     with live_server(run, batch_tokens=64) as server:
         texts = ["a b", "c d e", ""]
         results = server.post("/v1/classify", {"text": texts}).json()["labels"]

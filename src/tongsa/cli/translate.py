@@ -1,20 +1,22 @@
-"""`tongsa translate`: to standard output, or with -o a job that can be killed and goes on."""
+"""`tongsa translate`: to standard output, or with -o as a job that can be killed and continues."""
 
 import argparse
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tongsa.cli.verbs import (
-    LINES_PER_CHUNK,
-    decoding_settings,
+from tongsa.cli.model_arguments import (
+    add_decoding_arguments,
+    add_run_argument,
+    decoding_flags,
     model_spec,
-    parse_assignments,
-    print_result,
-    print_status,
+    parse_tables,
 )
+from tongsa.cli.output import print_result, print_status
+from tongsa.cli.text_input import lines_per_chunk
 from tongsa.errors import InputError, InterruptedRun
 
 if TYPE_CHECKING:
@@ -25,61 +27,100 @@ if TYPE_CHECKING:
     from tongsa.runs.translate_job import TranslateJobConfig
 
     FileTranslator = Callable[[ChunkReader], Iterator[tuple[Chunk, TranslatedChunk]]]
-    """From what is left of an input to what becomes of it, chunk by chunk, in order."""
+    """From the rest of an input to its translated chunks, in order."""
+
+HELP = "translate text: one output line per input line"
+DESCRIPTION = """\
+Translate text: one output line per input line, in order. Files of any length are streamed.
+
+  echo 'I go home' | tongsa translate runs/mine
+  tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
+  tongsa translate runs/mine input.txt --glossary glossary.tsv --set decoding.no_repeat_ngram=4
+  tongsa translate runs/mine input.txt --sample --top-p 0.9 --nbest 5
+  tongsa translate runs/mine input.txt.gz -o output.txt                  if killed, the same command continues
+  tongsa translate runs/mine input.txt -o output.txt --executor ray      on a Ray cluster (RAY_ADDRESS, or local)
+
+With -o, finished lines are in OUT.partial and the progress is in OUT.journal.json until all lines are translated.
+"""
+SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_argument(parser)
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
+    add_decoding_arguments(parser)
+    parser.add_argument("--nbest", type=int, default=1, metavar="N", help="N best outputs, tab-separated")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line, with scores and tokens")
+    parser.add_argument("--glossary", type=Path, metavar="FILE", help="required terms, source<TAB>target per line")
+    parser.add_argument("--prefix", default="", metavar="TEXT", help="begin each output with this text")
+    parser.add_argument("--sample", action="store_true", help="sample instead of beam search")
+    parser.add_argument("--temperature", type=float, metavar="T", help="softmax temperature (with --sample or --mbr)")
+    parser.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    parser.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling with probability P")
+    parser.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
+    parser.add_argument("--mbr", type=int, default=0, metavar="N", help="minimum Bayes risk decoding over N samples")
+    parser.add_argument("--alignments", action="store_true", help="add word alignments i-j after each output")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file, as a job that can continue")
+    parser.add_argument("--restart", action="store_true", help="with -o: discard earlier progress and replace OUT")
+    parser.add_argument("--executor", choices=["local", "ray"], default="local", help="with -o: where to translate")
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa.runs.translate_job import TranslateJobConfig
 
-    order = TranslateJobConfig(
+    settings = parse_tables(options.set, ["decoding", "sampling"])
+    job_config = TranslateJobConfig(
         models=model_spec(options),
-        decoding_overrides=decoding_settings(options),
+        decoding_overrides=settings["decoding"] | decoding_flags(options),
         nbest=options.nbest,
         prefix=options.prefix,
-        glossary=options.terms,
-        sampling=_sampling_config(options),
+        glossary=options.glossary,
+        sampling=_sampling_config(options, settings["sampling"]),
         mbr_samples=options.mbr,
         as_json=options.json,
         alignments=options.alignments,
     )
     if options.output is not None:
-        return _translate_to_file(options, order)
-    if options.restart or options.on != "here":
-        raise InputError(f"{'--restart' if options.restart else '--on ray'} goes with -o: name the file to write")
-    return _translate_to_stdout(options.file, order)
+        return _translate_to_file(options, job_config)
+    if options.restart or options.executor != "local":
+        flag = "--restart" if options.restart else f"--executor {options.executor}"
+        raise InputError(f"{flag}: only for a job with an output file. Add -o OUT.")
+    return _translate_to_stdout(options.file, job_config)
 
 
-def _sampling_config(options: argparse.Namespace) -> "SamplingConfig | None":
+def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "SamplingConfig | None":
     from tongsa import config
     from tongsa.decoding.sampling import SamplingConfig
 
-    if options.sample is None and not options.mbr:
-        return None
-    return config.build_config(SamplingConfig, parse_assignments(options.sample or [], "--sample"))
+    flags = {name: value for name in SAMPLING_FLAGS if (value := getattr(options, name)) is not None}
+    if options.sample or options.mbr:
+        return config.build_config(SamplingConfig, settings | flags)
+    if surplus := [f"--{name.replace('_', '-')}" for name in flags] or [f"--set sampling.{key}=…" for key in settings]:
+        raise InputError(f"{surplus[0]}: only for sampling. Add --sample.")
+    return None
 
 
 def _translate_to_stdout(file: str, job_config: "TranslateJobConfig") -> None:
     from tongsa.data.chunks import ChunkReader
     from tongsa.runs.progress import TranslationDisplay
 
-    work = job_config.build()
-    typed = file == "-" and sys.stdin.isatty()
+    translate = job_config.build()
     with ChunkReader(file) as reader:
         shown = reader.total_bytes is not None and not sys.stdout.isatty()
-        with TranslationDisplay(reader.total_bytes, reader.bytes_read, 0, enabled=shown) as passage:
-            for chunk in reader.chunks(1 if typed else LINES_PER_CHUNK):
-                translated = work(chunk.lines, chunk.first_line)
+        with TranslationDisplay(reader.total_bytes, reader.bytes_read, 0, enabled=shown) as progress_bar:
+            for chunk in reader.chunks(lines_per_chunk(file)):
+                translated = translate(chunk.lines, chunk.first_line)
                 for line in translated.lines:
                     print_result(line)
                 sys.stdout.flush()
-                _report_progress(chunk, translated, passage, reader)
+                _report_progress(chunk, translated, progress_bar, reader)
 
 
 def _report_progress(
     chunk: "Chunk", result: "TranslatedChunk", progress_bar: "TranslationDisplay", reader: "ChunkReader"
 ) -> None:
-    for at in result.truncated:
-        progress_bar.log(f"{chunk.name}:{chunk.first_line + at + 1}: longer than the model can read, cut")
+    for row in result.truncated:
+        progress_bar.log(f"{chunk.name}:{chunk.first_line + row + 1}: truncated, longer than the model can read")
     progress_bar.update(reader.bytes_read, chunk.first_line + len(chunk))
 
 
@@ -87,7 +128,7 @@ def _translate_to_file(options: argparse.Namespace, job_config: "TranslateJobCon
     from tongsa.data.chunks import ChunkReader
     from tongsa.runs.translate_file import ResumableOutput
 
-    work = _file_translator(options.on, job_config)  # what cannot be done at all leaves no job behind
+    translate_chunks = _file_translator(options.executor, job_config)  # first, so that a bad setting leaves no files
     with (
         ChunkReader(options.file) as reader,
         ResumableOutput(options.output, job_config.fingerprint(), restart=options.restart) as job,
@@ -95,18 +136,18 @@ def _translate_to_file(options: argparse.Namespace, job_config: "TranslateJobCon
         if not job.finished:
             try:
                 with _sigterm_as_interrupt():
-                    _translate_into(job, reader, work)
+                    _translate_into(job, reader, translate_chunks)
             except KeyboardInterrupt:
-                told = f"{job.progress.lines:,} lines are in {job.partial}"
-                raise InterruptedRun(f"stopped: {told}; the same command goes on") from None
+                saved = f"{job.progress.lines:,} lines are in {job.partial}"
+                raise InterruptedRun(f"stopped: {saved}. The same command continues.") from None
         job.finish()
-        cut = f", {job.progress.truncated:,} of them cut" if job.progress.truncated else ""
-        print_status(f"done: {job.progress.lines:,} lines{cut} in {job.output}")
+        truncated = f", {job.progress.truncated:,} of them truncated" if job.progress.truncated else ""
+        print_status(f"done: {job.progress.lines:,} lines{truncated} in {job.output}")
 
 
 def _file_translator(executor: str, job_config: "TranslateJobConfig") -> "FileTranslator":
     translate = job_config.build()
-    if executor == "here":
+    if executor == "local":
         return lambda reader: ((chunk, translate(chunk.lines, chunk.first_line)) for chunk in reader.chunks())
     from tongsa.runs import ray_backend
 
@@ -118,18 +159,18 @@ def _translate_into(output: "ResumableOutput", reader: "ChunkReader", translate_
 
     output.resume(reader)
     if output.progress.lines:
-        print_status(f"going on behind line {output.progress.lines:,}")
-    with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as passage:
+        print_status(f"continuing after line {output.progress.lines:,}")
+    with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as progress_bar:
         for chunk, translated in translate_chunks(reader):
             output.write(chunk, translated)
-            _report_progress(chunk, translated, passage, reader)
+            _report_progress(chunk, translated, progress_bar, reader)
 
 
 @contextmanager
 def _sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Treat SIGTERM like Ctrl-C."""
+    old_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, old_handler)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.interface import Decoder, DecoderState, S
+from tongsa.interface import DecoderState, S, StepDecoder
 
 Scorer = Callable[[Tensor, S], tuple[Tensor, S]]
 
@@ -27,7 +27,7 @@ class CombinedState(NamedTuple):
         return CombinedState(tuple(one.concat(other) for one, other in zip(self.states, other.states, strict=True)))
 
 
-def decoder_scorer(decoder: Decoder[S]) -> Scorer[S]:
+def decoder_scorer(decoder: StepDecoder[S]) -> Scorer[S]:
     """Log-probabilities of one decoder."""
 
     def step(piece: Tensor, state: S) -> tuple[Tensor, S]:
@@ -46,7 +46,7 @@ def subset_scorer(scorer: Scorer[S], vocab_subset: Tensor) -> Scorer[S]:
     return step
 
 
-def ensemble_scorer(decoders: Sequence[Decoder[Any]]) -> Scorer[CombinedState]:
+def ensemble_scorer(decoders: Sequence[StepDecoder[Any]]) -> Scorer[CombinedState]:
     """The mean of the probabilities that several decoders give (Sutskever et al. 2014, section 3.6)."""
     scorers = [decoder_scorer(decoder) for decoder in decoders]
 

@@ -23,7 +23,7 @@ FORMATS: dict[str, Exporter] = {"ctranslate2": ctranslate2.write, "huggingface":
 def export(run: Path, export_format: str, folder: Path | None = None, *, int8: bool = False) -> Path:
     """Export the model of a run to `folder`, by default `run`/`export_format`, and return that folder."""
     source = bundle.find_bundle(run)
-    folder = folder or run / export_format
+    folder = folder or bundle.artifact_folder(source) / export_format  # where tongsa translate looks for it
     _check_replaceable(folder)
     loaded = bundle.load_bundle(source)
     with storage.replace_folder(folder) as new:

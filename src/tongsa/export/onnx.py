@@ -43,7 +43,7 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> Metadata:
     assert not int8  # noqa: S101 - the command line rejects it
     if find_spec("onnxscript") is None:
         raise InputError(
-            "--to onnx: onnx and onnxscript are not installed. Install them with: pip install onnx onnxscript"
+            "--to onnx: onnx and onnxscript are not installed. Run: pip install -e '.[onnx]' -c constraints.txt"
         )
     model = bundle.model
     is_large = sum(value.nbytes for value in named_tensors(model).values()) > MAX_INLINE_WEIGHT_BYTES

@@ -21,6 +21,7 @@ from tongsa.runs.validation import validation_pairs
 from tongsa.interface import ModelConfig, Task
 from tongsa.data.ledger import Pair
 from tongsa.training.loop import DataPosition, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.config import TrainingConfig
 from tongsa.training.micro_batches import find_micro_batch_tokens
 from tongsa.training.optimizer import build_optimizers
@@ -195,7 +196,7 @@ def _measure_update_seconds(run: Run, max_seconds: float, distributed: Distribut
     """Mean time of an update."""
     training = replace(run.recipe.training, steps=MAX_PROBE_UPDATES)
     device, copied = torch.device(training.device), copy.deepcopy(run.bundle.model)
-    learner = distributed.wrap_model(copied, device, shard=training.shard, compiled=training.compile)
+    learner = distributed.wrap_model(TrainingModel(copied, training), device, shard=training.shard, compiled=training.compile)
     optimisers = build_optimizers(unwrap_model(learner), training, distributed)
     batches = iterate_batches(
         epoch_examples(run.data, run.recipe.tokenizer, training.seed),

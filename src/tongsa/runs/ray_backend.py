@@ -129,7 +129,7 @@ def _ray_cluster() -> Iterator[None]:
         import ray
         import ray.data
     except ImportError:
-        raise InputError("--on ray needs Ray: pip install 'tongsa[cluster]'") from None
+        raise InputError("--on ray needs Ray: pip install -e '.[cluster]' -c constraints.txt") from None
     if address:
         _check_reachable(address)
     ours = {} if address else {"include_dashboard": False, "_node_ip_address": LOOPBACK}

@@ -15,7 +15,7 @@ class TensorBoardWriter:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
                 raise InputError(
-                    "training.tensorboard needs TensorBoard: pip install 'tongsa[board]', or leave it off"
+                    "training.tensorboard needs TensorBoard: pip install -e '.[board]' -c constraints.txt, or leave it off"
                 ) from None
             self.writer = SummaryWriter(str(folder))
 

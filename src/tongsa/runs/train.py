@@ -17,6 +17,7 @@ from tongsa.runs.reporting import RunReporter
 from tongsa.interface import named_tensors
 from tongsa.training import checkpoint
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import WeightEMA, build_optimizers
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, unwrap_model, full_tensor
 from tongsa.training.checkpoint import TrainingProgress
@@ -27,7 +28,7 @@ def run_training(run: Run, distributed: DistributedContext = SINGLE_PROCESS, *, 
     """Train from the last whole snapshot, or from the beginning, to the end. The first worker keeps the records."""
     training = run.recipe.training
     device = torch.device(training.device)
-    learner = distributed.wrap_model(run.bundle.model, device, shard=training.shard, compiled=training.compile)
+    learner = distributed.wrap_model(TrainingModel(run.bundle.model, training), device, shard=training.shard, compiled=training.compile)
     model = unwrap_model(learner)
     optimisers = build_optimizers(model, training, distributed)
     average = WeightEMA(model, training.ema) if training.ema else None

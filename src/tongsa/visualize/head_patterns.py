@@ -137,7 +137,7 @@ def summarize_head(weights: Weights, mask: Mask, patterns: Mapping[str, Mask]) -
 
 
 def distinct_cells(patterns: Mapping[str, Mask]) -> dict[str, Mask]:
-    """Return the cells of each pattern in the rows where it shares none with another; omit patterns without such rows."""
+    """Return the cells of each pattern in the rows where it shares none with another pattern, if there are any."""
     counts = sum((cells.astype(np.int64) for cells in patterns.values()), np.int64(0))
     distinct = {name: cells & ~(cells & (counts > 1)).any(axis=1, keepdims=True) for name, cells in patterns.items()}
     return {name: cells for name, cells in distinct.items() if cells.any()}

@@ -35,7 +35,9 @@ def import_library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError("this needs CTranslate2, which is not installed: pip install 'tongsa[fast]'") from None
+        raise InputError(
+            "this needs CTranslate2, which is not installed: pip install -e '.[fast]' -c constraints.txt"
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)

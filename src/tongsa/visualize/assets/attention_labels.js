@@ -33,7 +33,7 @@ const english = (thresholds) => ({
   naming: "How heads are named",
   explanation: [
     `A head is named after a pattern if at least ${percent(thresholds.min_pattern_share)} of the weight falls on it, and at least ${thresholds.min_pattern_lift} times as much as under uniform attention. Only rows that distinguish the pattern from the others count: in the first row, for example, “diagonal” and “first” are the same cell.`,
-    `Short sentences fit some pattern by chance. So at least ${thresholds.min_pattern_rows} such rows are needed, and a head with the same weights in random order must reach this share in at most ${percent(thresholds.max_chance)} of all cases. If no pattern can be tested like this, the head is “too short” to tell.`,
+    `Short sentences fit some pattern by chance. So at least ${thresholds.min_pattern_rows} such rows are needed, and heads with the same weights in random order may be named like this in at most ${percent(thresholds.max_chance)} of all cases. If no pattern can be tested like this, the head is “too short” to tell.`,
     `Otherwise a head is broad if its entropy is at least ${percent(thresholds.min_broad_entropy)} of the maximum, focused if the largest weight of a query is at least ${percent(thresholds.min_pattern_share)} on average, and mixed if not.`,
     `All numbers are means over the queries of this sentence with more than one key. Diagonal means: at most ${percent(thresholds.diagonal_band)} of the source length away from the straight line between the first and the last token.`,
     "For words, the weights are summed over the tokens of a key and averaged over the tokens of a query; then the numbers are computed again.",
@@ -73,7 +73,7 @@ const korean = (thresholds) => ({
   naming: "헤드 이름을 정하는 방법",
   explanation: [
     `어떤 패턴에 놓인 가중치가 전체의 ${percent(thresholds.min_pattern_share)} 이상이고 균등 분포일 때의 ${thresholds.min_pattern_lift}배 이상이면, 그 패턴이 헤드의 이름이 됩니다. 다른 패턴과 구별되는 행만 셉니다. 예를 들어 첫 행에서는 ‘대각선’과 ‘처음’이 같은 칸입니다.`,
-    `짧은 문장은 우연히도 패턴과 잘 맞습니다. 그래서 그런 행이 ${thresholds.min_pattern_rows}개 이상 있어야 하고, 가중치의 순서를 무작위로 섞은 헤드가 같은 비율에 이를 확률이 ${percent(thresholds.max_chance)} 이하여야 합니다. 이렇게 검정할 수 있는 패턴이 하나도 없으면 ‘판단 불가’입니다.`,
+    `짧은 문장은 우연히도 패턴과 잘 맞습니다. 그래서 그런 행이 ${thresholds.min_pattern_rows}개 이상 있어야 하고, 가중치의 순서를 무작위로 섞은 헤드에 이런 이름이 붙을 확률이 ${percent(thresholds.max_chance)} 이하여야 합니다. 이렇게 검정할 수 있는 패턴이 하나도 없으면 ‘판단 불가’입니다.`,
     `그 밖에는 엔트로피가 최댓값의 ${percent(thresholds.min_broad_entropy)} 이상이면 ‘분산’, 쿼리별 최대 가중치의 평균이 ${percent(thresholds.min_pattern_share)} 이상이면 ‘집중’, 아니면 ‘혼합’입니다.`,
     `모든 수치는 이 문장에서 키가 둘 이상인 쿼리에 대한 평균입니다. ‘대각선’은 첫 토큰과 마지막 토큰을 잇는 직선에서 원문 길이의 ${percent(thresholds.diagonal_band)} 이내를 뜻합니다.`,
     "단어 단위에서는 키 쪽 토큰의 가중치를 더하고 쿼리 쪽 토큰의 가중치를 평균한 뒤, 수치를 다시 계산합니다.",

@@ -247,7 +247,7 @@ export const draw = (root, data, { language: initialLanguage = "en", saved = {},
       const numbers = [output.step + 1, signed(output.log_prob), output.length_penalty.toFixed(3), signed(output.score)];
       return make("tr", { class: i ? "" : "best" }, make("td", { text: i + 1 }), make("td", { class: "output" }, button), ...numbers.map((text) => make("td", { text })));
     });
-    element("finished").replaceChildren(make("caption", { class: "quiet small", text: labels().lengthNote }), make("thead", {}, header), make("tbody", {}, ...rows));
+    element("finished").replaceChildren(make("caption", { class: "quiet small", text: labels().lengthNote + (finished.length > data.beam ? labels().comparedNote : "") }), make("thead", {}, header), make("tbody", {}, ...rows));
   };
   const restore = ({ step, status, rank }) => {
     const candidatesOfStep = steps[step - 1]?.[status === "pruned" ? "pruned" : "kept"];

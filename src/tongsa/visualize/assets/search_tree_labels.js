@@ -26,6 +26,7 @@ const english = (data, alpha, penalty) => ({
     nothing: () => "No candidate was left: the search rules forbid all further tokens.",
   },
   columns: ["", "Output", "Length", "Log-probability", "Length penalty", "Score"], empty: "(empty)", lengthNote: "The length includes </s>.",
+  comparedNote: ` Only the ${data.beam} outputs with the highest log-probability are compared by score; the others follow.`,
 });
 
 const korean = (data, alpha, penalty) => ({
@@ -51,6 +52,7 @@ const korean = (data, alpha, penalty) => ({
     nothing: () => "남은 후보가 없습니다. 탐색 규칙이 다음 토큰을 모두 금지했습니다.",
   },
   columns: ["", "출력", "길이", "로그 확률", "길이 페널티", "점수"], empty: "(빈 출력)", lengthNote: "길이에는 </s>가 포함됩니다.",
+  comparedNote: ` 로그 확률이 가장 높은 출력 ${data.beam}개만 점수로 비교하며, 나머지는 그 뒤에 둡니다.`,
 });
 
 export const searchTreeLabels = (data) => {
