@@ -18,7 +18,7 @@ Serve models over HTTP until Ctrl-C or SIGTERM. Accepted requests are answered f
 
 docs/serving.md describes the API, LibreTranslate clients and deployment.
 """
-REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart")
+REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "pydantic")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

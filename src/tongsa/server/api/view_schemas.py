@@ -1,53 +1,63 @@
-"""What is told to be drawn, by the page here or by any other program: attention, the search, positions, curves."""
+"""Responses of the views under /v1: attention, search tree, position tables, training curves."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from tongsa.server.errors import documented
 
 
+@documented
 class HeadPatternShare(TypedDict):
     share: float
-    """Mean weight that falls here."""
+    """Mean attention weight on the pattern."""
     uniform_share: float
-    """The share if the weights were equal."""
+    """Share of uniform weights, for comparison."""
     is_testable: bool
-    """True if the sentence is long enough to tell this pattern from chance."""
+    """The sentence is long enough to tell this pattern from chance."""
 
 
+@documented
 class AttentionHead(TypedDict):
     pattern: str
-    """A positional pattern, or broad, focused, mixed, too_short, fixed."""
+    """A positional pattern such as previous, or broad, focused, mixed, too_short, fixed."""
     value: float
-    """How much of it."""
+    """Share, entropy or confidence that gave the head its pattern."""
     entropy: float
-    """In bits, mean over queries."""
+    """Entropy in bits, mean over queries."""
     normalized_entropy: float
-    """Entropy as part of the greatest possible."""
+    """Entropy divided by its maximum."""
     confidence: float
-    """The largest weight of a query, mean over queries."""
+    """Largest weight of a query, mean over queries."""
     patterns: dict[str, HeadPatternShare]
 
 
+@documented
 class TokenGrid(TypedDict):
     queries: list[str]
     keys: list[str]
     summaries: list[list[AttentionHead]]
-    """Of each layer its heads, and last their mean."""
+    """For each layer its heads and, last, their mean."""
 
 
+@documented
 class WordGrid(TypedDict):
     queries: list[str]
     keys: list[str]
     summaries: list[list[AttentionHead]]
     query_starts: list[int]
-    """Where each word begins among the pieces."""
+    """Index of each word's first token."""
     key_starts: list[int]
 
 
+@documented
 class PackedHeads(TypedDict):
     count: int
     packed: str
-    """Weights (head, query, key) times grain as 16-bit numbers, the lower byte first; deflated (zlib), in base64."""
+    """Weights (head, query, key) times quantization_scale as little-endian uint16, zlib-compressed, in base64."""
 
 
+@documented
 class AttentionRoleWeights(TypedDict):
     role: str
     """cross, encoder, decoder or hops."""
@@ -56,18 +66,20 @@ class AttentionRoleWeights(TypedDict):
     words: WordGrid
 
 
+@documented
 class AttentionExampleData(TypedDict):
     text: str
     translation: str
-    """Or the label."""
+    """The translation, or the label."""
     is_label: bool
     reference: str
     score: float | None
     roles: list[AttentionRoleWeights]
 
 
+@documented
 class HeadThresholds(TypedDict):
-    """From where on a head is named by what it does."""
+    """Thresholds of the pattern names."""
 
     min_pattern_share: float
     min_pattern_lift: float
@@ -77,41 +89,45 @@ class HeadThresholds(TypedDict):
     diagonal_band: float
 
 
+@documented
 class AttentionResponse(TypedDict):
     title: str
     note: str
     quantization_scale: int
-    """Packed weights are whole numbers of this part."""
+    """Factor from weights to packed integers."""
     thresholds: HeadThresholds
     examples: list[AttentionExampleData]
 
 
+@documented
 class SearchTreeCandidate(TypedDict):
     token: str
     text: str
-    """The whole prefix."""
+    """Text of the whole prefix."""
     parent: int | None
-    """Its place among those kept in the step before."""
+    """Index among the kept candidates of the previous step."""
     token_log_prob: float
-    """log p of the piece."""
+    """Log-probability of the token."""
     log_prob: float
-    """log p of the prefix."""
+    """Log-probability of the prefix."""
     ranking_score: float
-    """By which candidates are compared."""
+    """Log-probability after the penalties; candidates are ranked by it."""
     length_penalty: float
     score: float
     is_finished: bool
     gap: NotRequired[float]
-    """Of a pruned one: how far below the last that was kept."""
+    """Distance of a pruned candidate to the lowest ranking score that was kept."""
 
 
+@documented
 class SearchTreeStep(TypedDict):
     kept: list[SearchTreeCandidate]
     pruned: list[SearchTreeCandidate]
     more_pruned: int
-    """How many more were pruned."""
+    """Number of pruned candidates that are not listed."""
 
 
+@documented
 class SearchTreeResponse(TypedDict):
     title: str
     text: str
@@ -123,46 +139,51 @@ class SearchTreeResponse(TypedDict):
     length_normalization: str
     coverage_penalty: float
     max_tokens: int
-    """The longest output, without </s>."""
+    """Maximum length of the output, without </s>."""
     max_length_penalty: float
-    """The penalty of the longest output."""
+    """Length penalty of the longest output."""
     stop_reason: Literal["certain", "limit", "full", "nothing"]
-    """Why the search stopped."""
+    """Why the search stopped: result certain, length limit, beam full, or nothing left."""
     score_bound: float | None
-    """No living prefix could have scored above this."""
+    """Upper bound of the scores that unfinished hypotheses could still reach."""
     steps: list[SearchTreeStep]
     finished: list[tuple[int, int]]
-    """Step and place of each output, best first."""
+    """Step and rank of each finished hypothesis, best first."""
 
 
+@documented
 class PackedMatrix(TypedDict):
     max_abs: float
-    """The largest distance from zero."""
+    """Largest absolute value."""
     packed: str
-    """Numbers from −most to most as 16-bit numbers from 0 to 65,534; deflated (zlib), in base64."""
+    """Values from −max_abs to max_abs as uint16 from 0 to 65,534, zlib-compressed, in base64."""
 
 
+@documented
 class PackedPositionTable(TypedDict):
     kind: Literal["sinusoidal", "learned", "rotary"]
     used_by: list[str]
-    """The parts of the model that read it."""
+    """Parts of the model that use the table."""
     positions: int
     width: int
     values: PackedMatrix
     """(position, width)"""
     cosine_similarity: PackedMatrix
-    """The cosine of each two positions."""
+    """Cosine similarity of each pair of positions."""
 
 
+@documented
 class PositionsResponse(TypedDict):
     tables: list[PackedPositionTable]
 
 
+@documented
 class CurvePanel(TypedDict):
     name: Literal["loss", "score", "lr", "grad_norm"]
     lines: dict[str, list[tuple[float, float]]]
-    """Name → step and value."""
+    """Name of the curve → list of (step, value)."""
 
 
+@documented
 class CurvesResponse(TypedDict):
     panels: list[CurvePanel]
