@@ -80,7 +80,7 @@ class Counting(Translator):
         self.given: list[list[int]] = []
         self.places: list[int] = []
 
-    def _in_turn(self, sources: Sequence[Padded], *rest: Any) -> list[list[Hypothesis]]:
+    def _search_continuous(self, sources: Sequence[Padded], *rest: Any) -> list[list[Hypothesis]]:
         self.given.append([length for source in sources for length in source.lengths.tolist()])
         self.places += [source.tokens.numel() for source in sources]
         return super()._search_continuous(sources, *rest)
@@ -203,7 +203,7 @@ def test_more_pieces_than_an_output_may_have_are_told_as_that_and_not_as_a_broke
 
 def test_terms_do_not_make_alternatives_of_a_diverse_beam_alike(translator: Translator) -> None:
     glossary = Glossary.from_pairs([("cat", "고양이")])
-    (found,) = translator.translate(["the cat sleeps"], nbest=4, groups=4, diversity_penalty=50.0, glossary=glossary)
+    (found,) = translator.translate(["the cat sleeps"], nbest=4, beam_groups=4, diversity_penalty=50.0, glossary=glossary)
     texts = {one.text for one in (found, *found.alternatives)}
     assert len(texts) > 1 and all("고양이" in text for text in texts)
 
@@ -389,7 +389,7 @@ def test_settings_that_are_none_are_refused_with_their_name(translator: Translat
     with pytest.raises(InputError, match="bream"):
         translator.translate(["the cat"], bream=3)
     with pytest.raises(InputError, match="groups 3"):
-        translator.translate(["the cat"], groups=3)
+        translator.translate(["the cat"], beam_groups=3)
     with pytest.raises(InputError, match="between 1 and the beam"):
         translator.translate(["the cat"], nbest=5)
 
@@ -399,7 +399,7 @@ def test_coverage_without_attention_is_a_sentence() -> None:
     model = config.build(len(PIECES), len(PIECES)).eval()
     made = Translator(model, PIECES, PIECES, DecodingConfig(beam=2, max_extra_tokens=3))
     with pytest.raises(InputError, match="no attention"):
-        made.translate(["the cat"], coverage=0.2)
+        made.translate(["the cat"], coverage_penalty=0.2)
 
 
 def test_one_text_where_a_list_is_wanted_is_not_taken_for_its_letters(translator: Translator) -> None:

@@ -236,14 +236,14 @@ def test_many_long_phrases_are_no_more_work_than_short_ones() -> None:
 def test_groups_that_need_not_differ_are_the_same_small_beam(seed: int, limit: int, each: int) -> None:
     table = Table(seed)
     (plain,) = asked(table, [limit], DecodeRequest(), nbest=each, beam=each)
-    (found,) = asked(table, [limit], DecodeRequest(), nbest=3 * each, beam=3 * each, groups=3, diversity_penalty=0.0)
+    (found,) = asked(table, [limit], DecodeRequest(), nbest=3 * each, beam=3 * each, beam_groups=3, diversity_penalty=0.0)
     assert [one.tokens for one in found] == [one.tokens for one in plain]
 
 
 @given(seeds, st.lists(st.integers(2, 8), min_size=1, max_size=3))
 def test_groups_that_must_differ_begin_differently(seed: int, limits: list[int]) -> None:
     table = Table(seed)
-    for at, found in enumerate(asked(table, limits, DecodeRequest(), nbest=4, beam=4, groups=4, diversity_penalty=1e6)):
+    for at, found in enumerate(asked(table, limits, DecodeRequest(), nbest=4, beam=4, beam_groups=4, diversity_penalty=1e6)):
         firsts = [([*one.tokens, EOS])[0] for one in found]
         assert len(set(firsts)) == len(firsts) == 4
         assert all(math.isclose(one.log_prob, table.total(at, one.tokens), abs_tol=1e-4) for one in found)
@@ -255,7 +255,7 @@ def test_groups_keep_away_from_each_other_with_phrases_too(
 ) -> None:
     table, limit = Table(seed), sum(map(len, wanted)) + more
     (found,) = asked(
-        table, [limit], DecodeRequest(phrases=[wanted]), nbest=3 * each, beam=3 * each, groups=3, diversity_penalty=1e6
+        table, [limit], DecodeRequest(phrases=[wanted]), nbest=3 * each, beam=3 * each, beam_groups=3, diversity_penalty=1e6
     )
     assert all(holds(one.tokens, wanted) for one in found)
     assert len({tuple(one.tokens) for one in found}) == len(found) > each
@@ -378,7 +378,7 @@ def test_coverage_of_a_kind_without_attention_is_refused() -> None:
         {"no_repeat_ngram": -1},
         {"min_tokens": -1},
         {"repetition_penalty": 0.9},
-        {"coverage": -0.1},
+        {"coverage_penalty": -0.1},
         {"beam_groups": 3},
         {"length_normalization": "mean"},
         {"alpha": float("nan")},

@@ -106,7 +106,7 @@ def test_with_coverage_too_the_best_of_all_outputs_is_found(
     seed: int, limits: list[int], alpha: float, coverage: float
 ) -> None:
     table, space = Looking(seed), list(every_output(max(limits)))
-    found = searched(table, limits, nbest=min(3, len(space)), beam=len(space), alpha=alpha, coverage=coverage)
+    found = searched(table, limits, nbest=min(3, len(space)), beam=len(space), alpha=alpha, coverage_penalty=coverage)
     for at, limit in enumerate(limits):
         scores = {
             tuple(out): table.total(at, out) / penalty(len(out) + 1, alpha) + coverage * table.coverage(at, out)

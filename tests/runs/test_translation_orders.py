@@ -85,9 +85,9 @@ def test_alignments_stand_behind_each_text(said) -> None:  # type: ignore[no-unt
     ("options", "sentence"),
     [
         (["--search", "bream=5"], "did you mean 'beam'"),
-        (["--search", "no_repeat_ngram"], "--search no_repeat: write key=value"),
-        (["--search", "no_repeat_ngram=two"], "no_repeat: 'two' is not"),
-        (["--search", "groups=3"], "groups 3 does not divide the beam"),
+        (["--search", "no_repeat_ngram"], "--search no_repeat_ngram: write key=value"),
+        (["--search", "no_repeat_ngram=two"], "no_repeat_ngram: 'two' is not"),
+        (["--search", "beam_groups=3"], "beam_groups 3 does not divide the beam"),
         (["--sample", "heat=2"], "heat: unknown key"),
         (["--sample", "temperature=0"], "temperature"),
         (["--nbest", "9"], "ask for a wider beam"),
@@ -105,7 +105,7 @@ def test_what_cannot_be_meant_is_a_sentence(said, options: list[str], sentence: 
 
 def test_an_evaluation_signs_how_it_searched(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pairs.tsv").write_text("나는 집에\ta b\n", "utf-8")
-    options = ["--search", "coverage=0.3", "beam=4", "groups=2", "--json"]
+    options = ["--search", "coverage_penalty=0.3", "beam=4", "beam_groups=2", "--json"]
     assert main(["evaluate", str(model), "--pairs", str(tmp_path / "pairs.tsv"), *options]) == 0
     signature = json.loads(capsys.readouterr().out)["signatures"]["bleu"]
-    assert signature.endswith("|beam:4|alpha:0.6|coverage:0.3|groups:2")
+    assert signature.endswith("|beam:4|alpha:0.6|coverage_penalty:0.3|beam_groups:2")
