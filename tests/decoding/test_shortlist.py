@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from table import SIZE, Table, sentences
+from table import SIZE, Prefixes, Table, sentences
 from tiny import CONFIGS, kind_of
 from tongsa import bundle
 from tongsa.batch import pad
 from tongsa.bundle import Bundle
 from tongsa.cli import main
 from tongsa.decoding import shortlist
+from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.glossary import Glossary
-from tongsa.decoding.request import DecodeRequest, decode
 from tongsa.decoding.scorers import decoder_scorer, subset_scorer
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.translator import Translator
@@ -94,22 +94,16 @@ def test_a_search_among_some_pieces_is_that_of_a_table_with_no_others(
     """Against a table in which the others are forbidden: the same outputs, in the same order."""
     table, pieces = Table(seed), torch.tensor([0, 1, 2, *sorted(some)])
     config, limits = DecodingConfig(beam=beam), torch.tensor([limit, limit])
-    (first, second) = decode(
-        subset_scorer(decoder_scorer(table), pieces),
-        table.start(sentences(2), pieces),
-        limits,
-        config,
-        beam,
-        DecodeRequest(),
-    )
+    scorer = subset_scorer(decoder_scorer(table), pieces)
+    first, second = beam_search(scorer, table.start(sentences(2), pieces), limits, config, nbest=beam)
 
-    def forbidding(piece: torch.Tensor, state: object) -> tuple[torch.Tensor, object]:
-        logits, state = table.step(piece, state)  # type: ignore[arg-type]
+    def forbidding(piece: torch.Tensor, state: Prefixes) -> tuple[torch.Tensor, Prefixes]:
+        logits, state = table.step(piece, state)
         others = [at for at in range(SIZE) if at not in pieces]
         logits[:, others] = -torch.inf
         return logits.log_softmax(-1), state
 
-    expected = decode(forbidding, table.start(sentences(2)), limits, config, beam)
+    expected = beam_search(forbidding, table.start(sentences(2)), limits, config, nbest=beam)
     for found, wanted in zip((first, second), expected, strict=True):
         own = [[int(pieces[at]) for at in one.tokens] for one in found]
         possible = [one.tokens for one in wanted if one.score > -torch.inf]

@@ -63,19 +63,6 @@ learn; memory and time. Nothing is kept.
 
 Each finding is ok, a remark, a warning or a fault. Exit code: 1 with a fault, 0 without, 2 for bad input.
 """
-TRANSLATE_DESCRIPTION = """\
-Text in, text out: one line for each line, in order. A file of any length is read as it is translated.
-
-  echo 'I go home' | tongsa translate runs/mine
-  tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
-  tongsa translate runs/mine input.txt --terms glossary.tsv --search coverage=0.2 no_repeat=4
-  tongsa translate runs/mine input.txt --sample top_p=0.9 --nbest 5
-  tongsa translate runs/mine input.txt.gz -o output.txt             killed, it goes on where it stopped
-  tongsa translate runs/mine input.txt -o output.txt --on ray       the same, over a Ray cluster (RAY_ADDRESS, or here)
-
-With -o, lines wait in OUT.partial until all are there; OUT.journal.json says how far the job has come. Give the same
-command again to go on; what was not translated yet may be mended in between.
-"""
 DISTIL_DESCRIPTION = """\
 Sequence-level knowledge distillation (Kim and Rush 2016): a teacher translates the sources of the student's recipe, and
 the student learns from that. The paper finds that a smaller model, searched greedily, then loses less. dev and test
@@ -179,26 +166,8 @@ def _add_doctor(subparsers: Any) -> None:
 
 
 def _add_translate(subparsers: Any) -> None:
-    summary = "text in, text out: one line for each line, in order"
-    verb = _add_command(subparsers, "translate", summary, translate.run, TRANSLATE_DESCRIPTION)
-    _add_run_argument(verb)
-    verb.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
-    _add_decoding_arguments(verb)
-    verb.add_argument("--nbest", type=int, default=1, metavar="N", help="the N best, tab-separated on the line")
-    verb.add_argument("--json", action="store_true", help="one object a line, with scores and pieces")
-    verb.add_argument("--terms", type=Path, metavar="FILE", help="source<TAB>target that must appear so; alone: copied")
-    verb.add_argument("--prefix", default="", metavar="TEXT", help="how every output begins")
-    verb.add_argument(
-        "--sample",
-        nargs="*",
-        metavar="KEY=VALUE",
-        help="draw instead; e.g. temperature=0.8 top_p=0.9 seed=2",
-    )
-    verb.add_argument("--mbr", type=int, default=0, metavar="N", help="of N draws the one that agrees best with all")
-    verb.add_argument("--alignments", action="store_true", help="which word came from which, as i-j, behind each text")
-    verb.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file; killed, the job goes on there")
-    verb.add_argument("--restart", action="store_true", help="with -o: forget what was done before, replace OUT")
-    verb.add_argument("--on", choices=["here", "ray"], default="here", help="with -o: spread over a Ray cluster")
+    verb = _add_command(subparsers, "translate", translate.HELP, translate.run, translate.DESCRIPTION)
+    translate.add_arguments(verb)
 
 
 def _add_evaluate(subparsers: Any) -> None:

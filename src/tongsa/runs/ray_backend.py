@@ -70,7 +70,7 @@ class TranslateActor:
 def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator[tuple[Chunk, TranslatedChunk]]:
     """What is left of a file, chunk by chunk, and what became of it on the cluster."""
     if reader.is_gzip or not reader.is_file or reader.total_bytes is None:
-        raise InputError(f"{reader.name}: --on ray needs a plain file, of which each worker can read its own part")
+        raise InputError(f"{reader.name}: --executor ray needs a plain file, of which each worker can read its own part")
     with ChunkReader(reader.name) as ahead:
         ahead.seek(reader.bytes_read, reader.lines_read)
         places = _chunk_ranges(ahead)
@@ -129,7 +129,7 @@ def _ray_cluster() -> Iterator[None]:
         import ray
         import ray.data
     except ImportError:
-        raise InputError("--on ray needs Ray: pip install 'tongsa[cluster]'") from None
+        raise InputError("--executor ray needs Ray: pip install 'tongsa[cluster]'") from None
     if address:
         _check_reachable(address)
     ours = {} if address else {"include_dashboard": False, "_node_ip_address": LOOPBACK}
