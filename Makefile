@@ -1,32 +1,44 @@
-# Two commands for a newcomer: make demo, make test. Each does its own set-up in .venv.
+# Each target sets itself up in .venv. Start with: make demo, make check, make test.
 PYTHON ?= python3
 BIN := .venv/bin
 CORE := .venv/core
 READY := .venv/ready
 BROWSER := .venv/browser
+# one test process per CPU, at most 8; each uses one torch thread (tests/conftest.py)
+TEST_PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); [ "$$n" -gt 8 ] && echo 8 || echo "$$n")
+# tests of one file stay in one process, so that they share its session fixtures
+PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-slow bench check format pictures setup clean
+.PHONY: demo demo-data check test test-slow test-all bench format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
 
-test: $(READY) $(BROWSER)
-	$(BIN)/pytest -m "not slow" --cov --cov-report=term:skip-covered
-
-test-slow: $(READY) $(BROWSER)
-	$(BIN)/pytest -m slow
-
-# some ten minutes of a machine that does nothing else; make bench BENCH="--peer-python …" where transformers is elsewhere
-bench: $(READY)
-	$(BIN)/python benchmarks/train_speed.py $(if $(wildcard ../shared/data/multi30k),,--phrasebook) $(BENCH)
+# generate the pairs of the demo again with tools/phrasebook; same grammar, same bytes
+demo-data: $(CORE)
+	cd tools && ../$(BIN)/python -m phrasebook
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_names.py
 
-# the pictures in the documentation, made again: the page of a small server in a real browser
+test: $(READY) $(BROWSER)
+	$(PYTEST) -m "not slow" $(TESTS)
+
+test-slow: $(READY) $(BROWSER)
+	$(PYTEST) -m slow $(TESTS)
+
+test-all: $(READY) $(BROWSER)
+	$(PYTEST) --cov --cov-report=term:skip-covered $(TESTS)
+
+# takes about ten minutes on an idle machine; make bench BENCH="--peer-python …" uses transformers from elsewhere
+bench: $(READY)
+	$(BIN)/python benchmarks/train_speed.py $(if $(wildcard ../shared/data/multi30k),,--phrasebook) $(BENCH)
+
+# screenshots of the documentation: the web page of a small server in a browser
 pictures: $(READY) $(BROWSER)
 	$(BIN)/python docs/pictures/screenshots.py
 
@@ -34,29 +46,29 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-setup: $(READY)
+setup: $(READY) $(BROWSER)
 
-# torch first and by its pin: a range would let the resolver bring a build for another machine.
+# torch first and by its pin: given a range, the resolver may choose a build for another machine
 $(CORE): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tongsa needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tongsa needs Python 3.11 or newer. Run: make PYTHON=python3.11 …")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)" -c constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -c constraints.txt
 	touch $@
 
-# what the tests need besides: other engines and formats to compare with
+# packages for checks and tests: linters, other engines and formats to compare with
 $(READY): $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
 
-# a browser and Korean letters for the tests of the web page; where neither root nor sudo is there, they are skipped
+# Chromium and a Korean font for tests/browser; without the right to install packages these tests are skipped
 $(BROWSER): | $(READY)
 	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && fc-list :lang=ko 2>/dev/null | grep -q .; then touch $@; \
 	elif command -v apt-get >/dev/null && { [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then \
 	  as=$$([ "$$(id -u)" = 0 ] || echo sudo -n); \
 	  { $$as apt-get -qq update; $$as env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium fontconfig fonts-noto-cjk; } \
-	    && touch $@ || echo "no Chromium could be installed: tests/browser will be skipped"; \
-	else echo "no Chromium here, and no right to install it: tests/browser will be skipped"; fi
+	    && touch $@ || echo "Chromium could not be installed: tests/browser will be skipped"; \
+	else echo "No Chromium, and no right to install it: tests/browser will be skipped"; fi
 
 clean:
-	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -1,7 +1,7 @@
 """Whether all engines say the same: the plainest search, ours in batches and one by one, CTranslate2 in two precisions.
 
-    python benchmarks/agreement.py runs/multi30k --pairs test_2016_flickr.de test_2016_flickr.en
-    python benchmarks/agreement.py runs/demo --pairs runs/demo/data/test.tsv
+    python benchmarks/agreement.py runs/multi30k --data test_2016_flickr.de test_2016_flickr.en
+    python benchmarks/agreement.py runs/demo --data runs/demo/data/test.tsv
 
 The reference is tests/reference.py: no cache, one sentence, no shortcut, every prefix computed anew; it searches the
 first --few sentences. An output that differs is a tie if both score within 1e-3 of each other under the model, computed
@@ -43,7 +43,7 @@ Table = dict[str, Any]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--pairs", nargs="+", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--data", nargs="+", type=Path, required=True, metavar="FILE")
     parser.add_argument("--few", type=int, default=FEW, help=f"sentences for the reference (default: {FEW})")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
     parser.add_argument("--json", action="store_true", help="one object instead of a table")

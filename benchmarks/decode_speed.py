@@ -102,10 +102,10 @@ def trained(budget: str) -> Path:
 
 
 def distilled(budget: str) -> Path:
-    how = ("--begin", "--mix", "--outputs", "2", "--set", "data.test=[]", "--budget", budget)
-    run = made(OWN / "fast", "distil", str(OWN / "plain"), "--into", str(RECIPES / "multi30k-fast.toml"), *how)
+    how = ("--init-from-teacher", "--keep-references", "--nbest", "2", "--set", "data.test=[]", "--budget", budget)
+    run = made(OWN / "fast", "distil", str(OWN / "plain"), "--recipe", str(RECIPES / "multi30k-fast.toml"), *how)
     if not bundle.load_bundle(run).load_shortlist():
-        tongsa("shortlist", str(run), "--pairs", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
+        tongsa("shortlist", str(run), "--data", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
     return run
 
 

@@ -62,7 +62,7 @@ class Contestant:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path, help="folders of runs; the first is the plain one")
-    parser.add_argument("--pairs", nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help="default: Multi30k's test")
+    parser.add_argument("--data", nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help="default: Multi30k's test")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 2, 5])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--picture", type=Path, metavar="FILE", help="an SVG")

@@ -114,7 +114,7 @@ def trained(options: argparse.Namespace, budget: str) -> Table:
     print(f"{budget}: {steps:,} steps", file=sys.stderr)
     learn(options, folder, settings)
     data = recipe.data
-    scored = json.loads(tongsa("evaluate", str(folder), "--pairs", *map(str, data.paths(data.dev)), "--json"))
+    scored = json.loads(tongsa("evaluate", str(folder), "--data", *map(str, data.paths(data.dev)), "--json"))
     found = of_journal(folder / "journal.jsonl", options.marks)
     found["evaluation_seconds"] = round(found["evaluation_seconds"] + scored["seconds"], 1)
     whole = perf_counter() - began

@@ -18,7 +18,6 @@ that a ratio is always between neighbours in time. Figures are medians over the 
 import argparse
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,7 @@ from typing import Any
 from contestants.task import TINY, Size, Task, write_corpus
 from machine import machine
 
-from tongsa import phrasebook
+from tongsa import demo
 from tongsa.data.corpus import CorpusError, read_pairs
 from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
@@ -91,7 +90,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="default: one a core; 1 leaves them out")
     parser.add_argument("--threads", type=int, default=0, help="default: torch's choice")
     parser.add_argument("--data", type=Path, default=MULTI30K, help="folder with train.de.gz and train.en.gz")
-    parser.add_argument("--phrasebook", action="store_true", help="learn the embedded phrasebook instead")
+    parser.add_argument("--phrasebook", action="store_true", help="learn the demo's pairs instead")
     parser.add_argument("--peer-python", default=sys.executable, help="the interpreter that has transformers")
     parser.add_argument("--tiny", action="store_true", help="a model that says nothing: to test this script")
     options = parser.parse_args()
@@ -134,9 +133,9 @@ def names(options: argparse.Namespace) -> list[str]:
 def prepared(options: argparse.Namespace, size: Size, path: Path) -> Table:
     """Pieces are tongsa's, and the same indices are for all."""
     if options.phrasebook:
-        name, draw = "the embedded phrasebook", random.Random(Task.seed)
-        phrases = [phrasebook.sample(draw) for _ in range(2_000 if options.tiny else 20_000)]
-        sources, targets = [phrase.english for phrase in phrases], [phrase.korean for phrase in phrases]
+        name = "the demo's pairs"
+        pairs_shipped = demo.read_split("train")[: 2_000 if options.tiny else 20_000]
+        sources, targets = [source for source, _ in pairs_shipped], [target for _, target in pairs_shipped]
     else:
         name, files = "Multi30k", [options.data / f"train.{language}.gz" for language in ("de", "en")]
         if not all(file.is_file() for file in files):

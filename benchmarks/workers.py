@@ -2,14 +2,14 @@
 
     python benchmarks/workers.py            some two minutes on two cores, whatever else they do
 
-Each is a run of its own from the same seed: `tongsa train --workers N` on the embedded phrasebook, a small Transformer
-with dropout and Muon, four batches an update. Sums in another order round otherwise: that is the only difference.
+Each is a run of its own from the same seed: `tongsa train --workers N` on 3,000 of the demo's pairs, a small
+Transformer with dropout and Muon, four batches an update.
+Sums in another order round otherwise: that is the only difference.
 """
 
 import argparse
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from machine import machine
 
-from tongsa import phrasebook
+from tongsa import demo
 
 COUNTS = (1, 2, 4)
 SETTINGS = (
@@ -40,9 +40,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        draw = random.Random(1)
-        phrases = [phrasebook.sample(draw) for _ in range(3_000)]
-        lines = [f"{phrase.english}\t{phrase.korean}\n" for phrase in phrases]
+        lines = [f"{source}\t{target}\n" for source, target in demo.read_split("train")[:3_000]]
         (folder / "pairs.tsv").write_text("".join(lines), "utf-8")
         runs = {
             (count, shard): losses(folder, count, shard, options.steps)
@@ -58,7 +56,7 @@ def losses(folder: Path, count: int, shard: bool, steps: int) -> list[float]:
     """Of every update of a run on so many workers."""
     run = folder / f"{count}-{shard}"
     settings = [*SETTINGS, f"training.steps={steps}", f"training.shard={str(shard).lower()}"]
-    command = [sys.executable, "-m", "tongsa.cli", "train", "--pairs", "pairs.tsv", "--run", run.name]
+    command = [sys.executable, "-m", "tongsa.cli", "train", "--data", "pairs.tsv", "--run", run.name]
     command += [word for setting in settings for word in ("--set", setting)] + ["--workers", str(count)]
     subprocess.run(command, cwd=folder, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     records = map(json.loads, (run / "journal.jsonl").read_text("utf-8").splitlines())

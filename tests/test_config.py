@@ -76,7 +76,7 @@ def test_pairs_in_the_place_of_a_recipe_are_sent_to_their_option(tmp_path: Path)
     path = tmp_path / "my.tsv"
     for content in ("I go home\t나는 집에 간다\n".encode(), "schön\t예쁘다\n".encode("utf-16")):
         path.write_bytes(content)
-        with pytest.raises(ConfigError, match=rf"write --pairs {path}$"):
+        with pytest.raises(ConfigError, match=rf"write --data {path}$"):
             config.read_toml(path)
 
 

@@ -19,11 +19,11 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 def test_nobody_on_the_curve_is_beaten_in_both_and_everybody_else_is(tmp_path: Path) -> None:
     run, source, target = write_model(tmp_path / "plain"), tmp_path / "texts.txt", tmp_path / "references.txt"
     pairs = write_pairs(tmp_path / "pairs.tsv", [("a b c", "c b a"), ("나는 집에 간다", "x y z")])
-    assert main(["shortlist", str(run), "--pairs", str(pairs)]) == 0
+    assert main(["shortlist", str(run), "--data", str(pairs)]) == 0
     source.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
     target.write_text("x y z\nc b a\n" * 4, "utf-8")
     picture = tmp_path / "curve.svg"
-    command = [sys.executable, str(BENCHMARKS / "pareto.py"), str(run), "--pairs", str(source), str(target), "--json"]
+    command = [sys.executable, str(BENCHMARKS / "pareto.py"), str(run), "--data", str(source), str(target), "--json"]
     options = ["--beams", "1", "2", "--rounds", "1", "--picture", str(picture)]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=True, timeout=300)
     rows = json.loads(done.stdout)["contestants"]

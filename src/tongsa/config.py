@@ -71,7 +71,7 @@ def read_toml(path: Path) -> Table:
 
 def _data_file_hint(path: Path) -> str:
     """What is no recipe by its name either was probably to be learnt from."""
-    return "" if path.suffix == ".toml" else f"; if it holds pairs to learn from, write --pairs {path}"
+    return "" if path.suffix == ".toml" else f"; if it holds pairs to learn from, write --data {path}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from tongsa.checks import scripts
 from tongsa.checks.finding import Finding, worst_level
 from tongsa.data.corpus import read_pairs
 from tongsa.data.ledger import Ledger, Pair
+from tongsa.data.unicode_scripts import script_counts
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
 TABLE = """
@@ -166,8 +167,8 @@ def test_labels_that_stand_in_the_text_and_labels_nobody_taught() -> None:
     ],
 )
 def test_letters_have_a_script(text: str, name: str) -> None:
-    assert scripts.script_counts(f"{text} 12 – 🙂 ²")[name] == len(text)
-    assert scripts.script_counts(f"{text} 12 – 🙂 ²").total() == len(text)
+    assert script_counts(f"{text} 12 – 🙂 ²")[name] == len(text)
+    assert script_counts(f"{text} 12 – 🙂 ²").total() == len(text)
 
 
 def test_lines_in_another_script_are_found_but_names_inside_a_line_are_not() -> None:

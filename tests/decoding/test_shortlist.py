@@ -144,7 +144,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def made(run: Path) -> Path:
-    assert main(["shortlist", str(run), "--pairs", str(run.parent / "쌍.tsv"), "--each", "2", "--frequent", "5"]) == 0
+    assert main(["shortlist", str(run), "--data", str(run.parent / "쌍.tsv"), "--candidates", "2", "--always", "5"]) == 0
     return run / shortlist.SHORTLIST_FILE
 
 
@@ -189,9 +189,9 @@ def test_a_damaged_or_foreign_list_is_refused_with_a_sentence(run: Path) -> None
 def test_what_cannot_be_done_is_said_and_nothing_is_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = run.parent / "empty.tsv"
     empty.write_text("", "utf-8")
-    assert main(["shortlist", str(run), "--pairs", str(empty)]) == 2
+    assert main(["shortlist", str(run), "--data", str(empty)]) == 2
     assert "no usable line" in capsys.readouterr().err
-    assert main(["shortlist", str(run), "--pairs", str(run.parent / "쌍.tsv"), "--each", "0"]) == 2
+    assert main(["shortlist", str(run), "--data", str(run.parent / "쌍.tsv"), "--candidates", "0"]) == 2
     assert "at least 1" in capsys.readouterr().err
     assert not (run / shortlist.SHORTLIST_FILE).exists()
     with pytest.raises(InputError, match="save it, make one"):

@@ -92,7 +92,7 @@ def test_a_score_by_another_engine_says_so(run: Path, tmp_path: Path, capsys: py
     export(run, "ctranslate2")
     (tmp_path / "pairs.tsv").write_text("a b\t가 나\n", "utf-8")
     for engine, signed in (("auto", True), ("torch", False)):
-        arguments = ["evaluate", str(run), "--pairs", str(tmp_path / "pairs.tsv"), "--engine", engine]
+        arguments = ["evaluate", str(run), "--data", str(tmp_path / "pairs.tsv"), "--engine", engine]
         assert main(arguments) == 0
         assert ("engine:ctranslate2" in capsys.readouterr().out) == signed
 

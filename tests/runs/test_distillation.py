@@ -35,7 +35,7 @@ def small(*more: str) -> list[str]:
 
 
 def distil(place: Path, run: str, *more: str) -> int:
-    command = ["distil", str(place / "teacher"), "--into", str(place / "student.toml"), "--run", str(place / run)]
+    command = ["distil", str(place / "teacher"), "--recipe", str(place / "student.toml"), "--run", str(place / run)]
     return main([*command, *small("training.steps=3"), *more])
 
 
@@ -53,7 +53,7 @@ def test_a_student_learns_from_what_the_teacher_says_and_is_validated_on_what_pe
 
 
 def test_several_outputs_of_a_teacher_are_each_learnt_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert distil(place, "several", "--beam", "3", "--outputs", "3") == 0
+    assert distil(place, "several", "--beam", "3", "--nbest", "3") == 0
     records = [json.loads(line) for line in (place / "several/distilled/pairs.jsonl").read_text("utf-8").splitlines()]
     sources = list(dict.fromkeys(record["source"] for record in records))
     said = bundle.load_bundle(place / "teacher").translator().translate(sources, beam=3, nbest=3)
@@ -62,13 +62,13 @@ def test_several_outputs_of_a_teacher_are_each_learnt_once(place: Path, capsys: 
     assert [(record["source"], record["target"]) for record in records] == right
     assert len(records) > len(sources)
     capsys.readouterr()
-    assert distil(place, "too-many", "--beam", "3", "--outputs", "4") == 2
+    assert distil(place, "too-many", "--beam", "3", "--nbest", "4") == 2
     assert "nbest 4" in capsys.readouterr().err
     assert not (place / "too-many").exists()
 
 
 def test_with_mix_people_are_heard_too(place: Path) -> None:
-    assert distil(place, "mixed", "--mix") == 0
+    assert distil(place, "mixed", "--keep-references") == 0
     data = config.read_toml(place / "mixed/run.toml")["data"]
     assert [Path(name).name for name in data["train"]] == ["pairs.jsonl", "train.tsv"]
 
@@ -101,7 +101,7 @@ def test_what_one_teacher_has_said_is_not_taken_for_what_another_would_say(
         assert distil(place, "changed", *other) == 2
         assert "changed/distilled: begun with another teacher" in capsys.readouterr().err
     assert distil(place, "changed") == 0
-    assert main(["distil", "nowhere", "--into", str(place / "student.toml"), "--run", str(place / "nobody")]) == 2
+    assert main(["distil", "nowhere", "--recipe", str(place / "student.toml"), "--run", str(place / "nobody")]) == 2
     assert not (place / "nobody").exists()
 
 
@@ -110,7 +110,7 @@ def test_a_student_without_dev_and_a_teacher_that_does_not_translate_are_refused
 ) -> None:
     assert distil(place, "no-dev", "--set", "data.dev=[]") == 2
     assert "data.dev" in capsys.readouterr().err
-    command = ["distil", str(place), "--into", str(place / "student.toml"), "--run", str(place / "none")]
+    command = ["distil", str(place), "--recipe", str(place / "student.toml"), "--run", str(place / "none")]
     assert main(command) == 2
     assert "no model here" in capsys.readouterr().err
     assert not (place / "none" / "run.toml").exists()

@@ -101,15 +101,15 @@ def test_the_exit_code_is_one_with_a_fault_and_zero_without(
 ) -> None:
     train, dev = files
     sets = [word for setting in FEW for word in ("--set", setting)]
-    assert main(["doctor", "--pairs", str(train), "--dev", str(dev), *sets]) == 0
+    assert main(["doctor", "--data", str(train), "--dev", str(dev), *sets]) == 0
     assert "alignment" in capsys.readouterr().out
-    assert main(["doctor", "--pairs", str(train), "--dev", str(train), "--json", *sets]) == 1
+    assert main(["doctor", "--data", str(train), "--dev", str(train), "--json", *sets]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["worst"] == "fault"
     leak = next(one for one in told["findings"] if one["name"] == "leakage into dev")
     assert leak["level"] == "fault"
     assert leak["remedy"]
-    assert main(["doctor", "--pairs", str(tmp_path / "nowhere.tsv")]) == 2
+    assert main(["doctor", "--data", str(tmp_path / "nowhere.tsv")]) == 2
 
 
 def test_train_says_what_a_glance_finds_and_goes_on(

@@ -68,7 +68,7 @@ def test_labels_with_one_example_do_not_stop_a_run(tmp_path: Path) -> None:
 def test_evaluate_says_which_label_was_never_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = train(tmp_path, moods(60), CLASSIFIER)
     odd = write_pairs(tmp_path / "odd.tsv", [("영화 1", "좋다"), ("영화 2", "그저 그렇다")])
-    assert main(["evaluate", str(run), "--pairs", str(odd)]) == 2
+    assert main(["evaluate", str(run), "--data", str(odd)]) == 2
     assert "그저 그렇다" in capsys.readouterr().err
 
 
@@ -118,7 +118,7 @@ CAPTIONS = [Pair("ein Hund läuft über das Gras", "a dog runs across the grass"
 
 @pytest.mark.parametrize(("name", "time"), [("multi30k-de-en", math.inf), ("multi30k-short", planner.parse_duration("10m"))])
 def test_data_between_few_and_many_get_what_won_on_the_captions(name: str, time: float) -> None:
-    """The settings of the recipes that are measured, with little time or without a limit, are those of --pairs."""
+    """The settings of the recipes that are measured, with little time or without a limit, are those of --data."""
     suggested = planner.choose_preset(CAPTIONS, time_budget=time)
     recipe = tomllib.loads((ROOT / f"recipes/{name}.toml").read_text("utf-8"))
     assert suggested["pieces"] == recipe["pieces"]
@@ -196,16 +196,16 @@ def test_score_answers_each_line_that_somebody_types(monkeypatch: pytest.MonkeyP
 
 def test_an_unknown_tokeniser_is_a_sentence(translator: Path, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv", reversing(5))
-    assert main(["evaluate", str(translator), "--pairs", str(pairs), "--tokenize", "foo"]) == 2
+    assert main(["evaluate", str(translator), "--data", str(pairs), "--tokenize", "foo"]) == 2
 
 
 def test_a_run_that_would_lie_in_a_file_or_under_too_long_a_name_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = str(write_pairs(tmp_path / "data.tsv", reversing(20)))
-    assert main(["train", "--pairs", data, "--run", data]) == 2
+    assert main(["train", "--data", data, "--run", data]) == 2
     assert "data.tsv: a file of this name is in the way; choose another folder" in capsys.readouterr().err
-    assert main(["train", "--pairs", data, "--run", str(tmp_path / ("한" * 90))]) == 2  # 270 bytes in UTF-8
+    assert main(["train", "--data", data, "--run", str(tmp_path / ("한" * 90))]) == 2  # 270 bytes in UTF-8
     assert "the name is too long; choose a shorter one" in capsys.readouterr().err
 
 
@@ -223,10 +223,10 @@ def test_view_into_a_folder_is_a_sentence(
     assert main(["view", str(translator), "a b", "-o", name]) == 2
 
 
-@pytest.mark.parametrize("extra", [["--ensemble", "nowhere"], ["--lm", "nowhere"], ["--scores", "bleu"]])
+@pytest.mark.parametrize("extra", [["--ensemble", "nowhere"], ["--lm", "nowhere"], ["--metrics", "bleu"]])
 def test_evaluate_refuses_what_a_classifier_cannot_do(tmp_path: Path, extra: list[str]) -> None:
     run = train(tmp_path, moods(60), CLASSIFIER)
-    assert main(["evaluate", str(run), "--pairs", str(tmp_path / "data.tsv"), *extra]) == 2
+    assert main(["evaluate", str(run), "--data", str(tmp_path / "data.tsv"), *extra]) == 2
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_bad_values_for_train_are_sentences(tmp_path: Path, wrong: list[str], mo
     monkeypatch.chdir(tmp_path)
     write_pairs(tmp_path / "data.tsv", reversing(60))
     settings = [word for one in TRANSLATOR for word in ("--set", one)]
-    assert main(["train", *wrong, "--pairs", "data.tsv", "--run", "run", *settings]) in (0, 2)
+    assert main(["train", *wrong, "--data", "data.tsv", "--run", "run", *settings]) in (0, 2)
 
 
 def test_a_run_with_a_damaged_record_or_another_recipe_does_not_go_on_and_says_why(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ sys.exit(main())
 def command(run: Path) -> list[str]:
     if (run / "run.toml").exists():
         return ["train", "--resume", run.name]
-    return ["train", "--pairs", "pairs.tsv", "--run", run.name, *(w for s in SETTINGS for w in ("--set", s))]
+    return ["train", "--data", "pairs.tsv", "--run", run.name, *(w for s in SETTINGS for w in ("--set", s))]
 
 
 def start(run: Path, *before: str, limit: int | None = None) -> "subprocess.Popen[str]":

@@ -32,7 +32,7 @@ def begun(place: Path, run: str, *more: str) -> int:
     settings = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", *STILL, *more]
     words = [word for setting in settings for word in ("--set", setting)]
     begin = ["--set", f"training.init_from={place / 'general'}"]
-    return main(["train", "--pairs", str(place / "own.tsv"), "--run", str(place / run), *begin, *words])
+    return main(["train", "--data", str(place / "own.tsv"), "--run", str(place / run), *begin, *words])
 
 
 def values(run: Path) -> dict[str, torch.Tensor]:
@@ -92,8 +92,8 @@ def test_a_student_begins_with_its_teachers_layers(place: Path, capsys: pytest.C
     recipe.write_text(f'[data]\nfolder = "{place}"\ntrain = "own.tsv"\ndev = "general.tsv"\n', "utf-8")
     sizes = [*SMALL, *STILL, "model.tie_embeddings=target", "model.ffn_width=32"]
     words = [word for setting in sizes for word in ("--set", setting)]
-    command = ["distil", str(place / "general"), "--into", str(recipe), "--run", str(place / "student")]
-    assert main([*command, "--begin", *words]) == 0
+    command = ["distil", str(place / "general"), "--recipe", str(recipe), "--run", str(place / "student")]
+    assert main([*command, "--init-from-teacher", *words]) == 0
     assert "parts of the model begin as in" in capsys.readouterr().err
     teacher, student = values(place / "general"), values(place / "student")
     name = "decoder.embedding.vectors.weight"

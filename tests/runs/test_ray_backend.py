@@ -41,7 +41,7 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 def start(arguments: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "tongsa.cli", *arguments, "--on", "ray"]
+    words = [sys.executable, "-m", "tongsa.cli", *arguments, "--executor", "ray"]
     return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE)
 
 
@@ -141,16 +141,16 @@ def test_what_cannot_be_shared_out_is_said_before_a_cluster_is_begun(
         str(tmp_path / "in.gz"),
         "-o",
         str(tmp_path / "out.txt"),
-        "--on",
+        "--executor",
         "ray",
     ]
     assert main(packed) == 2
     assert "needs a plain file" in capsys.readouterr().err
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    assert main(command(place, "far.txt", "--on", "ray")) == 2
+    assert main(command(place, "far.txt", "--executor", "ray")) == 2
     assert "nobody answers there" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert main(command(place, "far.txt", "--on", "ray")) == 2
+    assert main(command(place, "far.txt", "--executor", "ray")) == 2
     assert "pip install 'tongsa[cluster]'" in capsys.readouterr().err
     monkeypatch.undo()
     assert main(command(place, "far.txt")) == 0

@@ -67,7 +67,7 @@ def bytes_of(folder: Path) -> dict[str, str]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     write_pairs(folder / "pairs.tsv", reversing(400))
-    code, messages = finish(start("--pairs", "pairs.tsv", "--run", "whole", *settings(), cwd=folder))
+    code, messages = finish(start("--data", "pairs.tsv", "--run", "whole", *settings(), cwd=folder))
     assert code == 0, messages
     return folder
 
@@ -76,7 +76,7 @@ def test_killed_at_random_moments_and_resumed_a_run_ends_in_the_same_bytes(undis
     generator = random.Random(os.urandom(8))
     moments = sorted(generator.sample(range(2, STEPS - 5), 3))
     run = undisturbed / "killed"
-    process = start("--pairs", "pairs.tsv", "--run", "killed", *settings(), cwd=undisturbed)
+    process = start("--data", "pairs.tsv", "--run", "killed", *settings(), cwd=undisturbed)
     for moment in moments:
         wait_for(run, moment, process)
         time.sleep(generator.random() * 0.05)  # in the middle of a step, a validation, a snapshot
@@ -94,7 +94,7 @@ def test_killed_at_random_moments_and_resumed_a_run_ends_in_the_same_bytes(undis
 def test_a_stopped_run_saves_says_how_to_go_on_and_does(undisturbed: Path, number: signal.Signals) -> None:
     run = undisturbed / number.name
     process = start(
-        "--pairs", "pairs.tsv", "--run", number.name, *settings("training.checkpoint_every=1000"), cwd=undisturbed
+        "--data", "pairs.tsv", "--run", number.name, *settings("training.checkpoint_every=1000"), cwd=undisturbed
     )
     wait_for(run, 20, process)
     process.send_signal(number)

@@ -67,7 +67,7 @@ def test_a_classifier_learns_its_labels(reviews: Path, capsys: pytest.CaptureFix
     assert sum(answer.label == label for answer, (_, label) in zip(answers, pairs, strict=True)) > 190
     assert sum(answers[0].probabilities.values()) == pytest.approx(1)
     write_pairs(reviews.parent / "test.tsv", pairs)
-    assert main(["evaluate", str(reviews), "--pairs", str(reviews.parent / "test.tsv"), "--json"]) == 0
+    assert main(["evaluate", str(reviews), "--data", str(reviews.parent / "test.tsv"), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     right = sum(answer.label == label for answer, (_, label) in zip(answers, pairs, strict=True))
     assert scores["accuracy"] == pytest.approx(100 * right / 200)
@@ -166,7 +166,7 @@ def test_an_ensemble_of_one_model_with_itself_translates_alike(
     write_pairs(tmp_path / "test.tsv", reversing(40, seed=8))
     said = []
     for extra in ([], ["--ensemble", str(trained)]):
-        assert main(["evaluate", str(trained), "--pairs", str(tmp_path / "test.tsv"), "--json", *extra]) == 0
+        assert main(["evaluate", str(trained), "--data", str(tmp_path / "test.tsv"), "--json", *extra]) == 0
         said.append(json.loads(capsys.readouterr().out))
     assert said[0]["exact_match"] == said[1]["exact_match"]
     assert "models:2" in said[1]["signatures"]["bleu"]

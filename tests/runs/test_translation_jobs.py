@@ -155,7 +155,7 @@ def test_another_model_search_or_output_is_refused(
     for arguments, sentence in [
         (begin, "bad.txt:3001: not UTF-8"),
         ([*begin[:3], "--restart"], "--restart goes with -o"),
-        ([*begin[:3], "--on", "ray"], "--on ray goes with -o"),
+        ([*begin[:3], "--executor", "ray"], "--executor ray: only for a job"),
         ([*begin, "--beam", "3"], "beam was not given and is 3; give the same"),
         ([*begin, "--json"], "json was False and is True"),
         (other, "model was "),

@@ -77,7 +77,7 @@ def test_a_host_dies_and_the_other_ends_the_run_with_the_right_result(hosts: tup
     code, messages = finished(begin(tmp_path, "alone", 1, *more))
     assert code == 0, messages
     words = [word for setting in [*SETTINGS, *more] for word in ("--set", setting)]
-    command = ["--pairs", "pairs.tsv", "--run", "shared", "--continue", *words]
+    command = ["--data", "pairs.tsv", "--run", "shared", "--resume-if-exists", *words]
     first, second = (torchrun(*where, tmp_path, *command) for where in zip(hosts, ADDRESSES, strict=True))
     journal = tmp_path / "shared" / "journal.jsonl"
     while first.poll() is None and not (journal.exists() and '"step": 6' in journal.read_text("utf-8")):

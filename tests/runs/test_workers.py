@@ -13,7 +13,7 @@ import pytest
 from torch.testing import assert_close
 
 from tiny import SMALL, reversing, write_pairs
-from tongsa.cli import launcher
+from tongsa.cli import worker_processes as launcher
 
 STEPS = 12
 SETTINGS = [
@@ -45,7 +45,7 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 def begin(folder: Path, run: str, workers: int, *settings: str) -> "subprocess.Popen[str]":
     words = [word for setting in [*SETTINGS, *settings] for word in ("--set", setting)]
-    return train(folder, "--pairs", "pairs.tsv", "--run", run, "--workers", str(workers), *words)
+    return train(folder, "--data", "pairs.tsv", "--run", run, "--workers", str(workers), *words)
 
 
 def losses(run: Path, count: int = STEPS) -> list[float]:
@@ -162,7 +162,7 @@ def test_a_stop_asked_of_the_launcher_saves_in_all_workers(alone: Path) -> None:
 
 
 def test_a_mistake_is_told_once_with_exit_code_2(alone: Path) -> None:
-    code, messages = finished(train(alone, "--pairs", "no.tsv", "--run", "no", "--workers", "2"))
+    code, messages = finished(train(alone, "--data", "no.tsv", "--run", "no", "--workers", "2"))
     assert code == 2
     assert messages.count("no.tsv") == 1
     assert "Traceback" not in messages
@@ -218,7 +218,7 @@ def test_a_new_run_cuts_its_update_so_that_every_worker_has_a_batch(alone: Path)
 
 
 def test_the_same_command_again_goes_on(alone: Path) -> None:
-    words = ["--pairs", "pairs.tsv", "--run", "again", "--continue", *(w for s in SETTINGS for w in ("--set", s))]
+    words = ["--data", "pairs.tsv", "--run", "again", "--resume-if-exists", *(w for s in SETTINGS for w in ("--set", s))]
     for _ in range(2):
         code, messages = finished(train(alone, *words))
         assert code == 0, messages

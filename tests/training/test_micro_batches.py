@@ -176,7 +176,7 @@ def test_a_run_keeps_to_the_memory_given(tmp_path: Path) -> None:
             "lines = Path('/proc/self/status').read_text().splitlines(); "
             "print(next(int(line.split()[1]) // 1024 for line in lines if line.startswith('VmHWM'))); sys.exit(code)"
         )
-        command = [sys.executable, "-c", code, "train", "--pairs", "pairs.tsv", "--run", name, *words]
+        command = [sys.executable, "-c", code, "train", "--data", "pairs.tsv", "--run", name, *words]
         done = subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return int(done.stdout)

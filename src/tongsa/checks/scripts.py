@@ -2,15 +2,14 @@
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from statistics import median
 from typing import NamedTuple
 
 from tongsa.checks.finding import MAX_EXAMPLES, Finding, format_pair, level_for_share, percent
 from tongsa.data.ledger import Pair
+from tongsa.data.unicode_scripts import script_counts
 
 MIN_LETTERS = 3
 """A line with fewer letters (a number, a name of two initials) is in no script."""
@@ -30,28 +29,7 @@ MIN_SEPARATION_NATS, WRONG_SIDE_NATS = 0.3, -0.25
 MIN_EVIDENCE_NATS = 5.0
 """In nats a line, odds of 150 to 1: what is less sure is not said."""
 
-_SCRIPT_GROUPS = {"CJK": "HAN/KANA", "HIRAGANA": "HAN/KANA", "KATAKANA": "HAN/KANA", "KATAKANA-HIRAGANA": "HAN/KANA"}
-"""Japanese writes with all of these at once."""
-_NON_SCRIPT_NAMES = frozenset(
-    {"MODIFIER", "MATHEMATICAL", "MICRO", "OHM", "KELVIN", "ANGSTROM", "FEMININE", "MASCULINE"}
-)
 _MOJIBAKE = re.compile("\ufffd|[\u00c2\u00c3][\u0080-\u00bf]")  # what no decoder could read; UTF-8 read as Latin-1
-
-
-@lru_cache(maxsize=1 << 16)
-def character_script(character: str) -> str:
-    """LATIN, HANGUL, CYRILLIC, …: as Unicode's names begin; "" for what belongs to none."""
-    if not character.isalpha():
-        return ""
-    words = unicodedata.name(character, "").removeprefix("FULLWIDTH ").removeprefix("HALFWIDTH ").split()
-    return "" if not words or words[0] in _NON_SCRIPT_NAMES else _SCRIPT_GROUPS.get(words[0], words[0])
-
-
-def script_counts(text: str) -> Counter[str]:
-    """How many letters of each script there are in a text."""
-    counts = Counter(map(character_script, text))
-    del counts[""]
-    return counts
 
 
 def check_script(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Finding:

@@ -1,8 +1,35 @@
-"""`tongsa distil`: a student that learns what its teacher would say."""
+"""`tongsa distil`: sequence-level knowledge distillation."""
 
 import argparse
+from pathlib import Path
 
-from tongsa.cli.verbs import print_training_summary
+from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.train import print_training_summary
+
+HELP = "train a small model on the translations of a large one"
+DESCRIPTION = """\
+Sequence-level knowledge distillation (Kim and Rush 2016). The teacher translates the training sources of the student's
+recipe. The student is trained on these translations and validated on the references.
+
+  tongsa distil runs/large --recipe recipes/multi30k-fast.toml --run runs/fast \\
+      --init-from-teacher --keep-references --nbest 2
+
+If it is killed while the teacher translates, the same command continues; afterwards tongsa train --resume does.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("teacher", type=Path, metavar="TEACHER", help="folder of the teacher's run")
+    parser.add_argument("--recipe", type=Path, required=True, metavar="RECIPE", help="the student's recipe")
+    parser.add_argument("--run", type=Path, required=True, metavar="FOLDER", help="folder for the student's run")
+    parser.add_argument("--beam", type=int, metavar="N", help="beam width of the teacher (default: the model's)")
+    parser.add_argument("--nbest", type=int, default=1, metavar="N", help="translations per source (default: 1)")
+    parser.add_argument("--keep-references", action="store_true", help="train on the references as well")
+    parser.add_argument(
+        "--init-from-teacher", action="store_true", help="initialize the student with the teacher's weights that fit"
+    )
+    parser.add_argument("--budget", metavar="TIME", help="choose the student's steps for this training time, e.g. 20m")
+    add_set_argument(parser, "training.steps=5000")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -10,13 +37,13 @@ def run(options: argparse.Namespace) -> None:
 
     progress = distil(
         options.teacher,
-        options.into,
+        options.recipe,
         run=options.run,
         settings=options.set,
         budget=options.budget,
         beam=options.beam,
-        nbest=options.outputs,
-        keep_references=options.mix,
-        init_from_teacher=options.begin,
+        nbest=options.nbest,
+        keep_references=options.keep_references,
+        init_from_teacher=options.init_from_teacher,
     )
     print_training_summary(options.run, progress)

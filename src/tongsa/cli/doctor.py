@@ -1,20 +1,47 @@
-"""`tongsa doctor`: what is wrong, before it costs a night."""
+"""`tongsa doctor`: check the data and the model before training."""
 
 import argparse
 import json
+from pathlib import Path
 
-from tongsa.cli.verbs import print_result
+from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.output import print_result
+from tongsa.errors import EXIT_FAILURE, EXIT_OK
+
+HELP = "check the data and the model before training"
+DESCRIPTION = """\
+Check a run before its first step. Nothing is written.
+
+The data: overlap of train with dev or test, duplicates, copies, misaligned lines, wrong scripts, unknown tokens.
+The model: a decoder that sees future tokens, a wrong initial loss, a model that cannot overfit two pairs.
+The machine: memory and time.
+
+  tongsa doctor recipes/multi30k-de-en.toml
+  tongsa doctor --data train.tsv --dev dev.tsv
+  tongsa doctor --data reviews.tsv --set model.kind=structured_self_attention --json
+
+Each finding is ok, a remark, a warning or a fault. Exit code: 1 with a fault, 0 without, 2 for bad input.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file; see recipes/")
+    parser.add_argument("--data", nargs="+", default=(), metavar="FILE", help="training files, instead of the recipe's")
+    parser.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="dev files (default: a part of --data)")
+    add_set_argument(parser, "tokenizer.vocab_size=4000")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
     from tongsa import runs
     from tongsa.checks.finding import worst_level
 
-    found = runs.run_doctor(options.recipe, data=options.pairs, dev=options.dev, settings=options.set)
-    level = worst_level(found)
+    findings = runs.run_doctor(options.recipe, data=options.data, dev=options.dev, settings=options.set)
+    level = worst_level(findings)
     if options.json:
-        print_result(json.dumps({"worst": level, "findings": [one.as_json() for one in found]}, ensure_ascii=False))
+        record = {"worst": level, "findings": [finding.as_json() for finding in findings]}
+        print_result(json.dumps(record, ensure_ascii=False))
     else:
-        for one in found:
-            print_result(one.text)
-    return 1 if level == "fault" else 0
+        for finding in findings:
+            print_result(finding.text)
+    return EXIT_FAILURE if level == "fault" else EXIT_OK

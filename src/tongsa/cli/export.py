@@ -1,26 +1,45 @@
 """`tongsa export`: the model of a run in the format of another program."""
 
 import argparse
+from pathlib import Path
 
-from tongsa.cli.verbs import print_result, print_status
+from tongsa.cli.model_arguments import add_run_argument
+from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
 
+HELP = "convert a model to CTranslate2, ONNX or Hugging Face format"
+DESCRIPTION = """\
+Convert the model of a run to the format of another program, with its tokenizer.
+
+  tongsa export runs/mine --to ctranslate2 --int8    Transformer, for a fast engine; --int8 quantizes the weights
+  tongsa export runs/mine --to onnx                  any model, as graphs for ONNX Runtime
+  tongsa export runs/mine --to huggingface           post-norm Transformer, as a MarianMTModel of transformers
+
+The folder is RUN/FORMAT unless -o names another. An older export there is replaced; any other content is an error.
+"""
 NEXT_STEPS = {
-    "ctranslate2": "tongsa translate {run} takes it by itself, until the run has other weights",
+    "ctranslate2": "tongsa translate {run} uses this export until the weights of the run change",
     "ctranslate2, int8": "tongsa translate {run} --engine ctranslate2",
-    "onnx": "docs/export.md shows how it is used with ONNX Runtime and nothing else",
+    "onnx": "docs/export.md shows how to use it with ONNX Runtime alone",
     "huggingface": "transformers.MarianMTModel.from_pretrained({folder!r}) loads it",
 }
-CUSTOM_FOLDER_HINT = "docs/export.md shows how {folder} is used, without tongsa too"
+CUSTOM_FOLDER_HINT = "docs/export.md shows how to use {folder}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_argument(parser)
+    parser.add_argument("--to", required=True, choices=["ctranslate2", "onnx", "huggingface"], help="format")
+    parser.add_argument("--int8", action="store_true", help="8-bit weights (ctranslate2)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: RUN/FORMAT")
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa.export import export
 
     if options.int8 and options.to != "ctranslate2":
-        raise InputError(f"--int8 goes with --to ctranslate2; leave it out for --to {options.to}")
+        raise InputError(f"--int8: not available with --to {options.to}. Leave it out, or use --to ctranslate2.")
     folder = export(options.run, options.to, options.output, int8=options.int8)
     print_result(str(folder))
-    # the engine is looked for beside the model alone
-    following = CUSTOM_FOLDER_HINT if options.output else NEXT_STEPS[options.to + (", int8" if options.int8 else "")]
-    print_status(f"next: {following.format(run=options.run, folder=str(folder))}")
+    # tongsa translate looks for the export only next to the model
+    hint = CUSTOM_FOLDER_HINT if options.output else NEXT_STEPS[options.to + (", int8" if options.int8 else "")]
+    print_status(f"next: {hint.format(run=options.run, folder=str(folder))}")

@@ -1,9 +1,27 @@
-"""`tongsa search-tree`: how the beam came to its translation."""
+"""`tongsa search-tree`: an HTML page of one beam search."""
 
 import argparse
 from pathlib import Path
 
-from tongsa.cli.verbs import print_result, print_status
+from tongsa.cli.model_arguments import add_beam_arguments, add_run_argument
+from tongsa.cli.output import print_result, print_status
+
+HELP = "write an HTML page of one beam search: hypotheses kept and pruned"
+DESCRIPTION = """\
+Write an HTML page of one beam search: which hypotheses were kept, which were pruned, and by what margin.
+
+  tongsa search-tree runs/mine 'I go home' --beam 4 -o tree.html
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_argument(parser)
+    parser.add_argument("text", metavar="TEXT", help="the sentence to translate")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("search-tree.html"), metavar="FILE", help="default: search-tree.html"
+    )
+    add_beam_arguments(parser)
+    parser.add_argument("--pruned", type=int, default=3, metavar="N", help="pruned hypotheses per step (default: 3)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -15,6 +33,6 @@ def run(options: argparse.Namespace) -> None:
         translator, options.text, beam=options.beam, alpha=options.alpha, max_pruned=options.pruned
     )
     if tree.truncated:
-        print_status(f"longer than the model can read, cut: {tree.text[:60]}…")
+        print_status(f"truncated, the text is longer than the model can read: {tree.text[:60]}…")
     write_page(options.output, f"{Path(options.run).name}: {options.text}", tree)
     print_result(str(options.output))

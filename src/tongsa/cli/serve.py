@@ -1,13 +1,35 @@
-"""`tongsa serve`: models that answer over HTTP."""
+"""`tongsa serve`: HTTP server with a web page and an API."""
 
 import argparse
-from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
-from tongsa.cli.verbs import parse_assignments, print_result, print_status
+from tongsa.cli.model_arguments import add_set_argument, parse_assignments
+from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
 
+HELP = "serve models over HTTP: a web page and an API"
+DESCRIPTION = """\
+Serve models over HTTP until Ctrl-C or SIGTERM. Accepted requests are answered first. SIGHUP reloads the models.
+
+  tongsa serve runs/en-ko runs/ko-en
+  tongsa serve news=runs/a --host 0.0.0.0 --port 8080 --keys keys.tsv --rate 120
+  tongsa serve --keys keys.tsv --new-key alice
+
+docs/serving.md describes the API, LibreTranslate clients and deployment.
+"""
 REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of a model; NAME=RUN names it")
+    parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, metavar="N", help="default: 8000")
+    parser.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], help="decoding engine (docs/export.md)")
+    parser.add_argument("--keys", type=Path, metavar="FILE", help="require an API key from this file")
+    parser.add_argument("--new-key", metavar="NAME", help="create an API key, store its hash in --keys, print it, exit")
+    parser.add_argument("--rate", type=float, metavar="N", help="requests per minute for each key or address")
+    add_set_argument(parser, "limits.characters=5000")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -15,27 +37,27 @@ def run(options: argparse.Namespace) -> None:
         _create_key(options)
         return
     if not all(map(find_spec, REQUIRED_PACKAGES)):
-        raise InputError("serving needs packages that are not installed: pip install 'tongsa[serve]'")
-    from tongsa import config as settings
+        raise InputError("serve: required packages are missing. Install them: pip install 'tongsa[serve]'.")
+    from dataclasses import replace
+
+    from tongsa import config
     from tongsa.server.config import ServerConfig
     from tongsa.server.main import serve
     from tongsa.server.model_pool import parse_model_sources
 
     if not options.runs:
-        raise InputError("no model to serve; give the folder of a run: tongsa serve runs/mine")
-    short = {
+        raise InputError("serve: no model. Give the folder of a run, for example: tongsa serve runs/mine")
+    flags = {
         name: value for name in ("host", "port", "engine", "rate") if (value := getattr(options, name)) is not None
     }
-    config = replace(
-        settings.build_config(ServerConfig, parse_assignments(options.set, "--set") | short), keys=options.keys
-    )
-    serve(parse_model_sources(options.runs), config)
+    settings = config.build_config(ServerConfig, parse_assignments(options.set) | flags)
+    serve(parse_model_sources(options.runs), replace(settings, keys=options.keys))
 
 
 def _create_key(options: argparse.Namespace) -> None:
     from tongsa.server import auth
 
     if options.keys is None:
-        raise InputError("--new-key goes with --keys FILE, which keeps the hash of it")
+        raise InputError("--new-key: no file for its hash. Add --keys FILE.")
     print_result(auth.create_key(options.keys, options.new_key))
-    print_status(f"this key is shown once; {options.keys} holds only its hash. A server that runs takes it with SIGHUP")
+    print_status(f"The key is shown once; {options.keys} stores its hash. A running server reads it on SIGHUP.")

@@ -1,9 +1,25 @@
-"""`tongsa shortlist`: which pieces each piece of a source may become, learnt from pairs."""
+"""`tongsa shortlist`: a lexical shortlist, learnt from sentence pairs."""
 
 import argparse
 
-from tongsa.cli.verbs import print_result, print_status
+from tongsa.cli.model_arguments import add_run_argument
+from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
+
+HELP = "learn a lexical shortlist, for faster decoding"
+DESCRIPTION = """\
+Learn a lexical shortlist from sentence pairs. Decoding then scores only the target tokens that a source makes likely.
+
+  tongsa shortlist runs/mine --data train.tsv
+  tongsa translate runs/mine --set decoding.shortlist=true < input.txt
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_argument(parser)
+    parser.add_argument("--data", nargs="+", required=True, metavar="FILE", help="the training data of the model")
+    parser.add_argument("--candidates", type=int, default=40, metavar="N", help="per source token (default: 40)")
+    parser.add_argument("--always", type=int, default=500, metavar="N", help="frequent tokens to keep (default: 500)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -12,25 +28,25 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.data.ledger import Ledger
     from tongsa.decoding import shortlist
 
-    if min(options.each, options.frequent) < 1:
-        raise InputError("--each and --frequent are at least 1")
+    for flag in ("candidates", "always"):
+        if (value := getattr(options, flag)) < 1:
+            raise InputError(f"--{flag} {value}: too small. Give at least 1.")
     loaded = bundle.load_bundle(options.run)
     if loaded.folder is None or loaded.config.task != "seq2seq":
-        raise InputError(
-            f"{options.run}: {bundle.TASK_COMMAND_HINTS[loaded.config.task]}; a shortlist is for models that translate"
-        )
+        hint = bundle.TASK_COMMAND_HINTS[loaded.config.task]
+        raise InputError(f"{options.run}: a shortlist is for models that translate; {hint}")
     ledger, languages = Ledger(None), (loaded.source_language, loaded.target_language)
-    pairs = [(pair.source, pair.target) for pair in read_pairs(options.pairs, ledger, languages=languages)]
+    pairs = [(pair.source, pair.target) for pair in read_pairs(options.data, ledger, languages=languages)]
     if not pairs:
-        raise CorpusError(f"{options.pairs[0]}: no usable line in it: {ledger.summary()}")
-    made = shortlist.learn_shortlist(
+        raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give the training data.")
+    candidates = shortlist.learn_shortlist(
         pairs,
         loaded.source_tokenizer,
         loaded.target_tokenizer,
-        num_candidates=options.each,
-        num_always=options.frequent,
+        num_candidates=options.candidates,
+        num_always=options.always,
     )
-    place = bundle.artifact_folder(loaded.folder) / shortlist.SHORTLIST_FILE
-    shortlist.save_shortlist(place, made, loaded.source_tokenizer, loaded.target_tokenizer)
-    print_result(str(place))
-    print_status(f"next: tongsa translate {options.run} --search shortlist=true")
+    path = bundle.artifact_folder(loaded.folder) / shortlist.SHORTLIST_FILE
+    shortlist.save_shortlist(path, candidates, loaded.source_tokenizer, loaded.target_tokenizer)
+    print_result(str(path))
+    print_status(f"next: tongsa translate {options.run} --set decoding.shortlist=true")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from tongsa.checks.scripts import script_counts
+from tongsa.data.unicode_scripts import script_counts
 
 LANGUAGE_NAMES = {
     "ar": "Arabic",

@@ -1,0 +1,98 @@
+"""`tongsa train`: start or resume a run."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.output import print_status
+from tongsa.errors import EXIT_OK, InputError
+
+if TYPE_CHECKING:
+    from tongsa.training.checkpoint import TrainingProgress
+
+HELP = "train a model from a recipe or from your own data"
+DESCRIPTION = """\
+Train a model. Settings come from a recipe; without one, a preset is chosen for the size of the data.
+
+  tongsa train recipes/multi30k-de-en.toml --run runs/de-en
+  tongsa train --data train.tsv --dev dev.tsv --run runs/mine --budget 20m
+  tongsa train --data train.de train.en --run runs/mine --set training.steps=5000
+  tongsa train --data reviews.tsv --set model.kind=structured_self_attention --run runs/reviews
+  tongsa train --data text.txt --set model.kind=rnn_lm --run runs/lm
+  tongsa train --data mine.tsv --run runs/mine --set training.init_from=runs/general    fine-tune another run
+  tongsa train --resume runs/mine
+
+Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
+A language model reads plain text, one text per line. A classifier reads text<TAB>label.
+Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run ends with the same bytes as an undisturbed one.
+"""
+NEXT_COMMANDS = {
+    "seq2seq": "echo '…' | tongsa translate {run}",
+    "classification": "echo '…' | tongsa classify {run}",
+    "language_model": "tongsa sample {run}",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file; see recipes/")
+    parser.add_argument("--data", nargs="+", default=(), metavar="FILE", help="training files, instead of the recipe's")
+    parser.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="dev files (default: a part of --data)")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="folder for the checkpoints, the model and the logs")
+    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time, e.g. 90s, 20m, 1h30m")
+    add_set_argument(parser, "training.steps=5000")
+    parser.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the run in this folder")
+    parser.add_argument(
+        "--resume-if-exists", action="store_true", help="resume if --run holds a run, start it otherwise"
+    )
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="data-parallel processes on this machine")
+
+
+def run(options: argparse.Namespace) -> int:
+    from tongsa.cli import worker_processes
+
+    if options.workers < 1:
+        raise InputError(f"--workers {options.workers}: too few. Give at least 1.")
+    if options.workers > 1 and "RANK" not in os.environ:
+        return worker_processes.launch_workers(options.argv, options.workers)
+    worker_processes.terminate_with_launcher()
+    folder, progress = _train_or_resume(options)
+    if os.environ.get("RANK", "0") == "0":
+        print_training_summary(folder, progress)
+    return EXIT_OK
+
+
+def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgress]":
+    from tongsa import runs
+
+    if options.resume is not None:
+        names = ("recipe", "data", "dev", "run", "budget", "set", "resume_if_exists")
+        if surplus := [_flag(name) for name in names if getattr(options, name)]:
+            raise InputError(f"--resume: the settings are those in run.toml. Leave out {', '.join(surplus)}.")
+        return options.resume, runs.resume(options.resume)
+    if options.run is None:
+        raise InputError("--run is missing. Name a folder for this run, for example --run runs/mine.")
+    progress = runs.train(
+        options.recipe,
+        run=options.run,
+        data=options.data,
+        dev=options.dev,
+        settings=options.set,
+        budget=options.budget,
+        resume_if_exists=options.resume_if_exists,
+    )
+    return options.run, progress
+
+
+def _flag(name: str) -> str:
+    return "the recipe" if name == "recipe" else f"--{name.replace('_', '-')}"
+
+
+def print_training_summary(folder: Path, progress: "TrainingProgress") -> None:
+    """Print the number of steps, the best step and the next command."""
+    from tongsa import bundle
+
+    task = bundle.load_bundle(folder).config.task
+    print_status(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
+    print_status(f"next: {NEXT_COMMANDS[task].format(run=folder)}")

@@ -1,0 +1,123 @@
+"""`tongsa demo`: from nothing to a model of English → Korean, its scores on unseen sentences, and a look inside."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from importlib.resources import files as resources
+from pathlib import Path
+from time import perf_counter
+
+import tongsa
+from tongsa import config, runs, storage
+from tongsa.decoding.translator import Translator
+from tongsa.demo import write_splits
+from tongsa.errors import InputError
+from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evaluate
+from tongsa.evaluation.metrics import bleu_tokenizer
+from tongsa.runs.progress import TrainingDisplay, format_duration
+from tongsa.training.checkpoint import TrainingProgress
+from tongsa.visualize import write_page
+from tongsa.visualize.readings import translation_example
+
+MARKER_FILE = ".tongsa-demo"
+PRINTED_TRANSLATIONS = 12
+ATTENTION_EXAMPLES = (
+    "I love you",
+    "<polite> I love you",
+    "<casual> I love you",
+    "I go home",
+    "I will go home tomorrow",
+    "I am ironman",
+    "AI is awesome",
+    "Are you free tomorrow?",
+    "<casual> Are you free tomorrow?",
+    "I went to the school",
+    "I came back home",
+    "I took a rest",
+)
+"""Sentences whose attention opens the page, before those of the test set."""
+
+
+def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
+    """Train, score, print, draw; everything lands in the folder of the run."""
+    began = perf_counter()
+    display = TrainingDisplay(0, 0)
+    data, mark = run / "data", run / MARKER_FILE
+    if run.exists() and any(run.iterdir()) and not mark.exists():
+        raise InputError(f"{run}: not empty and not a demo; choose another folder with --run")
+    if (run / "run.toml").exists() and not (run / "scores.json").exists():
+        display.log(f"going on with the demo in {run}")
+        progress = runs.resume(run)
+    else:
+        shutil.rmtree(run, ignore_errors=True)
+        storage.write_text(mark, "This folder was made by `tongsa demo`, which may replace it.\n")
+        with storage.explain_os_errors(run):
+            paths = write_splits(data)
+        display.log(f"{len(read_tsv_pairs(paths['train'])):,} English–Korean training pairs in {data}")
+        folder = f"data.folder={json.dumps(str(data))}"
+        progress = runs.train(demo_recipe_path(), run=run, settings=[folder, *settings])
+    translator = tongsa.load(run)
+    reports = {name: _evaluate_file(translator, data / f"{name}.tsv") for name in ("test", "test-long")}
+    _write_scores(run, reports, progress, translator)
+    _print_translations(reports["test"], data / "test.tsv")
+    _write_attention_page(run, translator, reports["test"], data / "test.tsv")
+    _print_scores(run, reports, progress, perf_counter() - began)
+
+
+def demo_recipe_path() -> Path:
+    return Path(str(resources("tongsa.demo") / "demo.toml"))
+
+
+def read_tsv_pairs(path: Path) -> list[tuple[str, str]]:
+    rows = (line.split("\t") for line in path.read_text("utf-8").splitlines())
+    return [(source, target) for source, target in rows]
+
+
+def _evaluate_file(translator: Translator, path: Path) -> EvaluationReport:
+    return evaluate(translator, read_tsv_pairs(path), EvaluationConfig(tokenize=bleu_tokenizer("ko")))
+
+
+def _write_scores(
+    run: Path, reports: dict[str, EvaluationReport], progress: TrainingProgress, translator: Translator
+) -> None:
+    scores: config.Table = {name: report.as_json() for name, report in reports.items()}
+    scores |= {
+        "train_seconds": round(progress.seconds, 1),
+        "tokens_per_second": round(progress.tokens / progress.seconds),
+        "parameters": sum(parameter.numel() for parameter in translator.model.parameters()),
+    }
+    storage.write_text(run / "scores.json", json.dumps(scores, indent=1, ensure_ascii=False))
+
+
+def _print_translations(report: EvaluationReport, path: Path) -> None:
+    every = read_tsv_pairs(path)
+    print("\nSentences it has never seen, its Korean, and the reference (✓ the same, ✗ not):\n")  # noqa: T201
+    for at in range(0, len(every), max(1, len(every) // PRINTED_TRANSLATIONS))[:PRINTED_TRANSLATIONS]:
+        source, target = every[at]
+        output = report.translations[at].text
+        print(f"  {source}\n    {'✓' if output == target else '✗'} {output}")  # noqa: T201
+        if output != target:
+            print(f"    = {target}")  # noqa: T201
+
+
+def _write_attention_page(run: Path, translator: Translator, report: EvaluationReport, path: Path) -> None:
+    every = read_tsv_pairs(path)
+    longest = sorted(range(len(every)), key=lambda at: -len(every[at][0]))[:3]
+    readings = [translation_example(translator(text), text) for text in ATTENTION_EXAMPLES]
+    readings += [translation_example(report.translations[at], *every[at]) for at in longest]
+    write_page(run / "attention.html", "tongsa demo: English → Korean", readings)
+
+
+def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: TrainingProgress, seconds: float) -> None:
+    print(f"\nTrained in {format_duration(progress.seconds)}, everything in {format_duration(seconds)}.")  # noqa: T201
+    for name, report in reports.items():
+        scores = report.scores
+        figures = f"exact match {scores['exact_match'].value:5.1f} %   BLEU {scores['bleu'].value:5.1f}"
+        print(f"  {name:9}  {figures}   ({report.sentences:,} sentences, {scores['bleu'].signature})")  # noqa: T201
+    print(  # noqa: T201
+        f"""
+Look inside:     {run}/attention.html   (open it in a browser)
+Translate:       echo 'I go home' | .venv/bin/tongsa translate {run}
+Your own pairs:  .venv/bin/tongsa train --pairs my.tsv --run runs/mine --budget 20m
+All scores:      {run}/scores.json"""
+    )
