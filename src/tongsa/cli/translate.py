@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
     parser.add_argument("--mbr", type=int, default=0, metavar="N", help="minimum Bayes risk decoding over N samples")
     parser.add_argument("--alignments", action="store_true", help="add word alignments i-j after each output")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file, which the same command resumes")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file; the same command resumes")
     parser.add_argument("--restart", action="store_true", help="with -o: discard earlier progress and replace OUT")
     parser.add_argument("--executor", choices=["local", "ray"], default="local", help="with -o: where to translate")
 
