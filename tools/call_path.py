@@ -2,12 +2,13 @@
 
 Prints two numbers: the frames of the package on the stack from `run` of `tongsa translate` to `beam_search`, and the
 modules of the package from an HTTP route to `beam_search`. Both are taken from a real translation by a tiny model with
-random weights. The HTTP path has two stacks: that of the route when it puts a sentence into the queue of the model, and
-that of the model's worker thread.
+random weights. The HTTP path has three stacks: the coroutines of the route, the task that puts a sentence into the
+queue of the model, and the model's worker thread.
 
 Usage: python tools/call_path.py [--list]; `--list` prints the frames and modules, too.
 """
 
+import asyncio
 import contextlib
 import io
 import json
@@ -51,16 +52,31 @@ def package_frames(frame: FrameType | None) -> list[tuple[str, str]]:
     return frames[::-1]
 
 
+def waiting_modules() -> list[str]:
+    """Return the modules of the package in the coroutines that wait in this event loop, outermost first."""
+    modules = []
+    for task in asyncio.all_tasks():
+        coroutine: Any = task.get_coro()
+        while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+            if Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+                modules.append(frame.f_globals["__name__"])
+            coroutine = coroutine.cr_await
+    return modules
+
+
 class StackRecorder:
     """A function that records the stack of its first call and then calls another function."""
 
     def __init__(self, function: Any, name: str) -> None:
         self.function, self.name = function, name
         self.frames: list[tuple[str, str]] = []
+        self.waiting: list[str] = []
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         if not self.frames:
             self.frames = [*package_frames(sys._getframe(1)), (self.function.__module__, self.name)]
+            with contextlib.suppress(RuntimeError):  # not in an event loop
+                self.waiting = waiting_modules()
         return self.function(*arguments, **keywords)
 
 
@@ -120,9 +136,8 @@ def http_path(model: Path) -> list[str]:
         finally:
             server.should_exit = True
             thread.join()
-    modules = [module for module, _ in submit.frames]
-    route = modules[modules.index("tongsa.server.api.v1") :]
-    return list(dict.fromkeys([*route, *(module for module, _ in search.frames)]))
+    stacks = [*submit.waiting, *(module for module, _ in (*submit.frames, *search.frames))]
+    return list(dict.fromkeys(stacks[stacks.index("tongsa.server.api.v1") :]))
 
 
 def _post(url: str, body: dict[str, str]) -> None:
