@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import command, done, finish, long_lines, wait_for, write_model
+from jobs import command, finish, lines_done, long_lines, wait_for, write_model
 from tongsa.cli import main
 from tongsa.runs.ray_backend import TranslateActor
 from tongsa.runs.translate_job import ModelSpec, TranslateJobConfig
@@ -76,7 +76,7 @@ def test_a_worker_that_is_killed_loses_nothing(place: Path, environment: dict[st
     workers = [pid for pid, name in before.items() if "MapBatches(Worker)" in name]
     assert workers, f"nobody at work: {before}"
     os.kill(min(workers), signal.SIGKILL)  # the one that answered first
-    at = done(output)
+    at = lines_done(output)
     code, messages = finish(process)
     assert code == 0, messages
     assert at < 1400, "killed when all was done"
@@ -101,7 +101,7 @@ def test_a_job_that_is_killed_takes_its_cluster_along_and_goes_on_without_one(
     finally:
         for agent in agents:  # they would notice too, a minute later
             os.kill(agent, signal.SIGKILL)
-    at = done(output)
+    at = lines_done(output)
     assert 0 < at < 1500
     assert main(command(place, output.name)) == 0
     assert f"going on behind line {at:,}" in capsys.readouterr().err

@@ -124,7 +124,7 @@ class Translator(TextModel):
     def config_with(self, settings: Mapping[str, Any]) -> DecodingConfig:
         """Return the model's decoding settings with some replaced; None keeps the model's own."""
         changes = {name: value for name, value in settings.items() if value is not None}
-        return build_config(DecodingConfig, to_table(self.config) | changes)
+        return build_config(DecodingConfig, to_table(self.config) | changes, "decoding")
 
     def decode(self, texts: Iterable[str], request: DecodeRequest) -> list[Translation]:
         """Return a translation for each text, in order."""

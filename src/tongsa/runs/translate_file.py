@@ -105,7 +105,7 @@ class ResumableOutput:
             if not all(type(number) is int for name, number in asdict(progress).items() if name != "input_sha256"):
                 raise ValueError("a position that is not a number")
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise InputError(f"{self.journal}: damaged ({error}). Delete the output, or {RESTART_HINT}.") from None
+            raise InputError(f"{self.journal}: damaged ({error}). Restore it, or {RESTART_HINT}.") from None
         changed = [
             f"{name} was {_abbreviate(settings.get(name))} and is {_abbreviate(self.settings.get(name))}"
             for name in sorted(settings.keys() | self.settings.keys())
