@@ -1,6 +1,6 @@
-"""Names that a reader of the field would not search for, class names defined twice, docstrings that begin with a riddle.
+"""Check of names: banned words, participles as functions, class names defined twice, docstrings that name no thing.
 
-Usage: python tools/check_names.py [--count] [PATH ...]; without paths src/, tools/, tests/ and benchmarks/ are checked.
+Usage: python tools/check_names.py [--count] [PATH ...]; by default src/, tools/, tests/ and benchmarks/.
 Exit code 1 when something is found. `--count` prints totals by rule instead of the places.
 """
 
