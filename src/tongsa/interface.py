@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 
 class DecoderState(Protocol):
-    """What a decoder carries from step to step: one row for each hypothesis.
+    """The state of a decoder between two steps: one row for each hypothesis.
 
     `nn.decoder_state.RowState` implements both methods for any dataclass of tensors.
     """

@@ -14,10 +14,10 @@ from tongsa.demo import write_splits
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evaluate
 from tongsa.evaluation.metrics import bleu_tokenizer
-from tongsa.runs.progress import TrainingDisplay, format_duration
+from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.visualize import write_page
-from tongsa.visualize.readings import translation_example
+from tongsa.visualize.examples import translation_example
 
 MARKER_FILE = ".tongsa-demo"
 PRINTED_TRANSLATIONS = 12
@@ -41,7 +41,7 @@ ATTENTION_EXAMPLES = (
 def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
     """Train, score, print, draw; everything lands in the folder of the run."""
     began = perf_counter()
-    display = TrainingDisplay(0, 0)
+    display = ProgressDisplay()
     data, mark = run / "data", run / MARKER_FILE
     if run.exists() and any(run.iterdir()) and not mark.exists():
         raise InputError(f"{run}: not empty and not a demo; choose another folder with --run")
@@ -118,6 +118,6 @@ def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: Tra
         f"""
 Look inside:     {run}/attention.html   (open it in a browser)
 Translate:       echo 'I go home' | .venv/bin/tongsa translate {run}
-Your own pairs:  .venv/bin/tongsa train --pairs my.tsv --run runs/mine --budget 20m
+Your own pairs:  .venv/bin/tongsa train --data my.tsv --run runs/mine --budget 20m
 All scores:      {run}/scores.json"""
     )
