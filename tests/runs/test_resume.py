@@ -148,4 +148,4 @@ def test_resume_refuses_changed_data(reference: Path, tmp_path: Path, capsys: py
         assert main(["train", "--resume", str(run)]) == 2
     finally:
         pairs.write_bytes(original)
-    assert "pairs.tsv: changed since this run began" in capsys.readouterr().err
+    assert "pairs.tsv: changed since this run" in capsys.readouterr().err
