@@ -96,13 +96,15 @@ def main() -> int:
 
 def train_model(budget: str) -> Path:
     recipe = RECIPES / "multi30k-de-en.toml"
-    run = ensure_run(MODELS / "plain", "train", str(recipe), "--set", "data.test=[]", "--budget", budget)
+    settings = ("--set", "data.test=[]", "--set", f"data.folder={TEXTS.parent}")
+    run = ensure_run(MODELS / "plain", "train", str(recipe), *settings, "--budget", budget)
     export(run, "ctranslate2")  # distillation is faster with it
     return run
 
 
 def distil_student(budget: str) -> Path:
-    how = ("--init-from-teacher", "--keep-references", "--nbest", "2", "--set", "data.test=[]", "--budget", budget)
+    settings = ("--set", "data.test=[]", "--set", f"data.folder={TEXTS.parent}")
+    how = ("--init-from-teacher", "--keep-references", "--nbest", "2", *settings, "--budget", budget)
     run = ensure_run(
         MODELS / "fast", "distil", str(MODELS / "plain"), "--recipe", str(RECIPES / "multi30k-fast.toml"), *how
     )

@@ -28,6 +28,8 @@ from tongsa.errors import InputError
 from tongsa.training import journal
 
 RECIPE = Path(__file__).parent.parent / "recipes/multi30k-de-en.toml"
+MULTI30K = Path(__file__).parent.parent.parent / "shared/data/multi30k"
+"""Data of the default recipe, unless --set data.folder names another folder."""
 SETTINGS = (
     "data.test=[]",
     "training.validate_sentences=0",
@@ -86,6 +88,8 @@ def parse_options() -> argparse.Namespace:
     time.add_argument("--budgets", nargs="+", metavar="TIME", help="one run each")
     time.add_argument("--journal", type=Path, metavar="FILE", help="read this journal, train nothing")
     options = parser.parse_args()
+    if options.recipe == RECIPE:
+        options.set.insert(0, f"data.folder={MULTI30K}")
     if options.validations < 1:
         parser.error("--validations is at least 1")
     return options
@@ -93,7 +97,7 @@ def parse_options() -> argparse.Namespace:
 
 def train_and_score(options: argparse.Namespace, budget: str) -> Table:
     """Train one run with `tongsa train`, read its journal, evaluate its best model."""
-    from tongsa.runs import planner, resolve_recipe
+    from tongsa.runs import planner
 
     began = perf_counter()
     folder = options.run / f"{budget}-seed{options.seed}"
@@ -103,7 +107,7 @@ def train_and_score(options: argparse.Namespace, budget: str) -> Table:
             f"or read it with --journal {folder / 'journal.jsonl'}"
         )
     settings = [*options.set, *SETTINGS, f"training.seed={options.seed}"]
-    recipe = resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
+    recipe = planner.resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
     if not recipe.data.dev:
         raise InputError(f"{options.recipe}: no data.dev. Name a file with --set data.dev=FILE.")
     steps = max(1, round(planner.parse_duration(budget) / update_seconds(options, settings)))

@@ -46,13 +46,13 @@ def test_a_translator_gives_the_same_on_any_number_of_threads(monkeypatch: pytes
     translator = Translator(model, tokenizer, tokenizer, DecodingConfig(beam=3, max_extra_tokens=3), batch_tokens=16)
     texts = [" ".join("abcde"[: 1 + i % 5]) for i in range(12)] + ["가 나", ""]
     seen = set[int]()
-    search = translator._search_continuous
+    search = translator.torch_engine.decode
 
     def search_and_record_thread(*arguments, **settings):  # type: ignore[no-untyped-def]  # noqa: ANN002, ANN003, ANN202
         seen.add(threading.get_ident())
         return search(*arguments, **settings)
 
-    monkeypatch.setattr(translator, "_search_continuous", search_and_record_thread)
+    monkeypatch.setattr(translator.torch_engine, "decode", search_and_record_thread)
     texts_by_count = {}
     for count in (1, 2):
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)

@@ -17,9 +17,10 @@ R = TypeVar("R")
 def parallel_map(function: Callable[[T], R], items: Sequence[T], num_threads: int = 0) -> Iterator[R]:
     """Yield function(item) in the order of the items, computed in `num_threads` threads; 0 takes torch's number."""
     num_threads = min(num_threads or torch.get_num_threads(), len(items))
-    if num_threads <= 1:
-        yield from map(function, items)
-        return
+    return _threaded_map(function, items, num_threads) if num_threads > 1 else map(function, items)
+
+
+def _threaded_map(function: Callable[[T], R], items: Sequence[T], num_threads: int) -> Iterator[R]:
     with _single_threaded_torch(), ThreadPoolExecutor(num_threads) as pool:
         yield from pool.map(function, items)
 

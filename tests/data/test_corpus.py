@@ -1,3 +1,5 @@
+"""Readers of corpora: formats, bad lines, bad files."""
+
 import gzip
 import io
 import json
@@ -15,36 +17,36 @@ from tongsa.data.ledger import Ledger, Pair
 
 
 def texts(*files: Path, ledger: Ledger | None = None, **settings: Any) -> list[tuple[str, str]]:
-    books = ledger or Ledger(None)
-    pairs = [(pair.source, pair.target) for pair in read_pairs(files, books, **settings)]
-    books.check()
-    assert books.kept == len(pairs)
+    records = ledger or Ledger(None)
+    pairs = [(pair.source, pair.target) for pair in read_pairs(files, records, **settings)]
+    records.check()
+    assert records.kept == len(pairs)
     return pairs
 
 
-def written(path: Path, content: str | bytes) -> Path:
+def write_file(path: Path, content: str | bytes) -> Path:
     raw = content.encode() if isinstance(content, str) else content
     path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
     return path
 
 
-def test_a_tsv_gives_the_asked_columns_and_ignores_the_rest(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.tsv", '1\thello\t안녕\tmore\n2\t"x\ty"\n')
+def test_tsv_columns_are_selected(tmp_path: Path) -> None:
+    file = write_file(tmp_path / "a.tsv", '1\thello\t안녕\tmore\n2\t"x\ty"\n')
     assert texts(file, columns=(3, 2)) == [("안녕", "hello"), ('y"', '"x')]
 
 
-def test_a_line_ends_at_a_line_feed_and_nowhere_else(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.tsv", "\ufeffa\u2028b\tc\x0bd\x0ce\r\nf\x85g\th\ri")
+def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
+    file = write_file(tmp_path / "a.tsv", "\ufeffa\u2028b\tc\x0bd\x0ce\r\nf\x85g\th\ri")
     assert texts(file) == [("a b", "c d e"), ("f g", "h i")]
 
 
 def test_parallel_sides_and_pair_files_mix_in_order(tmp_path: Path) -> None:
-    english = written(tmp_path / "x.en.gz", "one\ntwo\n")
-    korean = written(tmp_path / "x.ko", "하나\n둘")
-    table = written(tmp_path / "y.tsv.gz", "three\t셋\n")
-    rest = written(tmp_path / "rest.txt", "four\t넷\n")
-    wanted = [("three", "셋"), ("one", "하나"), ("two", "둘"), ("four", "넷")]
-    assert sorted(texts(english, table, korean, rest)) == sorted(wanted)
+    english = write_file(tmp_path / "x.en.gz", "one\ntwo\n")
+    korean = write_file(tmp_path / "x.ko", "하나\n둘")
+    table = write_file(tmp_path / "y.tsv.gz", "three\t셋\n")
+    rest = write_file(tmp_path / "rest.txt", "four\t넷\n")
+    expected = [("three", "셋"), ("one", "하나"), ("two", "둘"), ("four", "넷")]
+    assert sorted(texts(english, table, korean, rest)) == sorted(expected)
     pairs = list(read_pairs([english, korean], Ledger(None)))
     assert pairs[1] == Pair("two", "둘", str(english), 2)
 
@@ -58,8 +60,8 @@ def test_parallel_sides_and_pair_files_mix_in_order(tmp_path: Path) -> None:
         {"translation": {"source": "a", "target": "b"}},
     ],
 )
-def test_json_lines_name_their_sides_in_several_ways(tmp_path: Path, record: dict[str, object]) -> None:
-    file = written(tmp_path / "a.jsonl", "\ufeff" + json.dumps(record))
+def test_keys_of_json_lines(tmp_path: Path, record: dict[str, object]) -> None:
+    file = write_file(tmp_path / "a.jsonl", "\ufeff" + json.dumps(record))
     assert texts(file, languages=("en", "ko")) == [("a", "b")]
 
 
@@ -81,7 +83,7 @@ def test_json_lines_name_their_sides_in_several_ways(tmp_path: Path, record: dic
 )
 def test_a_bad_line_is_dropped_with_its_reason(tmp_path: Path, name: str, line: bytes, reason: str) -> None:
     good = b'{"source": "s", "target": "t"}' if name.endswith("jsonl") else b"s\tt"
-    file = written(tmp_path / name, good + b"\n" + line + b"\n" + good)
+    file = write_file(tmp_path / name, good + b"\n" + line + b"\n" + good)
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         assert texts(file, ledger=ledger) == [("s", "t")] * 2
     entry = json.loads((tmp_path / "ledger.jsonl").read_text().splitlines()[0])
@@ -89,105 +91,107 @@ def test_a_bad_line_is_dropped_with_its_reason(tmp_path: Path, name: str, line: 
 
 
 def test_a_pair_with_two_bad_sides_is_dropped_once(tmp_path: Path) -> None:
-    source, target = written(tmp_path / "a.en", b"\xff\nx\ny\n"), written(tmp_path / "a.ko", b"\n\xff\nz\n")
+    source, target = write_file(tmp_path / "a.en", b"\xff\nx\ny\n"), write_file(tmp_path / "a.ko", b"\n\xff\nz\n")
     ledger = Ledger(None)
     assert texts(source, target, ledger=ledger) == [("y", "z")]
     assert ledger.dropped == {"not-utf8": 2}
 
 
 @pytest.mark.parametrize("lines", [(3, 5), (5, 3), (0, 1)])
-def test_sides_of_different_length_stop_with_both_counts(tmp_path: Path, lines: tuple[int, int]) -> None:
+def test_parallel_files_of_different_length_are_an_error_with_both_counts(
+    tmp_path: Path, lines: tuple[int, int]
+) -> None:
     source, target = (
-        written(tmp_path / "a.en", "x\n" * lines[0]),
-        written(tmp_path / "a.ko", "x\n" * lines[1]),
+        write_file(tmp_path / "a.en", "x\n" * lines[0]),
+        write_file(tmp_path / "a.ko", "x\n" * lines[1]),
     )
     with pytest.raises(CorpusError, match=rf"a\.en has {lines[0]} lines, .*a\.ko has {lines[1]}:"):
         texts(source, target)
 
 
-def test_a_missing_file_or_a_folder_stops_before_the_first_line(tmp_path: Path) -> None:
-    good = written(tmp_path / "a.tsv", "a\tb\n")
+def test_a_missing_file_or_a_folder_is_an_error_before_the_first_line(tmp_path: Path) -> None:
+    good = write_file(tmp_path / "a.tsv", "a\tb\n")
     with pytest.raises(CorpusError, match=r"gone\.tsv: no such file"):
         read_pairs([good, tmp_path / "gone.tsv"], Ledger(None))
-    with pytest.raises(CorpusError, match="is a folder"):
+    with pytest.raises(CorpusError, match="a folder"):
         read_pairs([good, tmp_path], Ledger(None))
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
-def test_a_forbidden_file_stops_with_a_sentence(tmp_path: Path) -> None:
-    secret = written(tmp_path / "a.tsv", "a\tb\n")
+def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
+    secret = write_file(tmp_path / "a.tsv", "a\tb\n")
     secret.chmod(0)
     with pytest.raises(CorpusError, match="check its permissions"):
         read_pairs([secret], Ledger(None))
 
 
-def damaged(kind: str) -> bytes:
-    whole = gzip.compress(os.urandom(5000).hex().encode() + b"\tx\n")
-    middle = len(whole) // 2
+def damaged_gzip(kind: str) -> bytes:
+    intact = gzip.compress(os.urandom(5000).hex().encode() + b"\tx\n")
+    middle = len(intact) // 2
     return {
-        "truncated": whole[:middle],
+        "truncated": intact[:middle],
         "not gzip": b"a\tb\n",
-        "flipped": whole[:middle] + bytes(255 - byte for byte in whole[middle : middle + 40]) + whole[middle + 40 :],
-        "wrong sum": whole[:-8] + b"\0" * 8,
+        "flipped": intact[:middle] + bytes(255 - byte for byte in intact[middle : middle + 40]) + intact[middle + 40 :],
+        "wrong sum": intact[:-8] + b"\0" * 8,
     }[kind]
 
 
 @pytest.mark.parametrize("kind", ["truncated", "not gzip", "flipped", "wrong sum"])
-def test_a_damaged_gzip_stops_with_a_sentence(tmp_path: Path, kind: str) -> None:
+def test_a_damaged_gzip_is_an_error_with_its_line(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "a.tsv.gz"
-    file.write_bytes(damaged(kind))
+    file.write_bytes(damaged_gzip(kind))
     with pytest.raises(CorpusError, match=r"a\.tsv\.gz:\d+: damaged gzip"):
         texts(file)
 
 
-def test_utf16_is_recognised(tmp_path: Path) -> None:
+def test_utf16_is_detected(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="iconv -f UTF-16"):
-        texts(written(tmp_path / "a.tsv", "a\tb\n".encode("utf-16")))
+        texts(write_file(tmp_path / "a.tsv", "a\tb\n".encode("utf-16")))
 
 
 def test_columns_are_counted_from_one(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="counted from 1"):
-        texts(written(tmp_path / "a.tsv", "a\tb\n"), columns=(0, 1))
+        texts(write_file(tmp_path / "a.tsv", "a\tb\n"), columns=(0, 1))
 
 
 words = st.sampled_from([b"a", b"\xea\xb0\x80", b"\t", b" ", b"\xff", b"\r", b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"\0"])
-records = st.sampled_from([b'{"source":"a","target":"b"}', b'{"source":"\\ud800","target":"b"}', b"{}", b"[]", b"3"])
-garbage = st.lists(st.lists(words | records | st.binary(max_size=3), max_size=5).map(b"".join)).map(b"\n".join)
+json_lines = st.sampled_from([b'{"source":"a","target":"b"}', b'{"source":"\\ud800","target":"b"}', b"{}", b"[]", b"3"])
+garbage = st.lists(st.lists(words | json_lines | st.binary(max_size=3), max_size=5).map(b"".join)).map(b"\n".join)
 
 
 @given(garbage, st.sampled_from(["a.tsv", "a.jsonl", "a.tsv.gz", "a.txt"]))
-def test_every_line_of_any_file_is_kept_or_dropped_once(content: bytes, name: str) -> None:
+def test_kept_plus_dropped_is_read_for_any_file(content: bytes, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(None)
         if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             content = b"\n" + content
-        pairs = texts(written(Path(folder) / name, content), ledger=ledger)
+        pairs = texts(write_file(Path(folder) / name, content), ledger=ledger)
     assert ledger.read == content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     assert ledger.read == len(pairs) + sum(ledger.dropped.values())
     assert all(source and target for source, target in pairs)
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"))))
-def test_every_line_of_one_sided_text_comes_back(lines: list[str]) -> None:
-    wanted = [line.removesuffix("\r") for line in lines]
-    if wanted:
-        wanted[0] = wanted[0].removeprefix("\ufeff")
+def test_read_lines_returns_each_line_unchanged(lines: list[str]) -> None:
+    expected = [line.removesuffix("\r") for line in lines]
+    if expected:
+        expected[0] = expected[0].removeprefix("\ufeff")
     stream = io.BytesIO("".join(line + "\n" for line in lines).encode())
-    assert list(read_lines(stream)) == wanted
+    assert list(read_lines(stream)) == expected
 
 
-def test_lines_of_a_file_keep_the_empty_ones(tmp_path: Path) -> None:
-    assert list(read_lines(written(tmp_path / "a.gz", " a\n\nb"))) == [" a", "", "b"]
+def test_read_lines_keeps_empty_lines(tmp_path: Path) -> None:
+    assert list(read_lines(write_file(tmp_path / "a.gz", " a\n\nb"))) == [" a", "", "b"]
 
 
-def test_bad_bytes_in_one_sided_text_stop_with_file_and_line(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.en", b"fine\nbad \xff\n")
+def test_invalid_utf8_is_an_error_with_file_and_line(tmp_path: Path) -> None:
+    file = write_file(tmp_path / "a.en", b"fine\nbad \xff\n")
     with pytest.raises(CorpusError, match=r"a\.en:2: not UTF-8 .* at byte 5"):
         list(read_lines(file))
     with pytest.raises(CorpusError, match=r"input:1: not UTF-8"):
         list(read_lines(io.BytesIO(b"\xff")))
 
 
-def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("가\n\n".encode())))
     assert list(read_lines("-")) == ["가", ""]

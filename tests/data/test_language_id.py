@@ -1,4 +1,4 @@
-"""A guess at the language of a text, among those that are offered."""
+"""Language identification among given candidates."""
 
 from tongsa.data.language_id import detect_language
 
@@ -13,14 +13,14 @@ SENTENCES = {
 }
 
 
-def test_the_likeliest_language_comes_first_and_shares_sum_to_one() -> None:
+def test_the_most_probable_language_comes_first_and_probabilities_sum_to_one() -> None:
     for code, text in SENTENCES.items():
-        found = detect_language(text, SENTENCES)
-        assert found[0][0] == code
-        assert abs(sum(share for _, share in found) - 1) < 1e-9
+        languages = detect_language(text, SENTENCES)
+        assert languages[0][0] == code
+        assert abs(sum(probability for _, probability in languages) - 1) < 1e-9
 
 
-def test_only_what_is_offered_is_guessed() -> None:
+def test_only_candidates_are_returned() -> None:
     assert {code for code, _ in detect_language(SENTENCES["fr"], ["ko", "en"])} == {"ko", "en"}
     assert detect_language("12 + 3", ["en", "ko"])[0][1] == 0.5
     assert detect_language("text", []) == []

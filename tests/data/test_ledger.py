@@ -1,3 +1,5 @@
+"""The ledger of read, kept and dropped lines."""
+
 import json
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from tongsa.data.ledger import Ledger, LengthLimits, Pair
 from tongsa.errors import InputError
 
 
-def book(folder: Path) -> tuple[Ledger, list[Pair]]:
+def sample_ledger(folder: Path) -> tuple[Ledger, list[Pair]]:
     file = folder / "a.tsv"
     file.write_text("a\tb\nbad\n가\t나\n", encoding="utf-8")
     ledger = Ledger(folder / "runs" / "ledger.jsonl")
@@ -18,14 +20,14 @@ def book(folder: Path) -> tuple[Ledger, list[Pair]]:
     return ledger, pairs
 
 
-def test_the_ledger_names_every_dropped_line_and_ends_with_totals(tmp_path: Path) -> None:
-    ledger, pairs = book(tmp_path)
+def test_the_file_lists_each_dropped_line_and_ends_with_totals(tmp_path: Path) -> None:
+    ledger, pairs = sample_ledger(tmp_path)
     file = pairs[0].file
     assert ledger.path is not None
     entries = [json.loads(line) for line in ledger.path.read_text(encoding="utf-8").splitlines()]
     counts = {"read": 3, "kept": 1, "dropped": {"no-tab": 1, "too-long": 1}}
     assert entries == [
-        {"file": file, "line": 2, "reason": "no-tab", "detail": "column 2 wanted, 1 found"},
+        {"file": file, "line": 2, "reason": "no-tab", "detail": "expected column 2, got 1"},
         {"file": file, "line": 3, "reason": "too-long", "detail": "가"},
         {"totals": counts | {"files": {file: counts}}},
     ]
@@ -33,13 +35,13 @@ def test_the_ledger_names_every_dropped_line_and_ends_with_totals(tmp_path: Path
     ledger.check()
 
 
-def test_the_ledger_sums_up_in_a_sentence(tmp_path: Path) -> None:
-    ledger, _ = book(tmp_path)
+def test_summary_of_a_ledger(tmp_path: Path) -> None:
+    ledger, _ = sample_ledger(tmp_path)
     assert ledger.summary() == f"3 pairs read, 1 kept, 2 dropped (1 no tab, 1 too long); see {ledger.path}"
     assert Ledger(None).summary() == "0 pairs read, all kept"
 
 
-def test_a_failed_run_leaves_the_last_good_ledger_alone(tmp_path: Path) -> None:
+def test_an_exception_leaves_the_previous_ledger_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     path.write_text("old")
     with pytest.raises(KeyError), Ledger(path) as ledger:
@@ -50,14 +52,14 @@ def test_a_failed_run_leaves_the_last_good_ledger_alone(tmp_path: Path) -> None:
     assert '"empty"' in (tmp_path / "ledger.jsonl.part").read_text()
 
 
-def test_books_that_do_not_add_up_are_our_own_mistake() -> None:
+def test_counts_that_do_not_add_up_fail_an_assertion() -> None:
     ledger = Ledger(None)
     ledger.count_read("a")
     with pytest.raises(AssertionError, match="1 read, but 0 kept and 0 dropped"):
         ledger.check()
 
 
-def test_a_file_name_that_is_not_utf8_can_be_written_down(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_can_be_recorded(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.jsonl") as ledger:
         ledger.count_read("\udcff.tsv")
         ledger.drop("\udcff.tsv", 1, "empty")
@@ -77,9 +79,9 @@ def test_a_file_name_that_is_not_utf8_can_be_written_down(tmp_path: Path) -> Non
         ((100, 10), None),
     ],
 )
-def test_limits_find_the_odd_pairs(lengths: tuple[int, int], reason: str | None) -> None:
-    fault = LengthLimits().drop_reason(*lengths)
-    assert (fault and fault[0]) == reason
+def test_length_limits(lengths: tuple[int, int], reason: str | None) -> None:
+    dropped = LengthLimits().drop_reason(*lengths)
+    assert (dropped and dropped[0]) == reason
 
 
 def test_a_ratio_of_zero_allows_any_ratio() -> None:
@@ -87,8 +89,20 @@ def test_a_ratio_of_zero_allows_any_ratio() -> None:
 
 
 @pytest.mark.parametrize("ratio", [-1.0, 0.5, float("nan")])
-def test_impossible_limits_are_refused(ratio: float) -> None:
-    with pytest.raises(InputError, match="ratio"):
+def test_invalid_limits_are_errors(ratio: float) -> None:
+    with pytest.raises(InputError, match="max_length_ratio"):
         LengthLimits(max_length_ratio=ratio)
-    with pytest.raises(InputError, match="longest"):
+    with pytest.raises(InputError, match="max_tokens"):
         LengthLimits(max_tokens=0)
+
+
+def test_including_a_ledger_gives_the_same_file_as_recording_directly(tmp_path: Path) -> None:
+    direct, pairs = sample_ledger(tmp_path)
+    in_memory = Ledger(None)
+    assert list(read_pairs([pairs[0].file], in_memory)) == pairs
+    with Ledger(tmp_path / "included.jsonl") as included:
+        included.include(in_memory)
+        included.revoke(pairs[1], "too-long", "가")
+    included.check()
+    assert direct.path is not None
+    assert (tmp_path / "included.jsonl").read_bytes() == direct.path.read_bytes()

@@ -1,3 +1,5 @@
+"""Text normalization: one spelling per text."""
+
 import unicodedata
 
 import pytest
@@ -10,7 +12,7 @@ anything = st.text(st.characters(codec=None))  # lone surrogates too
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("  a \t b\u00a0\u3000c\n", "a b c"),
         ("a\u2028b\x0bc\x0cd\x85e", "a b c d e"),
@@ -25,35 +27,35 @@ anything = st.text(st.characters(codec=None))  # lone surrogates too
         (" \u3000 ", ""),
     ],
 )
-def test_text_gets_one_spelling(text: str, wanted: str) -> None:
-    assert normalize(text) == wanted
+def test_normalize_examples(text: str, expected: str) -> None:
+    assert normalize(text) == expected
 
 
 @given(anything)
 @example("e \u0301")
 @example("\u2581\u0301")
-def test_normalising_twice_changes_nothing(text: str) -> None:
-    once = normalize(text)
-    assert normalize(once) == once
-    assert unicodedata.is_normalized("NFC", once)
-    once.encode()
+def test_normalize_is_idempotent(text: str) -> None:
+    normalized = normalize(text)
+    assert normalize(normalized) == normalized
+    assert unicodedata.is_normalized("NFC", normalized)
+    normalized.encode()
 
 
 @given(anything)
-def test_only_single_spaces_and_no_controls_are_left(text: str) -> None:
-    once = normalize(text)
-    assert once == " ".join(once.split())
-    assert not any(unicodedata.category(character) == "Cc" for character in once)
+def test_only_single_spaces_and_no_control_characters_remain(text: str) -> None:
+    normalized = normalize(text)
+    assert normalized == " ".join(normalized.split())
+    assert not any(unicodedata.category(character) == "Cc" for character in normalized)
 
 
 hangul = st.text(st.sampled_from("한글갔다가한ㅏ각 a\u0301") | st.characters())
 
 
 @given(hangul)
-def test_jamo_are_put_together_again(text: str) -> None:
+def test_from_jamo_inverts_to_jamo(text: str) -> None:
     composed = unicodedata.normalize("NFC", text)
     assert from_jamo(to_jamo(composed)) == composed
 
 
-def test_only_syllables_are_taken_apart() -> None:
+def test_only_hangul_syllables_are_decomposed() -> None:
     assert to_jamo("é 갔다") == "é \u1100\u1161\u11bb\u1103\u1161"

@@ -1,4 +1,4 @@
-"""A text is taken apart into sentences, and nothing of it is lost."""
+"""Sentence splitting by rule, without loss of text."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tongsa.data.sentence_splitter import Span, split_in_half, split_sentences
 
 
-def cut(text: str, language: str = "") -> list[str]:
+def split(text: str, language: str = "") -> list[str]:
     return [text[slice(*span)] for span in split_sentences(text, language)]
 
 
@@ -40,27 +40,27 @@ CASES = [(language, case) for language, some in [("en", ENGLISH), ("de", GERMAN)
 
 
 @pytest.mark.parametrize(("language", "case"), CASES)
-def test_a_text_falls_into_its_sentences(language: str, case: list[str]) -> None:
-    assert cut(" ".join(case), language) == case
+def test_splits_into_sentences(language: str, case: list[str]) -> None:
+    assert split(" ".join(case), language) == case
 
 
-def test_korean_without_a_space_is_cut_where_a_sentence_has_ended() -> None:
-    assert cut("그는 갔다.나는 남았다.", "ko") == ["그는 갔다.", "나는 남았다."]
-    assert cut("a.b 가.나", "ko") == ["a.b 가.나"]
+def test_korean_sentences_without_a_space_are_split() -> None:
+    assert split("그는 갔다.나는 남았다.", "ko") == ["그는 갔다.", "나는 남았다."]
+    assert split("a.b 가.나", "ko") == ["a.b 가.나"]
 
 
 @pytest.mark.parametrize("text", ["왜 그럴까?라는 생각이 들었다.", "갈까?하고 물었다.", "끝났다!는 소식이 왔다."])
-def test_korean_that_quotes_without_marks_is_not_cut_behind_the_quotation(text: str) -> None:
-    assert cut(text, "ko") == [text]
-    assert len(cut(text.replace("?", "?그는 ").replace("!", "!그는 "), "ko")) == 2
+def test_korean_is_not_split_after_an_unmarked_quotation(text: str) -> None:
+    assert split(text, "ko") == [text]
+    assert len(split(text.replace("?", "?그는 ").replace("!", "!그는 "), "ko")) == 2
 
 
-def test_wide_stops_need_no_space() -> None:
-    assert cut("これはペンです。「はい！」それは？") == ["これはペンです。", "「はい！」", "それは？"]
+def test_full_width_stops_need_no_space() -> None:
+    assert split("これはペンです。「はい！」それは？") == ["これはペンです。", "「はい！」", "それは？"]
 
 
-def test_a_line_break_ends_a_sentence_whatever_stands_before_it() -> None:
-    assert cut("A title\n\n  and Dr.\r\nSmith\u2028here") == ["A title", "and Dr.", "Smith", "here"]
+def test_a_line_break_always_ends_a_sentence() -> None:
+    assert split("A title\n\n  and Dr.\r\nSmith\u2028here") == ["A title", "and Dr.", "Smith", "here"]
 
 
 def test_no_text_has_no_sentences() -> None:
@@ -73,7 +73,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.one_of(st.text(), st.lists(PARTS).map("".join)), st.sampled_from(["", "en", "de", "ko"]))
-def test_sentences_and_the_white_space_between_them_are_the_text(text: str, language: str) -> None:
+def test_sentences_and_white_space_together_are_the_text(text: str, language: str) -> None:
     end, parts = 0, []
     for start, stop in split_sentences(text, language):
         assert text[end:start] == "" or text[end:start].isspace()
@@ -84,22 +84,22 @@ def test_sentences_and_the_white_space_between_them_are_the_text(text: str, lang
     assert not text[end:].strip()
 
 
-def test_a_megabyte_of_dots_is_read_in_one_go() -> None:
+def test_a_megabyte_of_dots_takes_linear_time() -> None:
     assert len(split_sentences("." * 1_000_000 + "a")) == 1
     assert len(split_sentences('."' * 300_000)) == 1
 
 
 @given(st.text(min_size=2).filter(lambda text: len(text.strip()) >= 2))
-def test_two_halves_and_the_white_space_between_them_are_the_sentence(text: str) -> None:
+def test_two_halves_and_white_space_together_are_the_sentence(text: str) -> None:
     start = len(text) - len(text.lstrip())
-    whole = Span(start, len(text.rstrip()))
-    first, second = split_in_half(text, whole)
-    assert whole.start == first.start <= first.end <= second.start <= second.end == whole.end
+    span = Span(start, len(text.rstrip()))
+    first, second = split_in_half(text, span)
+    assert span.start == first.start <= first.end <= second.start <= second.end == span.end
     assert not text[first.end : second.start].strip()
-    assert max(first.end - first.start, second.end - second.start) < whole.end - whole.start
+    assert max(first.end - first.start, second.end - second.start) < span.end - span.start
 
 
-def test_a_long_sentence_is_cut_behind_a_comma_rather_than_at_a_space() -> None:
+def test_a_long_sentence_is_split_after_a_comma_rather_than_at_a_space() -> None:
     text = "one two three, four five six seven"
     assert [text[slice(*half)] for half in split_in_half(text, Span(0, len(text)))] == [
         "one two three,",

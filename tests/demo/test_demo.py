@@ -9,7 +9,9 @@ from tiny import SMALL
 from tongsa.cli import main
 from tongsa.data.corpus import read_lines
 
-SETTINGS = [word for one in (*SMALL, "training.steps=12", "training.validate_sentences=20") for word in ("--set", one)]
+SETTINGS = [
+    word for setting in (*SMALL, "training.steps=12", "training.validate_sentences=20") for word in ("--set", setting)
+]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tongsa.decoding.shortlist import Shortlist
 from tongsa.errors import InputError
 from tongsa.export import export
 from tongsa.models.rnn import RNNConfig
-from tongsa.tokenization.shortlist import ShortlistCandidates
+from tongsa.tokenization.lexicon import ShortlistCandidates
 from tongsa.tokenization.special import BOS, EOS, PAD, UNK
 
 CASES: dict[str, dict[str, object]] = {

@@ -1,4 +1,4 @@
-"""A run that begins with the weights of another: for text of one's own, or for a student of its teacher."""
+"""Runs that start from the weights of another run (training.init_from)."""
 
 import shutil
 import subprocess
@@ -13,122 +13,164 @@ from tongsa import bundle, config, runs, storage
 from tongsa.cli import main
 from tongsa.interface import named_tensors
 
-STILL = ["training.lr.peak=1e-12", "training.steps=1"]
-"""A step that moves nothing: what is saved after it is what the run began with."""
+NO_CHANGE = ["training.lr.peak=1e-12", "training.steps=1"]
+"""One step that changes nothing: the saved weights are the initial ones."""
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("begin")
+def folder_with_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("init_from")
     pairs = reversing(120)
     write_pairs(folder / "general.tsv", pairs[:80])
-    write_pairs(folder / "own.tsv", pairs[80:])
-    settings = [*SMALL, "tokenizer.shared=false", "model.tie_embeddings=target", "training.steps=3", "decoding.alpha=0.9"]
+    write_pairs(folder / "new.tsv", pairs[80:])
+    settings = [
+        *SMALL,
+        "tokenizer.shared=false",
+        "model.tie_embeddings=target",
+        "training.steps=3",
+        "decoding.alpha=0.9",
+    ]
     runs.train(run=folder / "general", data=folder / "general.tsv", settings=settings, quiet=True)
     return folder
 
 
-def begun(place: Path, run: str, *more: str) -> int:
-    settings = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", *STILL, *more]
-    words = [word for setting in settings for word in ("--set", setting)]
-    begin = ["--set", f"training.init_from={place / 'general'}"]
-    return main(["train", "--data", str(place / "own.tsv"), "--run", str(place / run), *begin, *words])
+def start_from_general(folder_with_run: Path, run: str, *more: str) -> int:
+    settings = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", *NO_CHANGE, *more]
+    flags = [word for setting in settings for word in ("--set", setting)]
+    init_from = ["--set", f"training.init_from={folder_with_run / 'general'}"]
+    return main(
+        ["train", "--data", str(folder_with_run / "new.tsv"), "--run", str(folder_with_run / run), *init_from, *flags]
+    )
 
 
-def values(run: Path) -> dict[str, torch.Tensor]:
+def weights_of(run: Path) -> dict[str, torch.Tensor]:
     return named_tensors(bundle.load_bundle(run).model)
 
 
-def test_without_a_recipe_sizes_pieces_search_and_languages_are_those_of_the_other(place: Path) -> None:
-    assert begun(place, "own") == 0
-    general, own = bundle.load_bundle(place / "general"), bundle.load_bundle(place / "own")
-    assert (own.kind, own.config, own.decoding) == (general.kind, general.config, general.decoding)
-    assert (own.source_tokenizer.model_bytes, own.target_tokenizer.model_bytes) == (general.source_tokenizer.model_bytes, general.target_tokenizer.model_bytes)
-    assert (own.source_language, own.target_language) == ("en", "ko")
-    for name, value in values(place / "general").items():
-        assert torch.allclose(values(place / "own")[name], value, atol=1e-6), name
+def test_without_a_recipe_the_settings_of_the_initial_model_are_used(folder_with_run: Path) -> None:
+    assert start_from_general(folder_with_run, "new") == 0
+    general, new = bundle.load_bundle(folder_with_run / "general"), bundle.load_bundle(folder_with_run / "new")
+    assert (new.kind, new.config, new.decoding) == (general.kind, general.config, general.decoding)
+    assert (new.source_tokenizer.model_bytes, new.target_tokenizer.model_bytes) == (
+        general.source_tokenizer.model_bytes,
+        general.target_tokenizer.model_bytes,
+    )
+    assert (new.source_language, new.target_language) == ("en", "ko")
+    for name, value in weights_of(folder_with_run / "general").items():
+        assert torch.allclose(weights_of(folder_with_run / "new")[name], value, atol=1e-6), name
 
 
-def test_without_it_the_weights_are_others(place: Path) -> None:
-    """The test above can fail: the same pieces and sizes from a seed are not what was learnt."""
-    settings = [*SMALL, *STILL, f"tokenizer.reuse_from={place / 'general'}", "tokenizer.shared=false", "model.tie_embeddings=target"]
-    runs.train(run=place / "fresh", data=place / "own.tsv", settings=settings, quiet=True)
-    fresh = values(place / "fresh")
-    assert any(not torch.allclose(fresh[name], value, atol=1e-3) for name, value in values(place / "general").items())
+def test_without_init_from_the_weights_differ(folder_with_run: Path) -> None:
+    """The test above can fail: random initial weights differ from trained ones."""
+    settings = [
+        *SMALL,
+        *NO_CHANGE,
+        f"tokenizer.reuse_from={folder_with_run / 'general'}",
+        "tokenizer.shared=false",
+        "model.tie_embeddings=target",
+    ]
+    runs.train(run=folder_with_run / "fresh", data=folder_with_run / "new.tsv", settings=settings, quiet=True)
+    fresh = weights_of(folder_with_run / "fresh")
+    assert any(
+        not torch.allclose(fresh[name], value, atol=1e-3)
+        for name, value in weights_of(folder_with_run / "general").items()
+    )
 
 
-def test_what_fits_is_taken_and_the_rest_is_new(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert begun(place, "deeper", "model.decoder_layers=2", "model.ffn_width=32") == 0
-    before, after = values(place / "general"), values(place / "deeper")
+def test_matching_weights_are_copied_and_the_others_are_new(
+    folder_with_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert start_from_general(folder_with_run, "deeper", "model.decoder_layers=2", "model.ffn_width=32") == 0
+    before, after = weights_of(folder_with_run / "general"), weights_of(folder_with_run / "deeper")
     same = {name for name in before if name in after and before[name].shape == after[name].shape}
-    assert f"{len(same)} of {len(after)} parts of the model begin as in {place / 'general'}" in capsys.readouterr().err
+    assert (
+        f"{len(same)} of {len(after)} weights are initialized from {folder_with_run / 'general'}"
+        in capsys.readouterr().err
+    )
     assert 0 < len(same) < len(after)
     assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in same)
 
 
-def test_what_does_not_fit_at_all_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert begun(place, "wide", "model.width=48", "model.ffn_width=96", "model.heads=3") == 2
-    assert "no part of this model has its sizes" in capsys.readouterr().err
+def test_a_model_without_matching_weights_is_an_error(
+    folder_with_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert start_from_general(folder_with_run, "wide", "model.width=48", "model.ffn_width=96", "model.heads=3") == 2
+    assert "no weights of that model have the shapes of this one" in capsys.readouterr().err
     learnt = ["tokenizer.reuse_from=", "tokenizer.vocab_size=320", "tokenizer.model=bpe"]
-    assert begun(place, "other", *learnt) == 2
-    assert "write tokenizer.reuse_from = " in capsys.readouterr().err
-    assert begun(place, "lost", f"training.init_from={place / 'nowhere'}") == 2
+    assert start_from_general(folder_with_run, "lock_holder", *learnt) == 2
+    assert "Write tokenizer.reuse_from = " in capsys.readouterr().err
+    assert start_from_general(folder_with_run, "lost", f"training.init_from={folder_with_run / 'nowhere'}") == 2
     assert "nowhere: no such folder" in capsys.readouterr().err
-    assert not any((place / run / "run.toml").exists() for run in ("wide", "other", "lost"))
+    assert not any((folder_with_run / run / "run.toml").exists() for run in ("wide", "lock_holder", "lost"))
 
 
-def test_a_run_that_has_begun_needs_the_other_no_more(place: Path) -> None:
-    shutil.copytree(place / "general", place / "passing")
-    assert begun(place, "going", f"training.init_from={place / 'passing'}", "training.steps=2") == 0
-    shutil.rmtree(place / "passing")
-    shutil.rmtree(place / "going/checkpoints" / "000000002")  # as if it had died after the first step
-    table = config.read_toml(place / "going/run.toml")
-    assert table["training"]["begin"] == str(place / "passing")
-    assert main(["train", "--resume", str(place / "going")]) == 0
+def test_a_started_run_does_not_need_the_initial_model(folder_with_run: Path) -> None:
+    shutil.copytree(folder_with_run / "general", folder_with_run / "passing")
+    assert (
+        start_from_general(
+            folder_with_run, "going", f"training.init_from={folder_with_run / 'passing'}", "training.steps=2"
+        )
+        == 0
+    )
+    shutil.rmtree(folder_with_run / "passing")
+    shutil.rmtree(folder_with_run / "going/checkpoints" / "000000002")  # as if it was killed after the first step
+    table = config.read_toml(folder_with_run / "going/run.toml")
+    assert table["training"]["init_from"] == str(folder_with_run / "passing")
+    assert main(["train", "--resume", str(folder_with_run / "going")]) == 0
 
 
-def test_a_student_begins_with_its_teachers_layers(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = place / "student.toml"
-    recipe.write_text(f'[data]\nfolder = "{place}"\ntrain = "own.tsv"\ndev = "general.tsv"\n', "utf-8")
-    sizes = [*SMALL, *STILL, "model.tie_embeddings=target", "model.ffn_width=32"]
-    words = [word for setting in sizes for word in ("--set", setting)]
-    command = ["distil", str(place / "general"), "--recipe", str(recipe), "--run", str(place / "student")]
-    assert main([*command, "--init-from-teacher", *words]) == 0
-    assert "parts of the model begin as in" in capsys.readouterr().err
-    teacher, student = values(place / "general"), values(place / "student")
-    name = "decoder.embedding.vectors.weight"
+def test_a_student_starts_from_the_teachers_weights(folder_with_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = folder_with_run / "student.toml"
+    recipe.write_text(f'[data]\nfolder = "{folder_with_run}"\ntrain = "new.tsv"\ndev = "general.tsv"\n', "utf-8")
+    sizes = [*SMALL, *NO_CHANGE, "model.tie_embeddings=target", "model.ffn_width=32"]
+    flags = [word for setting in sizes for word in ("--set", setting)]
+    command = [
+        "distil",
+        str(folder_with_run / "general"),
+        "--recipe",
+        str(recipe),
+        "--run",
+        str(folder_with_run / "student"),
+    ]
+    assert main([*command, "--init-from-teacher", *flags]) == 0
+    assert "weights are initialized from" in capsys.readouterr().err
+    teacher, student = weights_of(folder_with_run / "general"), weights_of(folder_with_run / "student")
+    name = "decoder.embedding.token_embedding.weight"
     assert torch.allclose(teacher[name], student[name], atol=1e-6)
-    assert bundle.load_bundle(place / "student").target_tokenizer.model_bytes == bundle.load_bundle(place / "general").target_tokenizer.model_bytes
+    assert (
+        bundle.load_bundle(folder_with_run / "student").target_tokenizer.model_bytes
+        == bundle.load_bundle(folder_with_run / "general").target_tokenizer.model_bytes
+    )
 
 
-HOLDING = """
+LOCK_HOLDER = """
 import sys, time
 from pathlib import Path
-from tongsa import files
-with files.held(Path(sys.argv[1])):
-    print("held", flush=True)
+from tongsa import storage
+with storage.lock_folder(Path(sys.argv[1])):
+    print("locked", flush=True)
     time.sleep(600)
 """
 
 
 def test_two_processes_never_train_in_one_folder(
-    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder_with_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "LOCK_TIMEOUT_SECONDS", 0.5)
-    folder = place / "twice"
-    other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder)], stdout=subprocess.PIPE, text=True)
-    assert other.stdout is not None
-    assert other.stdout.readline() == "held\n"
-    assert begun(place, "twice") == 2
-    assert "another process is using this folder" in capsys.readouterr().err
+    folder = folder_with_run / "twice"
+    lock_holder = subprocess.Popen([sys.executable, "-c", LOCK_HOLDER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert lock_holder.stdout is not None
+    assert lock_holder.stdout.readline() == "locked\n"
+    assert start_from_general(folder_with_run, "twice") == 2
+    assert "another process is " in capsys.readouterr().err
     assert list(folder.iterdir()) == []
-    other.kill()
-    other.wait()
-    other.stdout.close()
-    assert begun(place, "twice") == 0
+    lock_holder.kill()
+    lock_holder.wait()
+    lock_holder.stdout.close()
+    assert start_from_general(folder_with_run, "twice") == 0
     with storage.lock_folder(folder):
         assert main(["train", "--resume", str(folder)]) == 2
-    assert "another process is using this folder" in capsys.readouterr().err
+    assert "another process is " in capsys.readouterr().err
     assert main(["train", "--resume", str(folder)]) == 0
-    assert begun(place, "never", "training.steps=0") == 2
-    assert not (place / "never").exists(), "nothing came of it"
+    assert start_from_general(folder_with_run, "never", "training.steps=0") == 2
+    assert not (folder_with_run / "never").exists(), "an empty folder is removed"

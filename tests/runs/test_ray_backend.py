@@ -1,4 +1,4 @@
-"""The same job over a Ray cluster of two workers on this machine; workers and the whole job are killed for real."""
+"""File translation on a local Ray cluster; in the slow tests workers and jobs are killed by SIGKILL."""
 
 import json
 import os
@@ -13,30 +13,40 @@ from pathlib import Path
 
 import pytest
 
-from jobs import command, done, finish, long_lines, wait_for, write_model
+from jobs import command, finish, lines_done, long_lines, wait_for, write_model
 from tongsa.cli import main
+from tongsa.data.chunks import ChunkReader
 from tongsa.runs.ray_backend import TranslateActor
 from tongsa.runs.translate_job import ModelSpec, TranslateJobConfig
-from tongsa.data.chunks import ChunkReader
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cluster")
+def translate_locally(folder: Path, lines: int) -> Path:
     write_model(folder / "model")
-    (folder / "in.txt").write_text(long_lines(1500), "utf-8")
-    assert main(command(folder, "whole.txt")) == 0
+    (folder / "in.txt").write_text(long_lines(lines), "utf-8")
+    assert main(command(folder, "local.txt")) == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Model, a short input and its local translation."""
+    return translate_locally(tmp_path_factory.mktemp("short"), 60)
+
+
+@pytest.fixture(scope="module")
+def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Model, an input of many chunks and its local translation."""
+    return translate_locally(tmp_path_factory.mktemp("long"), 1500)
 
 
 @pytest.fixture
 def environment() -> Iterator[dict[str, str]]:
-    """Whatever Ray keeps is kept here; under a short name, for sockets have one."""
+    """Give Ray a folder of its own, with a short name because socket paths are limited."""
     folder = tempfile.mkdtemp(prefix="ray")
-    here = {"HOME": folder, "RAY_TMPDIR": folder, "RAY_worker_niceness": "0", "OMP_NUM_THREADS": "1"}
-    yield {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | here
+    ray_variables = {"HOME": folder, "RAY_TMPDIR": folder, "RAY_worker_niceness": "0", "OMP_NUM_THREADS": "1"}
+    yield {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | ray_variables
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -45,53 +55,66 @@ def start(arguments: list[str], environment: dict[str, str]) -> "subprocess.Pope
     return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE)
 
 
-def family(pid: int) -> dict[int, str]:
-    """A process and all that come from it, with what they call themselves."""
+def process_tree(pid: int) -> dict[int, str]:
+    """Return a process and its descendants, with their command lines."""
     parents, names = {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
                 names[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-            except OSError:  # it has ended meanwhile
+            except OSError:  # the process has ended
                 continue
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {one: names.get(one, "") for one in found}
+    pids = {pid}
+    while more := {child for child, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    return {child_pid: names.get(child_pid, "") for child_pid in pids}
 
 
-def all_gone(pids: set[int], patience: float = 60.0) -> bool:
-    while any(Path(f"/proc/{pid}/exe").exists() for pid in pids) and patience > 0:
+def all_gone(pids: set[int], seconds: float = 60.0) -> bool:
+    while any(Path(f"/proc/{pid}/exe").exists() for pid in pids) and seconds > 0:
         time.sleep(0.1)
-        patience -= 0.1
-    return patience > 0
+        seconds -= 0.1
+    return seconds > 0
 
 
-def test_a_worker_that_is_killed_loses_nothing(place: Path, environment: dict[str, str]) -> None:
-    output = place / "worker.txt"
-    process = start(command(place, output.name), environment)
+def test_a_cluster_gives_the_same_output_and_ends(folder: Path, environment: dict[str, str]) -> None:
+    output = folder / "ray.txt"
+    process = start(command(folder, output.name), environment)
     wait_for(output, 1, process)
-    before = family(process.pid)
-    workers = [pid for pid, name in before.items() if "MapBatches(Worker)" in name]
-    assert workers, f"nobody at work: {before}"
-    os.kill(min(workers), signal.SIGKILL)  # the one that answered first
-    at = done(output)
+    cluster = process_tree(process.pid).keys() - {process.pid}
     code, messages = finish(process)
     assert code == 0, messages
-    assert at < 1400, "killed when all was done"
-    assert output.read_bytes() == (place / "whole.txt").read_bytes()
-    assert not list(place.glob("worker.txt.*"))
-    assert all_gone(before.keys() - {process.pid}), "the cluster is still there"
+    assert output.read_bytes() == (folder / "local.txt").read_bytes()
+    assert all_gone(cluster), "the cluster still runs"
 
 
-def test_a_job_that_is_killed_takes_its_cluster_along_and_goes_on_without_one(
-    place: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = place / "job.txt"
-    process = start(command(place, output.name), environment)
+@pytest.mark.slow
+def test_a_killed_worker_loses_no_line(long_folder: Path, environment: dict[str, str]) -> None:
+    output = long_folder / "worker.txt"
+    process = start(command(long_folder, output.name), environment)
     wait_for(output, 1, process)
-    cluster = {pid: name for pid, name in family(process.pid).items() if pid != process.pid}
+    before = process_tree(process.pid)
+    workers = [pid for pid, name in before.items() if "MapBatches(TranslateActor)" in name]
+    assert workers, f"no worker: {before}"
+    os.kill(min(workers), signal.SIGKILL)
+    line_count = lines_done(output)
+    code, messages = finish(process)
+    assert code == 0, messages
+    assert line_count < 1400, "killed too late: all lines were done"
+    assert output.read_bytes() == (long_folder / "local.txt").read_bytes()
+    assert not list(long_folder.glob("worker.txt.*"))
+    assert all_gone(before.keys() - {process.pid}), "the cluster still runs"
+
+
+@pytest.mark.slow
+def test_a_killed_job_ends_its_cluster_and_continues_locally(
+    long_folder: Path, environment: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = long_folder / "job.txt"
+    process = start(command(long_folder, output.name), environment)
+    wait_for(output, 1, process)
+    cluster = {pid: name for pid, name in process_tree(process.pid).items() if pid != process.pid}
     agents = {pid for pid, name in cluster.items() if name.endswith("Agent")}
     process.send_signal(signal.SIGKILL)
     assert finish(process)[0] == -signal.SIGKILL
@@ -99,45 +122,47 @@ def test_a_job_that_is_killed_takes_its_cluster_along_and_goes_on_without_one(
         assert len(cluster) > len(agents) + 3
         assert all_gone(cluster.keys() - agents), f"still there: {cluster}"
     finally:
-        for agent in agents:  # they would notice too, a minute later
+        for agent in agents:  # they end by themselves a minute later
             os.kill(agent, signal.SIGKILL)
-    at = done(output)
-    assert 0 < at < 1500
-    assert main(command(place, output.name)) == 0
-    assert f"going on behind line {at:,}" in capsys.readouterr().err
-    assert output.read_bytes() == (place / "whole.txt").read_bytes()
+    line_count = lines_done(output)
+    assert 0 < line_count < 1500
+    assert main(command(long_folder, output.name)) == 0
+    assert f"continuing after line {line_count:,}" in capsys.readouterr().err
+    assert output.read_bytes() == (long_folder / "local.txt").read_bytes()
 
 
-def answer(worker: TranslateActor, first: int, start: int, size: int) -> dict[str, object]:
-    (text,) = worker({"first": [first], "start": [start], "size": [size]})["answer"]
-    found: dict[str, object] = json.loads(text)
-    return found
+def translate_range(actor: TranslateActor, first_line: int, offset: int, size: int) -> dict[str, object]:
+    (text,) = actor({"first_line": [first_line], "offset": [offset], "size": [size]})["result"]
+    result: dict[str, object] = json.loads(text)
+    return result
 
 
-def test_a_worker_reads_its_own_part_and_answers_for_it(place: Path, tmp_path: Path) -> None:
-    order = TranslateJobConfig(models=ModelSpec(run=place / "model"))
+def test_an_actor_translates_its_byte_range(folder: Path, tmp_path: Path) -> None:
+    job = TranslateJobConfig(models=ModelSpec(run=folder / "model"))
     source = tmp_path / "in.txt"
     source.write_bytes("a b\n나는\u2028집에\r\n\nx\xff\n".encode().replace(b"\xc3\xbf", b"\xff"))
-    worker = TranslateActor(source, "mine.txt", order, order.fingerprint())
+    worker = TranslateActor(source, "mine.txt", job, job.fingerprint())
     with ChunkReader(str(source)) as reader:
         first, second, *_ = reader.chunks(2)
-    assert answer(worker, 0, 0, len(first.raw))["lines"] == list(order.build()(["a b", "나는\u2028집에"], 0).lines)
-    assert "mine.txt:4: not UTF-8" in str(answer(worker, 2, len(first.raw), len(second.raw))["fault"])
+    assert translate_range(worker, 0, 0, len(first.raw))["lines"] == list(
+        job.build()(["a b", "나는\u2028집에"], 0).lines
+    )
+    assert "mine.txt:4: not UTF-8" in str(translate_range(worker, 2, len(first.raw), len(second.raw))["error"])
     source.unlink()
-    assert "in.txt" in str(answer(worker, 0, 0, 4)["fault"])
-    other = TranslateActor(source, "mine.txt", order, order.fingerprint() | {"model": "another"})
-    assert "another model on" in str(answer(other, 0, 0, 4)["fault"])
+    assert "in.txt" in str(translate_range(worker, 0, 0, 4)["error"])
+    other = TranslateActor(source, "mine.txt", job, job.fingerprint() | {"model": "another"})
+    assert "another model on" in str(translate_range(other, 0, 0, 4)["error"])
     missing = TranslateActor(source, "mine.txt", TranslateJobConfig(models=ModelSpec(run=tmp_path / "nowhere")), {})
-    assert "no such folder" in str(answer(missing, 0, 0, 4)["fault"])
+    assert "no such folder" in str(translate_range(missing, 0, 0, 4)["error"])
 
 
-def test_what_cannot_be_shared_out_is_said_before_a_cluster_is_begun(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_input_errors_come_before_a_cluster_is_started(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "in.gz").write_bytes(b"")
     packed = [
         "translate",
-        str(place / "model"),
+        str(folder / "model"),
         str(tmp_path / "in.gz"),
         "-o",
         str(tmp_path / "out.txt"),
@@ -145,13 +170,13 @@ def test_what_cannot_be_shared_out_is_said_before_a_cluster_is_begun(
         "ray",
     ]
     assert main(packed) == 2
-    assert "needs a plain file" in capsys.readouterr().err
+    assert "needs an uncompressed file" in capsys.readouterr().err
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    assert main(command(place, "far.txt", "--executor", "ray")) == 2
-    assert "nobody answers there" in capsys.readouterr().err
+    assert main(command(folder, "far.txt", "--executor", "ray")) == 2
+    assert "no connection" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert main(command(place, "far.txt", "--executor", "ray")) == 2
+    assert main(command(folder, "far.txt", "--executor", "ray")) == 2
     assert "pip install -e '.[cluster]' -c constraints.txt" in capsys.readouterr().err
     monkeypatch.undo()
-    assert main(command(place, "far.txt")) == 0
-    assert (place / "far.txt").read_bytes() == (place / "whole.txt").read_bytes()
+    assert main(command(folder, "far.txt")) == 0
+    assert (folder / "far.txt").read_bytes() == (folder / "local.txt").read_bytes()

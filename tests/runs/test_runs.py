@@ -1,4 +1,4 @@
-"""Runs from end to end, in this process."""
+"""Runs from data to translations, in this process."""
 
 import json
 from pathlib import Path
@@ -10,17 +10,18 @@ import tongsa
 from tiny import SMALL, reversing, write_pairs
 from tongsa import config, runs
 from tongsa.batch import Examples, Ragged
+from tongsa.data.ledger import Pair
 from tongsa.errors import InputError
 from tongsa.runs import planner
 from tongsa.runs.data import train_dev_split
 from tongsa.runs.recipe import parse_recipe
-from tongsa.data.ledger import Pair
+from tongsa.runs.run import open_run
+from tongsa.training.data_loader import iterate_batches
 from tongsa.training.journal import read_journal
 from tongsa.training.loop import DataPosition, train
 from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import build_optimizers
 from tongsa.training.precision import measure_bf16_speedup
-from tongsa.training.data_loader import iterate_batches
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,44 +39,44 @@ ROOT = Path(__file__).parents[2]
     ],
     ids=" ".join,
 )
-def test_every_way_of_cutting_and_sharing_trains_and_loads(settings: list[str], tmp_path: Path) -> None:
+def test_each_tokenizer_and_embedding_setting_trains_and_loads(settings: list[str], tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "p.tsv", reversing(120))
     translator = tongsa.train(run=tmp_path / "r", data=pairs, settings=[*SMALL, "training.steps=6", *settings])
     result = translator("a b c")
-    assert result.alignment.shape == (len(result.pieces) + 1, len(result.source_pieces) + 1)
+    assert result.alignment.shape == (len(result.tokens) + 1, len(result.source_tokens) + 1)
     assert result.alignment.sum(axis=1) == pytest.approx(1, abs=1e-4)
 
 
-def test_bf16_trains_where_the_cpu_survives_it(tmp_path: Path) -> None:
+def test_bf16_trains_if_the_cpu_supports_it(tmp_path: Path) -> None:
     if measure_bf16_speedup() == 0:
-        pytest.skip("this CPU dies of bf16, as the probe in a child process found")
+        pytest.skip("bf16 crashes on this CPU")
     pairs = write_pairs(tmp_path / "p.tsv", reversing(120))
     settings = [*SMALL, "training.steps=6", "training.precision=bf16"]
     assert isinstance(tongsa.train(run=tmp_path / "r", data=pairs, settings=settings)("a b").text, str)
 
 
-def test_scores_while_training_and_after_are_the_same(trained: Path) -> None:
+def test_validation_scores_equal_scores_after_training(trained: Path) -> None:
     records = [record["validation"] for record in read_journal(trained / "journal.jsonl") if "validation" in record]
     best = max(records, key=lambda record: record["bleu"])
-    data = runs.open_run(trained).data
+    data = open_run(trained).data
     translator = tongsa.load(trained)
-    outputs = [one.text for one in translator.translate([pair.source for pair in data.dev])]
+    outputs = [translation.text for translation in translator.translate([pair.source for pair in data.dev])]
     same = sum(output == pair.target for output, pair in zip(outputs, data.dev, strict=True))
     assert best["exact_match"] == pytest.approx(100 * same / len(outputs), abs=1e-3)
 
 
-def test_totals_equal_the_sum_of_scores(trained: Path) -> None:
+def test_log_prob_equals_the_sum_of_token_scores(trained: Path) -> None:
     translator = tongsa.load(trained)
     for text in ("a", "b c d e f", "e e"):
         result = translator(text)
-        assert sum(translator.score([(text, result.text)])[0]) == pytest.approx(result.total, abs=1e-3)
+        assert sum(translator.score([(text, result.text)])[0]) == pytest.approx(result.log_prob, abs=1e-3)
 
 
-def test_the_order_of_the_inputs_and_their_company_change_nothing(trained: Path) -> None:
+def test_translations_do_not_depend_on_order_and_batch(trained: Path) -> None:
     translator = tongsa.load(trained)
     texts = [source for source, _ in reversing(40, seed=3)]
-    together = [one.text for one in translator.translate(texts)]
-    assert [one.text for one in reversed(translator.translate(texts[::-1]))] == together
+    together = [translation.text for translation in translator.translate(texts)]
+    assert [translation.text for translation in reversed(translator.translate(texts[::-1]))] == together
     assert [translator(text).text for text in texts] == together
 
 
@@ -90,7 +91,7 @@ def test_a_test_set_is_scored_once_at_the_end(tmp_path: Path) -> None:
     assert scores["sentences"] == 80
 
 
-def test_patience_ends_a_run_early_and_resuming_it_adds_nothing(tmp_path: Path) -> None:
+def test_early_stopping_and_resuming_a_stopped_run(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "p.tsv", reversing(80))
     settings = [
         *SMALL,
@@ -100,29 +101,29 @@ def test_patience_ends_a_run_early_and_resuming_it_adds_nothing(tmp_path: Path) 
         "training.best_metric=loss",
     ]
     settings += ["training.lr.schedule=constant", "training.lr.peak=0.3", "training.lr.warmup=1"]
-    done = runs.train(run=tmp_path / "r", data=pairs, settings=settings, quiet=True)
-    assert done.step < 400
-    assert done.step == done.best_step + 2 * 3
+    progress = runs.train(run=tmp_path / "r", data=pairs, settings=settings, quiet=True)
+    assert progress.step < 400
+    assert progress.step == progress.best_step + 2 * 3
     weights = (tmp_path / "r" / "model" / "weights.safetensors").read_bytes()
-    assert runs.resume(tmp_path / "r", quiet=True).step == done.step
+    assert runs.resume(tmp_path / "r", quiet=True).step == progress.step
     assert (tmp_path / "r" / "model" / "weights.safetensors").read_bytes() == weights
 
 
-def test_tensorboard_gets_what_the_journal_gets(tmp_path: Path) -> None:
+def test_tensorboard_events_are_written(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "p.tsv", reversing(80))
     settings = [*SMALL, "training.steps=3", "training.tensorboard=true"]
     runs.train(run=tmp_path / "r", data=pairs, settings=settings, quiet=True)
-    (events,) = (tmp_path / "r" / "board").iterdir()
+    (events,) = (tmp_path / "r" / "tensorboard").iterdir()
     assert b"tokens_per_second" in events.read_bytes()
 
 
-def test_a_carved_set_never_shares_a_source_with_train() -> None:
-    pairs = [Pair(f"s{at % 50}", f"t{at}", "f", at) for at in range(200)]
+def test_a_dev_split_shares_no_source_with_train() -> None:
+    pairs = [Pair(f"s{i % 50}", f"t{i}", "f", i) for i in range(200)]
     train_pairs, dev = train_dev_split(pairs, 0.1, seed=1, max_dev=1000)
     assert len(train_pairs) + len(dev) == 200
     assert len({pair.source for pair in dev}) == 5
     assert not {pair.source for pair in dev} & {pair.source for pair in train_pairs}
-    assert train_dev_split(pairs[::-1], 0.1, seed=1, max_dev=1000)[1] == dev[::-1], "the choice depends on the order"
+    assert train_dev_split(pairs[::-1], 0.1, seed=1, max_dev=1000)[1] == dev[::-1], "the split depends on the order"
 
 
 def test_five_pairs_are_enough_to_train_and_the_ledger_adds_up(tmp_path: Path) -> None:
@@ -137,29 +138,27 @@ def test_five_pairs_are_enough_to_train_and_the_ledger_adds_up(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1h30m", 5400), ("2", 120), ("0.5h", 1800), ("1d", 86400)]
 )
-def test_budgets_are_read_as_people_write_them(text: str, seconds: float) -> None:
+def test_time_budgets_are_parsed(text: str, seconds: float) -> None:
     assert planner.parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0m", "-5m", "ten", "5x", "m"])
-def test_budgets_that_are_no_time_are_refused(text: str) -> None:
+def test_invalid_time_budgets_are_errors(text: str) -> None:
     with pytest.raises(InputError, match="--budget"):
         planner.parse_duration(text)
 
 
 @pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-de-big"])
-def test_the_papers_recipes_load_build_and_take_a_step(name: str, tmp_path: Path) -> None:
-    """On generated text and with small batches: what is left of the recipe is the paper's."""
+def test_the_recipes_of_the_transformer_paper_train(name: str, tmp_path: Path) -> None:
+    """Generated text and small batches; all other settings are those of the paper."""
     values = config.read_toml(ROOT / "recipes" / f"{name}.toml")
     recipe = parse_recipe(values)
     assert recipe.training.lr.build(recipe.model.width, 1)(4000) == (recipe.model.width * 4000) ** -0.5  # type: ignore[attr-defined]
     torch.manual_seed(1)
     model = recipe.model.build(500, 500)
-    rows = Ragged([[4 + (7 * at + place) % 490 for place in range(6)] for at in range(4)])
+    rows = Ragged([[4 + (7 * i + position) % 490 for position in range(6)] for i in range(4)])
     batches = iterate_batches(lambda _: Examples(rows, rows), batch_tokens=32, seed=1, start=DataPosition())
     training = recipe.training
     schedule = training.lr.build(recipe.model.width, training.steps)  # type: ignore[attr-defined]
-    step = next(
-        train(TrainingModel(model, training), batches, build_optimizers(model, training), schedule, training)
-    )
+    step = next(train(TrainingModel(model, training), batches, build_optimizers(model, training), schedule, training))
     assert 5 < step.loss < 9, "ln 500 is 6.2"

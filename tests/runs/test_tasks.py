@@ -1,4 +1,4 @@
-"""Labels and plain text go the same road as pairs: train, resume, evaluate, put to work."""
+"""Classifiers and language models: train, evaluate, use."""
 
 import json
 import random
@@ -23,15 +23,15 @@ QUICK = [
 ]
 
 
-def moods(count: int, seed: int = 0) -> list[tuple[str, str]]:
-    """Reviews whose one telling word may stand anywhere."""
+def reviews_of(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Generate reviews with one word, anywhere, that determines the label."""
     generator, words = random.Random(seed), ["영화", "배우", "음악", "오늘", "정말", "그냥"]
     pairs = []
     for _ in range(count):
         label = generator.choice(["좋다", "나쁘다"])
-        told = {"좋다": ["최고", "재밌다"], "나쁘다": ["지루", "최악"]}[label]
+        telling_words = {"좋다": ["최고", "재밌다"], "나쁘다": ["지루", "최악"]}[label]
         text = [generator.choice(words) for _ in range(generator.randint(1, 7))]
-        text.insert(generator.randrange(len(text) + 1), generator.choice(told))
+        text.insert(generator.randrange(len(text) + 1), generator.choice(telling_words))
         pairs.append((" ".join(text), label))
     return pairs
 
@@ -42,14 +42,14 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = [*QUICK, "model.kind=structured_self_attention", "model.embedding=24", "model.width=16", "model.hops=3"]
     settings += ["model.attention=16", "model.hidden=24", "training.steps=150", "training.lr.peak=4e-3"]
     runs.train(
-        run=folder / "run", data=write_pairs(folder / "reviews.tsv", moods(600)), settings=settings, quiet=True
+        run=folder / "run", data=write_pairs(folder / "reviews.tsv", reviews_of(600)), settings=settings, quiet=True
     )
     return folder / "run"
 
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory: pytest.TempPathFactory, trained: Path) -> Path:
-    """It has only ever read target sentences that say 가, with the pieces of the translator."""
+    """Train a language model on sentences of 가 only, with the tokenizer of the translator."""
     folder = tmp_path_factory.mktemp("language model")
     generator = random.Random(5)
     lines = ["가 " * generator.randint(1, 6) for _ in range(400)]
@@ -62,7 +62,7 @@ def language_model(tmp_path_factory: pytest.TempPathFactory, trained: Path) -> P
 
 def test_a_classifier_learns_its_labels(reviews: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tongsa.load(reviews)
-    pairs = moods(200, seed=9)
+    pairs = reviews_of(200, seed=9)
     answers = model.classify([text for text, _ in pairs])
     assert sum(answer.label == label for answer, (_, label) in zip(answers, pairs, strict=True)) > 190
     assert sum(answers[0].probabilities.values()) == pytest.approx(1)
@@ -85,29 +85,31 @@ def test_classify_gives_a_label_for_each_line(
 
 def test_the_embedding_is_the_matrix_of_the_hops(reviews: Path) -> None:
     model = tongsa.load(reviews)
-    alone, beside = model.embed(["정말 최고"]), model.embed(["배우 음악 오늘 그냥 정말 지루", "정말 최고"])
-    assert alone[0].shape == (3, 32)
-    assert np.allclose(alone[0], beside[1], atol=1e-5)
+    single, batched = model.embed(["정말 최고"]), model.embed(["배우 음악 오늘 그냥 정말 지루", "정말 최고"])
+    assert single[0].shape == (3, 32)
+    assert np.allclose(single[0], batched[1], atol=1e-5)
 
 
-def test_the_hops_read_the_telling_word(reviews: Path, tmp_path: Path) -> None:
+def test_the_hops_are_recorded_and_shown(reviews: Path, tmp_path: Path) -> None:
     answer = tongsa.load(reviews)("영화 음악 최악 오늘")
     (hops,) = answer.attention["hops"]
-    pieces = [*answer.source_pieces, "</s>"]
-    words = "".join(pieces).split("▁")
+    tokens = [*answer.source_tokens, "</s>"]
+    words = "".join(tokens).split("▁")
     assert "최악" in words
-    assert hops.shape == (1, 3, len(pieces))
+    assert hops.shape == (1, 3, len(tokens))
     assert main(["view", str(reviews), "영화 음악 최악 오늘", "-o", str(tmp_path / "hops.html")]) == 0
     assert "hops" in (tmp_path / "hops.html").read_text("utf-8")
 
 
-def test_a_label_never_seen_is_refused(reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_pairs(tmp_path / "odd.tsv", [("정말 최고", "그저 그렇다")])
-    assert main(["score", str(reviews), str(tmp_path / "odd.tsv")]) == 2
+def test_an_unknown_label_is_an_error(reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pairs(tmp_path / "unseen.tsv", [("정말 최고", "그저 그렇다")])
+    assert main(["score", str(reviews), str(tmp_path / "unseen.tsv")]) == 2
     assert "그저 그렇다" in capsys.readouterr().err
 
 
-def test_a_language_model_writes_what_it_has_read(language_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_language_model_samples_from_its_training_distribution(
+    language_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["sample", str(language_model), "--count", "20", "--temperature", "0.5"]) == 0
     texts = capsys.readouterr().out.splitlines()
     assert len(texts) == 20
@@ -116,39 +118,39 @@ def test_a_language_model_writes_what_it_has_read(language_model: Path, capsys: 
     assert capsys.readouterr().out.splitlines() == texts
 
 
-def test_scores_of_texts_are_sums_over_their_pieces(
+def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "texts.txt").write_text("가 가\n나\n", "utf-8")
     assert main(["score", str(language_model), str(tmp_path / "texts.txt"), "--json"]) == 0
-    read, odd = map(json.loads, capsys.readouterr().out.splitlines())
-    assert read["log_probability"] == pytest.approx(sum(one["log_probability"] for one in read["pieces"]))
-    assert read["pieces"][-1]["piece"] == "</s>"
-    assert odd["log_probability"] < read["log_probability"]
+    seen, unseen = map(json.loads, capsys.readouterr().out.splitlines())
+    assert seen["log_prob"] == pytest.approx(sum(token["log_prob"] for token in seen["tokens"]))
+    assert seen["tokens"][-1]["token"] == "</s>"  # noqa: S105
+    assert unseen["log_prob"] < seen["log_prob"]
 
 
-def test_samples_carry_their_own_probability(language_model: Path) -> None:
-    writer = tongsa.load(language_model)
-    for text, total in writer.sample(5):
-        if text and len(writer.target.split(text)) < 90:
-            again = sum(writer.score_texts([text])[0])
+def test_samples_have_their_log_probability(language_model: Path) -> None:
+    generator = tongsa.load(language_model)
+    for text, total in generator.sample(5):
+        if text and len(generator.target_tokenizer.encode_all([text])[0]) < 90:
+            again = sum(generator.score_texts([text])[0])
             assert again <= total + 1e-3 or again == pytest.approx(total, abs=1e-3)
 
 
-def test_fusion_draws_the_translation_towards_the_language_model(
+def test_shallow_fusion_follows_the_language_model(
     trained: Path, language_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "in.txt").write_text("b c d\n", "utf-8")
-    said = []
+    outputs = []
     for weight in ("0", "1000"):
         arguments = ["translate", str(trained), str(tmp_path / "in.txt"), "--lm", str(language_model)]
         assert main([*arguments, "--lm-weight", weight]) == 0
-        said.append(capsys.readouterr().out.strip())
-    assert said[0] == tongsa.load(trained)("b c d").text
-    assert set(said[1].split()) <= {"가"}
+        outputs.append(capsys.readouterr().out.strip())
+    assert outputs[0] == tongsa.load(trained)("b c d").text
+    assert set(outputs[1].split()) <= {"가"}
 
 
-def test_rerank_puts_the_right_candidate_first(
+def test_rerank_sorts_the_candidates_by_score(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     candidates = [("a b", "가 나"), ("a b", "나 가"), ("a b", "바 바"), ("c", "라"), ("c", "다")]
@@ -160,19 +162,19 @@ def test_rerank_puts_the_right_candidate_first(
     assert sorted((row[2], row[3]) for row in rows) == sorted(candidates)
 
 
-def test_an_ensemble_of_one_model_with_itself_translates_alike(
+def test_an_ensemble_of_a_model_with_itself_changes_nothing(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_pairs(tmp_path / "test.tsv", reversing(40, seed=8))
-    said = []
+    outputs = []
     for extra in ([], ["--ensemble", str(trained)]):
         assert main(["evaluate", str(trained), "--data", str(tmp_path / "test.tsv"), "--json", *extra]) == 0
-        said.append(json.loads(capsys.readouterr().out))
-    assert said[0]["exact_match"] == said[1]["exact_match"]
-    assert "models:2" in said[1]["signatures"]["bleu"]
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert outputs[0]["exact_match"] == outputs[1]["exact_match"]
+    assert "models:2" in outputs[1]["signatures"]["bleu"]
 
 
-def test_models_with_other_pieces_do_not_vote(trained: Path, reviews: Path) -> None:
+def test_an_ensemble_needs_equal_tokenizers(trained: Path, reviews: Path) -> None:
     with pytest.raises(InputError, match="gives labels"):
         bundle.load_bundle(reviews).translator()
     with pytest.raises(InputError, match="other pieces"):
@@ -180,7 +182,7 @@ def test_models_with_other_pieces_do_not_vote(trained: Path, reviews: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("verb", "sentence"),
+    ("arguments_of_command", "message"),
     [
         (["translate", "REVIEWS"], "gives labels"),
         (["classify", "TRANSLATOR"], "translates"),
@@ -189,37 +191,46 @@ def test_models_with_other_pieces_do_not_vote(trained: Path, reviews: Path) -> N
         (["score", "LM", "--rerank"], "rerank"),
     ],
 )
-def test_the_wrong_verb_is_told_the_right_one(
-    verb: list[str],
-    sentence: str,
+def test_a_command_for_another_task_is_an_error(
+    arguments_of_command: list[str],
+    message: str,
     trained: Path,
     reviews: Path,
     language_model: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     named = {"REVIEWS": str(reviews), "TRANSLATOR": str(trained), "LM": str(language_model)}
-    assert main([named.get(word, word) for word in verb]) == 2
-    assert sentence in capsys.readouterr().err
+    assert main([named.get(word, word) for word in arguments_of_command]) == 2
+    assert message in capsys.readouterr().err
 
 
-def test_two_kinds_of_pieces_for_spelling_and_phones(tmp_path: Path) -> None:
-    """Letters on one side, whole phones on the other: each phone is one piece."""
+def test_source_characters_and_target_words(tmp_path: Path) -> None:
+    """Characters on the source side; on the target side each phone is one token."""
     pairs = [("집에", "t͡ɕ i p̚ e"), ("간다", "k a n d a"), ("나는", "n a n ɯ n")] * 20
-    settings = [*QUICK, "tokenizer.model=char", "tokenizer.target_model=word", "tokenizer.shared=false", "tokenizer.jamo=true"]
+    settings = [
+        *QUICK,
+        "tokenizer.model=char",
+        "tokenizer.target_model=word",
+        "tokenizer.shared=false",
+        "tokenizer.jamo=true",
+    ]
     settings += ["model.kind=rnn", "model.width=24", "model.embedding=16", "training.steps=8"]
     settings += ['data.metrics=["wer", "per"]']
-    runs.train(
-        run=tmp_path / "run", data=write_pairs(tmp_path / "g2p.tsv", pairs), settings=settings, quiet=True
-    )
+    runs.train(run=tmp_path / "run", data=write_pairs(tmp_path / "g2p.tsv", pairs), settings=settings, quiet=True)
     loaded = bundle.load_bundle(tmp_path / "run")
-    assert loaded.target_tokenizer.token_strings(loaded.target_tokenizer.encode_all(["t͡ɕ i p̚ e"])[0]) == ["▁t͡ɕ", "▁i", "▁p̚", "▁e"]
-    assert len(loaded.source_tokenizer.encode("집")) == 4  # ㅈ ㅣ ㅂ and the mark of a word
+    assert loaded.target_tokenizer.token_strings(loaded.target_tokenizer.encode_all(["t͡ɕ i p̚ e"])[0]) == [
+        "▁t͡ɕ",
+        "▁i",
+        "▁p̚",
+        "▁e",
+    ]
+    assert len(loaded.source_tokenizer.encode("집")) == 4  # ㅈ ㅣ ㅂ and the word mark
     assert loaded.metrics == ("wer", "per")
 
 
-def test_a_header_is_dropped_and_written_down(tmp_path: Path) -> None:
+def test_a_header_is_dropped_and_recorded(tmp_path: Path) -> None:
     (tmp_path / "ratings.txt").write_text(
-        "id\tdocument\tlabel\n" + "".join(f"{at}\t{text}\t{label}\n" for at, (text, label) in enumerate(moods(60))),
+        "id\tdocument\tlabel\n" + "".join(f"{i}\t{text}\t{label}\n" for i, (text, label) in enumerate(reviews_of(60))),
         "utf-8",
     )
     settings = [*QUICK, "model.kind=transformer_classifier", "training.steps=3", "data.columns=[2, 3]"]

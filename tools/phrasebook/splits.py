@@ -42,9 +42,9 @@ def source_phrases() -> list[Phrase]:
     phrases = []
     for row in read_rows("sources.tsv"):
         candidates = PATTERNS[row["pattern"]].phrases_of(frozenset(row["words"].split()))
-        wanted = {style.value + row["english"] for style in Style}
-        chosen = [phrase for phrase in candidates if phrase.english in wanted]
-        if len(chosen) != len(wanted):
+        required = {style.value + row["english"] for style in Style}
+        chosen = [phrase for phrase in candidates if phrase.english in required]
+        if len(chosen) != len(required):
             raise ValueError(f"sources.tsv: {row['english']!r} is no sentence of {row['pattern']!r} in every style")
         phrases += chosen
     return phrases

@@ -1,4 +1,4 @@
-"""What the doctor writes down: what was seen, what it means, what to do."""
+"""Findings of `tongsa doctor`: observation, meaning and remedy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,11 +7,11 @@ from typing import Any, Literal
 from tongsa.data.ledger import Pair
 
 Level = Literal["ok", "remark", "warning", "fault"]
-"""Fine; worth knowing; probably hurts; makes the result wrong or worthless."""
+"""No problem; worth knowing; probably harmful; makes the result wrong or useless."""
 LEVELS: tuple[Level, ...] = ("ok", "remark", "warning", "fault")
 
 MAX_EXAMPLES = 5
-"""A finding names this many lines at most."""
+"""Maximum number of example lines in a finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,20 +19,20 @@ class Finding:
     name: str
     level: Level
     seen: str
-    """In one sentence, with numbers."""
+    """The observation in one sentence, with numbers."""
     means: str = ""
     remedy: str = ""
     examples: tuple[str, ...] = ()
-    """Places, each as file:line and what stands there."""
+    """Example lines, each as file:line and text."""
     numbers: Mapping[str, float] = field(default_factory=dict)
-    """The numbers again, for programs."""
+    """The numbers of the observation, for programs."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @property
     def text(self) -> str:
-        """For a person; what is fine takes one line."""
+        """Human-readable text; one line if the level is ok."""
         lines = [f"{self.level:7}  {self.name}: {self.seen}"]
         if self.level != "ok":
             lines += [f"{'':7}  {sentence}" for sentence in (self.means, self.remedy) if sentence]
@@ -45,7 +45,7 @@ def worst_level(findings: Sequence[Finding]) -> Level:
 
 
 def level_for_share(share: float, *, remark: float = 0.0, warning: float = 2.0, fault: float = 2.0) -> Level:
-    """A level by the share of lines concerned: above `remark`, from `warning` on, from `fault` on; 2 is never."""
+    """Return the level for a share of lines: above `remark`, from `warning` on, from `fault` on. 2 means never."""
     if share >= fault:
         return "fault"
     if share >= warning:
@@ -54,10 +54,10 @@ def level_for_share(share: float, *, remark: float = 0.0, warning: float = 2.0, 
 
 
 def format_pair(pair: Pair, text: str | None = None) -> str:
-    """Where a pair stands, and its beginning."""
+    """Return file, line and the first characters of a pair."""
     shown = " → ".join(filter(None, (pair.source, pair.target))) if text is None else text
     return f"{pair.file}:{pair.line}: {shown[:80]}{'…' if len(shown) > 80 else ''}"
 
 
-def percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "0 %"
+def percent(part: float, total: float) -> str:
+    return f"{100 * part / total:.1f} %" if total else "0 %"

@@ -33,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tongsa import runs
     from tongsa.checks.finding import worst_level
+    from tongsa.runs.doctor import run_doctor
 
-    findings = runs.run_doctor(options.recipe, data=options.data, dev=options.dev, settings=options.set)
+    findings = run_doctor(options.recipe, data=options.data, dev=options.dev, settings=options.set)
     level = worst_level(findings)
     if options.json:
         record = {"worst": level, "findings": [finding.as_json() for finding in findings]}

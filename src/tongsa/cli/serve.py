@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> None:
         _create_key(options)
         return
     if not all(map(find_spec, REQUIRED_PACKAGES)):
-        raise InputError("serve: required packages are missing. Install them: pip install -e '.[serve]' -c constraints.txt")
+        raise InputError(
+            "serve: required packages are missing. Install them: pip install -e '.[serve]' -c constraints.txt"
+        )
     from dataclasses import replace
 
     from tongsa import config

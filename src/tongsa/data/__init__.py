@@ -1,1 +1,1 @@
-"""From files to normalized text: corpora, the ledger of dropped lines, sentence splitting. Nothing here imports torch."""
+"""From files to normalized text: corpora, ledger of dropped lines, sentence splitting. Imports no torch."""

@@ -1,4 +1,4 @@
-"""An input of any length, some lines at a time: what was read before can be forgotten, and where it ended is known."""
+"""Streaming input in chunks of whole lines, with byte and line offsets so that reading can be resumed."""
 
 import gzip
 import io
@@ -16,33 +16,33 @@ from typing import BinaryIO, Self, cast
 from tongsa.data.corpus import CorpusError, decode_line, strip_line_end, unreadable_message
 
 MAX_CHUNK_LINES, MAX_CHUNK_BYTES = 2048, 2**18
-"""A chunk ends where it has so many lines or bytes: enough to sort by length, little enough to do again."""
+"""Size limits of a chunk: large enough to sort by length, small enough to translate again after a crash."""
 BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole lines that follow each other."""
+    """Consecutive whole lines of an input."""
 
     name: str
-    """Of the input, for sentences about it."""
+    """Name of the input, for messages."""
     first_line: int
-    """How many lines stand before it."""
+    """Number of lines before this chunk."""
     raw: bytes
-    """As it stands in the input, unpacked."""
+    """Bytes as in the (decompressed) input."""
 
     def __len__(self) -> int:
         return self.raw.count(b"\n") + (not self.raw.endswith(b"\n"))
 
     @property
     def lines(self) -> list[str]:
-        """Split at line feeds only, and without their ends, as a corpus is read."""
-        found = enumerate(io.BytesIO(self.raw), start=self.first_line)
-        return [decode_line(strip_line_end(raw, number), f"{self.name}:{number + 1}") for number, raw in found]
+        """Decoded lines without line ends, split at line feeds only, as `data.corpus` does."""
+        raw_lines = enumerate(io.BytesIO(self.raw), start=self.first_line)
+        return [decode_line(strip_line_end(raw, index), f"{self.name}:{index + 1}") for index, raw in raw_lines]
 
 
 class ChunkReader:
-    """A file, unpacked if its name ends in .gz, or standard input ("-"), from its beginning to its end."""
+    """Reader of a file (decompressed if its name ends in .gz) or of standard input ("-")."""
 
     def __init__(self, source: str) -> None:
         self.is_file = source != "-"
@@ -52,16 +52,16 @@ class ChunkReader:
         with self._translate_errors():
             self.file = Path(source).open("rb") if self.is_file else sys.stdin.buffer  # noqa: SIM115 - in __exit__
             self.total_bytes = _file_size(self.file)
-        """Bytes on the disk, where that can be known."""
+        """Size of the file on disk, None for a stream."""
         self.stream = cast(BinaryIO, gzip.GzipFile(fileobj=self.file)) if self.is_gzip else self.file
 
     @property
     def bytes_read(self) -> int:
-        """How much of `size` is read."""
+        """Bytes of `total_bytes` that are read; 0 for a stream."""
         return self.file.tell() if self.total_bytes is not None else 0
 
     def read_prefix(self, byte_count: int, line_count: int) -> Iterator[bytes]:
-        """The first so many bytes, which hold so many lines, block by block; fewer if the input has fewer."""
+        """Yield the first bytes of the input in blocks and count their lines as read; stop early at its end."""
         with self._translate_errors():
             while byte_count and (block := self.stream.read(min(BLOCK_BYTES, byte_count))):
                 byte_count -= len(block)
@@ -69,34 +69,34 @@ class ChunkReader:
         self.lines_read = line_count
 
     def seek(self, byte_offset: int, line_count: int) -> None:
-        """To this byte of a file that is not packed, behind so many lines."""
+        """Move to a byte offset of an uncompressed file, after `line_count` lines."""
         self.stream.seek(byte_offset)
         self.lines_read = line_count
 
     def chunks(self, max_lines: int = MAX_CHUNK_LINES) -> Iterator[Chunk]:
-        """What is left. The same place gives the same chunks, whoever reads and however often it was begun."""
+        """Yield the rest of the input. Chunk boundaries depend on the start offset only."""
         while raw := self._read_lines(max_lines):
             chunk = Chunk(self.name, self.lines_read, raw)
             if not self.lines_read and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-                raise CorpusError(f"{self.name}:1: is UTF-16; convert it: iconv -f UTF-16 -t UTF-8")
+                raise CorpusError(f"{self.name}:1: UTF-16. Convert the file: iconv -f UTF-16 -t UTF-8")
             self.lines_read += len(chunk)
             yield chunk
 
     def _read_lines(self, max_lines: int) -> bytes:
-        found, size = list[bytes](), 0
+        lines, size = list[bytes](), 0
         with self._translate_errors():
-            while len(found) < max_lines and size < MAX_CHUNK_BYTES and (raw := self.stream.readline()):
-                found.append(raw)
+            while len(lines) < max_lines and size < MAX_CHUNK_BYTES and (raw := self.stream.readline()):
+                lines.append(raw)
                 size += len(raw)
-        return b"".join(found)
+        return b"".join(lines)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            what = f"{self.name}: damaged gzip behind line {self.lines_read:,} ({error})"
-            raise CorpusError(f"{what}; copy it again and test it with gzip -t") from None
+            location = f"{self.name}: damaged gzip after line {self.lines_read:,} ({error})"
+            raise CorpusError(f"{location}. Copy the file again and test it with gzip -t.") from None
         except OSError as error:
             raise CorpusError(unreadable_message(Path(self.name), error)) from None
 

@@ -1,4 +1,4 @@
-"""Files to pairs, streamed. A bad line goes to the ledger; a bad file stops with a sentence."""
+"""Streaming readers of parallel text: TSV, JSON lines, parallel files, gzip. Bad lines go to the ledger."""
 
 import gzip
 import json
@@ -18,11 +18,11 @@ _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class CorpusError(InputError):
-    """A file of text that cannot be used."""
+    """A file that cannot be read as a corpus."""
 
 
 class _BadLineError(Exception):
-    """Why a line is dropped: reason and detail, as the ledger writes them."""
+    """A line to be dropped, with reason and detail for the ledger."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason, detail)
@@ -37,18 +37,25 @@ def read_pairs(
     languages: tuple[str, str] = ("", ""),
     header: bool = False,
 ) -> Iterator[Pair]:
-    """The pairs of `files`, normalised, in the order of the files and their lines.
+    """Return the normalized pairs of files, in the order of the files and their lines.
 
-    Names that end in .tsv or .jsonl (and .gz after that) hold pairs. The other files are taken two by two,
-    source then target, line beside line; one left over is read as TSV. `columns` of TSV are counted from 1,
-    as `cut -f` counts; there is no quoting; with `header` the first line of each names the columns. JSON
-    lines have the keys source and target, or the two `languages`, at the top or in "translation".
+    Files named *.tsv or *.jsonl (or with .gz after that) hold pairs. Other files are parallel: source file, then target
+    file; a single one left over is read as TSV.
+
+    Args:
+        files: Paths of the files.
+        ledger: Receives each line as read, and as kept or dropped.
+        columns: TSV columns of source and target, counted from 1 as `cut -f` does. There is no quoting.
+        languages: Language codes that may be keys of JSON lines, instead of "source" and "target". The keys may be at
+            the top level or in "translation".
+        header: True if the first line of each TSV file names the columns.
+
     """
     if min(columns) < 1:
-        raise CorpusError(f"columns {columns[0]} and {columns[1]}: columns are counted from 1")
+        raise CorpusError(f"data.columns {list(columns)}: columns are counted from 1. Write 1 or more.")
     paths = [Path(file) for file in files]
     for path in paths:
-        _check_file(path)  # all before the first line, not after hours
+        _check_file(path)  # all files before the first line is read
     return chain.from_iterable(
         _read_parallel_files(unit[0], unit[1], ledger)
         if len(unit) == 2
@@ -58,7 +65,7 @@ def read_pairs(
 
 
 def read_texts(files: Sequence[str | Path], ledger: Ledger) -> Iterator[Pair]:
-    """Texts by themselves, one a line, or under the key text in JSON lines: the target of an empty source."""
+    """Return monolingual texts as pairs with an empty source: one per line, or the key "text" of JSON lines."""
     paths = [Path(file) for file in files]
     for path in paths:
         _check_file(path)
@@ -82,7 +89,7 @@ def _read_text_file(path: Path, ledger: Ledger) -> Iterator[Pair]:
 
 
 def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
-    """Each line of a file, of standard input ("-") or of a binary stream, as it stands: empty lines too."""
+    """Yield the lines of a file, of standard input ("-") or of a binary stream, unchanged; empty lines included."""
     if source == "-":
         source = sys.stdin.buffer
     name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
@@ -96,34 +103,34 @@ def decode_line(raw: bytes, location: str) -> str:
         return raw.decode()
     except UnicodeDecodeError as error:
         raise CorpusError(
-            f"{location}: not UTF-8 ({error.reason} at byte {error.start + 1}); "
-            "convert the text, for example with iconv -t UTF-8"
+            f"{location}: not UTF-8 ({error.reason} at byte {error.start + 1}). "
+            "Convert the file, for example with iconv -t UTF-8."
         ) from None
 
 
 def _group_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
-    """A file of pairs alone, two parallel sides together."""
-    waiting: Path | None = None
+    """Yield a file of pairs alone, and two parallel files together."""
+    source: Path | None = None
     for path in paths:
         if _format_suffix(path) in (".tsv", ".jsonl"):
             yield (path,)
-        elif waiting is None:
-            waiting = path
+        elif source is None:
+            source = path
         else:
-            yield waiting, path
-            waiting = None
-    if waiting is not None:
-        yield (waiting,)
+            yield source, path
+            source = None
+    if source is not None:
+        yield (source,)
 
 
 def _format_suffix(path: Path) -> str:
-    """The ending that says how a file is written: .tsv for x.tsv and x.tsv.gz."""
-    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return plain.suffix.lower()
+    """Return the suffix without .gz: .tsv for x.tsv and x.tsv.gz."""
+    uncompressed = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return uncompressed.suffix.lower()
 
 
 def check_files(files: Sequence[str | Path]) -> None:
-    """A sentence about the first that cannot be opened: before the first line, not after hours."""
+    """Raise CorpusError for the first file that cannot be opened."""
     for file in files:
         _check_file(Path(file))
 
@@ -138,24 +145,24 @@ def _check_file(path: Path) -> None:
 
 def unreadable_message(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"{path}: no such file; check the name and the folder it is counted from"
+        return f"{path}: no such file. Check the name and the folder."
     if isinstance(error, IsADirectoryError):
-        return f"{path}: is a folder; name the files in it"
-    return f"{path}: cannot be read ({error.strerror or error}); check its permissions and the disk"
+        return f"{path}: a folder. Name the files in it."
+    return f"{path}: cannot be read ({error.strerror or error}). Check its permissions and the disk."
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
-    """Lines without their ends, split at line feeds only: U+2028, form feeds and the like stay inside."""
+    """Yield the lines of a file without line ends. Only a line feed ends a line, not U+2028 or a form feed."""
     number = 0
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
             for number, raw in enumerate(_strip_line_ends(stream), start=1):
                 if number == 1 and raw.startswith(_UTF16_BOMS):
-                    raise CorpusError(f"{path}:1: is UTF-16; convert it: iconv -f UTF-16 -t UTF-8")
+                    raise CorpusError(f"{path}:1: UTF-16. Convert the file: iconv -f UTF-16 -t UTF-8")
                 yield raw
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        what = f"{path}:{number + 1}: damaged gzip ({error})"
-        raise CorpusError(f"{what}; copy it again and test it with gzip -t") from None
+        location = f"{path}:{number + 1}: damaged gzip ({error})"
+        raise CorpusError(f"{location}. Copy the file again and test it with gzip -t.") from None
     except OSError as error:
         raise CorpusError(unreadable_message(path, error)) from None
 
@@ -165,13 +172,13 @@ def _strip_line_ends(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
 
 
 def strip_line_end(raw: bytes, line_index: int) -> bytes:
-    """A line without its end; the first (number 0) without a byte order mark too."""
+    """Remove the line end, and from the first line (index 0) the byte order mark."""
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
     return line.removeprefix(_BOM) if line_index == 0 else line
 
 
 def _read_parallel_files(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[Pair]:
-    """Line beside line; a bad side drops the pair once, under the source's name."""
+    """Yield the pairs of two parallel files. A bad side drops the pair, under the name of the source file."""
     file, number = str(source_path), 0
     sides = zip_longest(_raw_lines(source_path), _raw_lines(target_path))
     for number, (source, target) in enumerate(sides, start=1):
@@ -179,8 +186,8 @@ def _read_parallel_files(source_path: Path, target_path: Path, ledger: Ledger) -
             shorter, longer = number - 1, number + sum(1 for _ in sides)
             counts = (shorter, longer) if source is None else (longer, shorter)
             raise CorpusError(
-                f"{source_path} has {counts[0]:,} lines, {target_path} has {counts[1]:,}: "
-                "line n of one must translate line n of the other; find where they part"
+                f"{source_path} has {counts[0]:,} lines, {target_path} has {counts[1]:,}: not parallel. "
+                "Find the missing line: line n of one file must translate line n of the other."
             )
         ledger.count_read(file)
         try:
@@ -219,8 +226,8 @@ def _decode_or_drop(raw: bytes, path: str = "") -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        place = f"byte {error.start + 1}" + (f" of {path}" if path else "")
-        raise _BadLineError("not-utf8", f"{error.reason} at {place}") from None
+        position = f"byte {error.start + 1}" + (f" of {path}" if path else "")
+        raise _BadLineError("not-utf8", f"{error.reason} at {position}") from None
 
 
 def _make_pair(source: str, target: str, file: str, line: int) -> Pair:
@@ -234,7 +241,7 @@ def _make_pair(source: str, target: str, file: str, line: int) -> Pair:
 def _parse_tsv(line: str, columns: tuple[int, int]) -> tuple[str, str]:
     cells = line.split("\t")
     if len(cells) < max(columns):
-        raise _BadLineError("no-tab", f"column {max(columns)} wanted, {len(cells)} found")
+        raise _BadLineError("no-tab", f"expected column {max(columns)}, got {len(cells)}")
     return cells[columns[0] - 1], cells[columns[1] - 1]
 
 
@@ -258,11 +265,11 @@ def _parse_json_text(line: str) -> str:
 def _parse_json_pair(line: str, languages: tuple[str, str]) -> tuple[str, str]:
     record = _parse_json_object(line)
     names = [("source", "target"), *([languages] if all(languages) else [])]
-    for place in (record, record.get("translation")):
+    for table in (record, record.get("translation")):
         for source, target in names:
-            if not isinstance(place, dict) or source not in place or target not in place:
+            if not isinstance(table, dict) or source not in table or target not in table:
                 continue
-            if isinstance(place[source], str) and isinstance(place[target], str):
-                return place[source], place[target]
+            if isinstance(table[source], str) and isinstance(table[target], str):
+                return table[source], table[target]
             raise _BadLineError("missing-key", f"{source} and {target} must be strings")
     raise _BadLineError("missing-key", " or ".join(f"{source} and {target}" for source, target in names))

@@ -1,4 +1,4 @@
-"""Languages by code and name, and a guess at which one a text is in: by its letters, and by its smallest words."""
+"""Language names and language identification by script and function words."""
 
 import re
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ LANGUAGE_SCRIPTS = {
     "hi": "DEVANAGARI",
     "th": "THAI",
 }
-"""Of languages that are not written in Latin letters."""
+"""Script of each language that does not use the Latin script."""
 FUNCTION_WORDS = {
     "en": "the of and to in is was that it for on with as he she they you are be at this have from or not i we a an",
     "de": "der die das und in den von zu ist mit sich des auf für nicht ein eine er sie es ich wir dem im auch als war",
@@ -57,7 +57,7 @@ FUNCTION_WORDS = {
     "pt": "o a os de que e em um uma é do da não com para por se na no mais as dos como eu foi",
     "sv": "och i att det som en på är av för med till den har de inte om ett han jag men var",
 }
-"""Words that hardly a sentence is without."""
+"""Frequent function words: nearly each sentence contains some."""
 _KANA = re.compile("[\u3040-\u30ff]")
 
 
@@ -66,22 +66,24 @@ def language_name(code: str) -> str:
 
 
 def detect_language(text: str, candidates: Iterable[str]) -> list[tuple[str, float]]:
-    """These languages, the likeliest first, with shares that sum to one; a text without letters could be in any."""
-    known = list(dict.fromkeys(candidates))
+    """Return the candidates with their probabilities, most probable first.
+
+    A text without letters gets the same probability for each candidate.
+    """
+    codes = list(dict.fromkeys(candidates))
     letters = script_counts(text[:5000])
     total = letters.total() or 1
     words = re.findall(r"[^\W\d_]+", text[:5000].casefold())
-    weights = {
-        code: _language_score(code, {one: count / total for one, count in letters.items()}, words) for code in known
-    }
-    if "ja" in weights and "zh" in weights:  # kana are Japanese alone, and hardly a sentence is without
-        weights["zh" if _KANA.search(text) else "ja"] *= 0.05
-    whole = sum(weights.values()) or 1.0
-    return sorted(((code, weight / whole) for code, weight in weights.items()), key=lambda one: -one[1])
+    script_shares = {script: count / total for script, count in letters.items()}
+    scores = {code: _language_score(code, script_shares, words) for code in codes}
+    if "ja" in scores and "zh" in scores:  # kana occur in nearly each Japanese sentence and never in Chinese
+        scores["zh" if _KANA.search(text) else "ja"] *= 0.05
+    total_score = sum(scores.values()) or 1.0
+    return sorted(((code, score / total_score) for code, score in scores.items()), key=lambda item: -item[1])
 
 
 def _language_score(code: str, script_shares: dict[str, float], words: list[str]) -> float:
     share = script_shares.get(LANGUAGE_SCRIPTS.get(code, "LATIN"), 0.0)
-    small = FUNCTION_WORDS.get(code, "").split()
-    found = sum(word in small for word in words) / max(1, len(words))
-    return 1e-3 + share * (0.1 + found)
+    function_words = FUNCTION_WORDS.get(code, "").split()
+    function_word_share = sum(word in function_words for word in words) / max(1, len(words))
+    return 1e-3 + share * (0.1 + function_word_share)

@@ -1,4 +1,4 @@
-"""The books of the data: what was read, what was kept, and why the rest was dropped."""
+"""Ledger of a corpus: lines read, lines kept, and each dropped line with its reason."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from typing import NamedTuple, Self, TextIO
 from tongsa.errors import InputError
 
 RATIO_SLACK_TOKENS = 10
-"""Pieces allowed on top of the ratio: a greeting may well be ten times as long in another language."""
+"""Tokens allowed on top of the length ratio: short texts may differ much in length."""
 
 
 class Pair(NamedTuple):
-    """A source and its target, and where they were found; two parallel files count as the source's file."""
+    """A source text and its target text, with file and line. For parallel files the file is the source file."""
 
     source: str
     target: str
@@ -25,40 +25,44 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LengthLimits:
-    """Which pairs are too odd to learn from; lengths are counted in pieces."""
+    """Length limits of training pairs, in tokens."""
 
     max_tokens: int = 256
-    """The most pieces on a side."""
+    """Maximum number of tokens per side."""
     max_length_ratio: float = 9.0
-    """A pair is dropped when its longer side is over ratio × shorter side + 10 pieces; 0 allows any ratio."""
+    """A pair is dropped if its longer side has more than ratio × shorter side + 10 tokens; 0 allows any ratio."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
-            raise InputError(f"longest = {self.max_tokens}: no pair is that short; write 1 or more")
+            raise InputError(f"max_tokens {self.max_tokens}: too small. Write 1 or more.")
         if self.max_length_ratio != 0 and not self.max_length_ratio >= 1:
-            raise InputError(f"ratio = {self.max_length_ratio}: write 1 or more, or 0 to allow any ratio")
+            raise InputError(
+                f"max_length_ratio {self.max_length_ratio}: too small. Write 1 or more, or 0 for any ratio."
+            )
 
     def drop_reason(self, source_length: int, target_length: int) -> tuple[str, str] | None:
-        """Reason and detail for the ledger, or None for a pair that may stay."""
+        """Return the reason and the detail for the ledger, or None if the pair is kept."""
         shorter, longer = sorted((source_length, target_length))
-        lengths = f"{source_length} source and {target_length} target pieces"
+        lengths = f"{source_length} source and {target_length} target tokens"
         if longer > self.max_tokens:
             return "too-long", f"{lengths}; at most {self.max_tokens}"
         if self.max_length_ratio and longer > self.max_length_ratio * shorter + RATIO_SLACK_TOKENS:
-            return "length-ratio", f"{lengths}; at most 1 to {self.max_length_ratio:g}, and {RATIO_SLACK_TOKENS} pieces"
+            return "length-ratio", f"{lengths}; at most 1 to {self.max_length_ratio:g}, and {RATIO_SLACK_TOKENS} tokens"
         return None
 
 
 class Ledger:
-    """Counts lines and writes each dropped one, with file, line and reason, as a line of JSON.
+    """Counts of lines, and a JSON line with file, line and reason for each dropped line.
 
-    Leaving the `with` writes the totals and puts the file in place; leaving it through an exception keeps
-    what was written under the name `*.part` and touches nothing else. Without a path it only counts.
+    As a context manager it writes a file: the entries go to `*.part`, which is renamed at the end, after the totals.
+    After an exception `*.part` stays and an older ledger is unchanged. Without a path the entries stay in memory, for
+    `include`.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._stream: TextIO | None = None
+        self._entries: list[dict[str, object]] = []
         self._read: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -73,13 +77,13 @@ class Ledger:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Reason → number of lines, the most frequent first."""
+        """Number of dropped lines by reason, most frequent first."""
         return dict(sum(self._dropped.values(), Counter[str]()).most_common())
 
     def __enter__(self) -> Self:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # a file name that is not UTF-8 reaches Python as lone surrogates, which JSON writes as \udcXX
+            # Python represents a file name that is not UTF-8 with lone surrogates; JSON writes them as \udcXX
             self._stream = self._partial_path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
         return self
 
@@ -98,7 +102,7 @@ class Ledger:
             self._partial_path.replace(self.path)
 
     def count_read(self, file: str) -> None:
-        """One more line read; it is then kept or dropped."""
+        """Count a line as read; it must then be kept or dropped."""
         self._read[file] += 1
 
     def keep(self, pair: Pair) -> None:
@@ -109,12 +113,21 @@ class Ledger:
         self._write_entry({"file": file, "line": line, "reason": reason} | ({"detail": detail} if detail else {}))
 
     def revoke(self, pair: Pair, reason: str, detail: str = "") -> None:
-        """A later stage drops a pair that reading had kept."""
+        """Drop a pair that was kept before."""
         self._kept[pair.file] -= 1
         self.drop(pair.file, pair.line, reason, detail)
 
+    def include(self, other: "Ledger") -> None:
+        """Add the counts and entries of a ledger without a path."""
+        self._read += other._read
+        self._kept += other._kept
+        for file, reasons in other._dropped.items():
+            self._dropped[file] += reasons
+        for entry in other._entries:
+            self._write_entry(entry)
+
     def check(self) -> None:
-        """Every line read is kept or dropped, once, in every file."""
+        """Assert for each file that kept + dropped = read."""
         for file, read in self._read.items():
             kept, dropped = self._kept[file], self._dropped[file].total()
             assert read == kept + dropped, f"{file}: {read} read, but {kept} kept and {dropped} dropped"  # noqa: S101
@@ -135,6 +148,8 @@ class Ledger:
     def _write_entry(self, entry: dict[str, object]) -> None:
         if self._stream is not None:
             self._stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        elif self.path is None:
+            self._entries.append(entry)
 
     def _totals(self) -> dict[str, object]:
         files = {

@@ -1,10 +1,10 @@
-"""One spelling per text: Unicode normal form C (UAX 15) and, for Korean, conjoining jamo."""
+"""Text normalization: Unicode NFC (UAX 15), white space, and decomposition of Hangul into jamo."""
 
 import re
 import unicodedata
 
 SPACE_MARK = "\u2581"  # ▁
-"""How sentencepiece writes a space: a text that holds it could not be told from one with a space there."""
+"""The character that SentencePiece uses for a space. Texts must not contain it: it would be read as a space."""
 
 _CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]"
@@ -14,22 +14,22 @@ _HANGUL_SYLLABLES = re.compile("[\uac00-\ud7a3]+")
 
 
 def normalize(text: str) -> str:
-    """`text` in form C on one line: single spaces, none at the ends, no control characters.
+    """Return the text in NFC on one line: single spaces, none at the ends, no control characters.
 
-    Every run of white space (tab, line separators, no-break and ideographic space) becomes one space. A lone
-    surrogate, which UTF-8 cannot write, becomes U+FFFD, and ▁ becomes _ (see `SPACE_MARK`). Joiners,
-    combining marks and emoji stay. Normalising twice changes nothing.
+    Each run of white space (tab, line separators, no-break and ideographic space) becomes one space. A lone surrogate
+    cannot be written in UTF-8 and becomes U+FFFD; ▁ becomes _ (see `SPACE_MARK`). Joiners, combining marks and emoji
+    are kept. The function is idempotent.
     """
-    seen = _SURROGATE.sub("\ufffd", _CONTROL_CHARACTERS.sub("", text))
-    composed = unicodedata.normalize("NFC", seen)  # after the removal, which can bring a mark to its letter
+    cleaned = _SURROGATE.sub("\ufffd", _CONTROL_CHARACTERS.sub("", text))
+    composed = unicodedata.normalize("NFC", cleaned)  # last: removing a control can join a mark with its letter
     return " ".join(composed.split()).replace(SPACE_MARK, "_")
 
 
 def to_jamo(text: str) -> str:
-    """Hangul syllables taken apart, 한 → ᄒ ᅡ ᆫ; every other character as it was."""
+    """Decompose Hangul syllables into conjoining jamo, 한 → ᄒ ᅡ ᆫ; leave other characters unchanged."""
     return _HANGUL_SYLLABLES.sub(lambda match: unicodedata.normalize("NFD", match[0]), text)
 
 
 def from_jamo(text: str) -> str:
-    """The inverse of `to_jamo` on text in form C."""
+    """Compose jamo into syllables: the inverse of `to_jamo` for text in NFC."""
     return unicodedata.normalize("NFC", text)

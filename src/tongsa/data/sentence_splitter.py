@@ -1,7 +1,7 @@
-"""A text and its sentences: where each begins and ends. What lies between is white space, and nothing is lost.
+"""Rule-based sentence splitting for English, German and Korean. Only white space is left between the sentences.
 
-English, German and Korean by rule. A line break ends a sentence; so do . ! ? … and their wide forms, with the quotes
-and brackets that close behind them, unless what follows says that the sentence goes on.
+A line break ends a sentence. So do . ! ? … and their full-width forms, together with closing quotes and brackets,
+unless the following text continues the sentence.
 """
 
 import re
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 CLOSING_PUNCTUATION = "\"'”’»›“‘)\\]}」』〉》〕】"
-"""They belong to the sentence that they close; “ and ‘ close a German one."""
+"""Part of the sentence before it; “ and ‘ close a German quotation."""
 OPENING_PUNCTUATION = re.compile("[\"'“”‘’«»‹›„‚(\\[{¿¡「『〈《〔【*_–—-]*+\\s*+")
-"""What may stand before the first letter of a sentence."""
+"""Characters that may precede the first letter of a sentence."""
 FULLWIDTH_STOPS = "。！？"
-"""Behind these no space is written."""
+"""Stops that need no following space."""
 
-# possessive, and never begun within a run: a megabyte of dots is read once
+# possessive, and not started within a run: linear time for a megabyte of dots
 _SENTENCE_STOP = re.compile(
     rf"(?<![.!?…‥])(?P<stop>[.!?…‥]++)(?P<close>[{CLOSING_PUNCTUATION}]*+)(?=\s|$)|(?P<wide>[{FULLWIDTH_STOPS}]++)[{CLOSING_PUNCTUATION}]*+"
 )
@@ -23,19 +23,21 @@ _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _CLAUSE_BREAK = re.compile(r"[,;:，、；：–—]\s")
 _SPACE = re.compile(r"\s")
 _LAST_WORD = re.compile(r"[^\s(\[{]{1,24}$")
-"""A bracket begins a word: Korean writes it right behind one, 스미스(J. Smith)."""
+"""A bracket starts a word: Korean writes it without a space, 스미스(J. Smith)."""
 _TRIMMED = re.compile(r"\S(?:.*\S)?", re.DOTALL)
 
-ENGLISH_ABBREVIATIONS = """mr mrs ms dr prof rev hon st sr fr gen col capt lt sgt maj cmdr gov sen rep pres mt ft fig figs eq no nos
+ENGLISH_ABBREVIATIONS = """
+mr mrs ms dr prof rev hon st sr fr gen col capt lt sgt maj cmdr gov sen rep pres mt ft fig figs eq no nos
 vol vols pp p ch sec ed eds trans cf vs viz approx dept est al e.g i.e eg ie jan feb mar apr jun jul aug sep sept oct
 nov dec mon tue wed thu fri sat sun ave blvd rd"""
-GERMAN_ABBREVIATIONS = """hr hrn fr frl dr prof dipl ing st str nr abb tab kap bd bde s z b d h u a o ä i v m e zb z.b d.h u.a o.ä
+GERMAN_ABBREVIATIONS = """
+hr hrn fr frl dr prof dipl ing st str nr abb tab kap bd bde s z b d h u a o ä i v m e zb z.b d.h u.a o.ä
 i.d.r u.u z.t z.zt m.e v.a s.o s.u bzw ca vgl evtl ggf inkl exkl max min mind sog geb gest jh jan feb mär apr jun jul
 aug sep sept okt nov dez mo di mi do fr sa so tel hl std"""
 AMBIGUOUS_ABBREVIATIONS = (
     "etc usw usf inc ltd co corp jr sr a.m p.m u.s u.k u.s.a u.n e.v gmbh ph.d m.d b.c a.d n.chr v.chr bros"
 )
-"""Abbreviations that end a sentence as often as they do not: a capital letter behind them begins another."""
+"""Abbreviations that may end a sentence: a following capital letter starts a new one."""
 ABBREVIATIONS = {
     "en": frozenset(ENGLISH_ABBREVIATIONS.split()),
     "de": frozenset(GERMAN_ABBREVIATIONS.split()),
@@ -45,15 +47,15 @@ ALL_ABBREVIATIONS = frozenset(ENGLISH_ABBREVIATIONS.split()) | frozenset(
     word for word in GERMAN_ABBREVIATIONS.split() if len(word) > 1
 )
 KOREAN_SENTENCE_ENDINGS = "다요죠까네지군음함임오라자냐니야걸게"
-"""The last syllables of Korean sentences."""
+"""Last syllables of Korean sentences."""
 KOREAN_QUOTATIVE = re.compile(
     "(?:이?라고|이?라며|이?라는|이?라면서|하고|하며|하는|고|며)(?![가-힣])|[라하]고|라며|라는|라던"
 )
-"""How Korean goes on behind what it quotes."""
+"""Endings that continue a Korean sentence after a quotation."""
 _KOREAN_MISSING_SPACE = re.compile(
     f"(?<=[다요죠까네])[.!?](?=[가-힣])(?!{KOREAN_QUOTATIVE.pattern}|[는를란](?![가-힣]))"
 )
-"""Korean that forgot the space: …갔다.그는…, but not …갈까?라는 생각…"""
+"""A Korean sentence end without a space: …갔다.그는…, but not …갈까?라는 생각…"""
 
 
 class Span(NamedTuple):
@@ -62,24 +64,24 @@ class Span(NamedTuple):
 
 
 def split_sentences(text: str, language: str = "") -> list[Span]:
-    """The places of the sentences of a text, in order: each begins and ends with what is not white space."""
-    found = []
+    """Return the spans of the sentences in order, without surrounding white space."""
+    spans = []
     for line in _LINE.finditer(text):
         start = line.start()
         for end in (*_sentence_ends(line[0], language), len(line[0])):
             if inner := _TRIMMED.search(text, start, line.start() + end):
-                found.append(Span(*inner.span()))
+                spans.append(Span(*inner.span()))
             start = line.start() + end
-    return found
+    return spans
 
 
 def split_in_half(text: str, span: Span) -> tuple[Span, Span]:
-    """A sentence that is too long, cut near its middle: behind a comma, else at a space, else where it must be."""
+    """Split a long sentence near its middle: after a comma, else at a space, else between any two characters."""
     middle, reach = (span.start + span.end) // 2, (span.end - span.start) // 4
     for pattern in (_CLAUSE_BREAK, _SPACE):
-        places = [match.end() for match in pattern.finditer(text, middle - reach, middle + reach)]
-        if places:
-            middle = min(places, key=lambda place: abs(place - middle))
+        offsets = [match.end() for match in pattern.finditer(text, middle - reach, middle + reach)]
+        if offsets:
+            middle = min(offsets, key=lambda offset: abs(offset - middle))
             break
     first = _TRIMMED.search(text, span.start, middle)
     second = _TRIMMED.search(text, middle, span.end)
@@ -90,18 +92,18 @@ def split_in_half(text: str, span: Span) -> tuple[Span, Span]:
 
 
 def _sentence_ends(line: str, language: str) -> Iterator[int]:
-    """Places within a line behind which another sentence begins."""
-    begin = 0
+    """Yield the offsets in a line after which a new sentence starts."""
+    start = 0
     for stop in sorted(
         [*_SENTENCE_STOP.finditer(line), *_KOREAN_MISSING_SPACE.finditer(line)], key=lambda match: match.start()
     ):
-        if stop.re is _KOREAN_MISSING_SPACE or stop["wide"] or _ends_sentence(line, begin, stop, language):
+        if stop.re is _KOREAN_MISSING_SPACE or stop["wide"] or _ends_sentence(line, start, stop, language):
             yield stop.end()
-            begin = stop.end()
+            start = stop.end()
 
 
 def _ends_sentence(line: str, start: int, stop: re.Match[str], language: str) -> bool:
-    """Whether a sentence that begins at `begin` ends with this stop."""
+    """Return whether the sentence that starts at `start` ends with this stop."""
     following = line[stop.end() : stop.end() + 64].lstrip()
     if not following:
         return True
@@ -120,16 +122,16 @@ def _ends_sentence(line: str, start: int, stop: re.Match[str], language: str) ->
         )
     if stop["stop"] == ".":
         word = _LAST_WORD.search(before)
-        first = before.strip() if start >= stop.start() - 24 else ""
-        return _period_ends_sentence(word[0] if word else "", rest, language, sentence_so_far=first)
+        sentence = before.strip() if start >= stop.start() - 24 else ""
+        return _period_ends_sentence(word[0] if word else "", rest, language, sentence_so_far=sentence)
     return True
 
 
 def _period_ends_sentence(word: str, following: str, language: str, *, sentence_so_far: str) -> bool:
-    """Whether a full stop behind this word, and before this rest, ends the sentence. `first` is a short one so far."""
+    """Return whether a period between this word and the following text ends the sentence."""
     word = word.strip(CLOSING_PUNCTUATION + "„‚«»“([{¿¡").lower()
     if word.isdigit():
-        if word == sentence_so_far or following[:1].isdigit():  # 1. in a list, 2026. 10. 9.
+        if word == sentence_so_far or following[:1].isdigit():  # "1." in a list, 2026. 10. 9.
             return False
         return not (language in ("de", "ko", "") and len(word) <= 2)  # der 3. Oktober, 10. 9. 왔다
     if word in AMBIGUOUS_ABBREVIATIONS.split():

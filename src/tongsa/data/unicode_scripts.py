@@ -1,11 +1,11 @@
-"""The script of a character: Latin, Hangul, Cyrillic and others."""
+"""Unicode scripts of characters and texts: LATIN, HANGUL, CYRILLIC, … (from the character names)."""
 
 import unicodedata
 from collections import Counter
 from functools import lru_cache
 
 _SCRIPT_GROUPS = {"CJK": "HAN/KANA", "HIRAGANA": "HAN/KANA", "KATAKANA": "HAN/KANA", "KATAKANA-HIRAGANA": "HAN/KANA"}
-"""Scripts that count as one, because Japanese mixes them."""
+"""Japanese uses all of these together, so they count as one script."""
 _NON_SCRIPT_NAMES = frozenset(
     {"MODIFIER", "MATHEMATICAL", "MICRO", "OHM", "KELVIN", "ANGSTROM", "FEMININE", "MASCULINE"}
 )
@@ -13,7 +13,7 @@ _NON_SCRIPT_NAMES = frozenset(
 
 @lru_cache(maxsize=1 << 16)
 def character_script(character: str) -> str:
-    """Return LATIN, HANGUL, CYRILLIC, …: the first word of the Unicode name; "" for other characters than letters."""
+    """Return the script of a letter, the first word of its Unicode name; "" for other characters."""
     if not character.isalpha():
         return ""
     words = unicodedata.name(character, "").removeprefix("FULLWIDTH ").removeprefix("HALFWIDTH ").split()
@@ -21,7 +21,7 @@ def character_script(character: str) -> str:
 
 
 def script_counts(text: str) -> Counter[str]:
-    """Return the number of letters of each script in a text."""
+    """Count the letters of a text by script."""
     counts = Counter(map(character_script, text))
     del counts[""]
     return counts

@@ -1,4 +1,4 @@
-"""`tongsa demo`: from nothing to a model of English → Korean, its scores on unseen sentences, and a look inside."""
+"""`tongsa demo`: train English → Korean on the shipped pairs, score unseen sentences, draw the attention."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from tongsa.demo import write_splits
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evaluate
 from tongsa.evaluation.metrics import bleu_tokenizer
-from tongsa.runs.progress import TrainingDisplay, format_duration
+from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.visualize import write_page
 from tongsa.visualize.examples import translation_example
@@ -39,18 +39,18 @@ ATTENTION_EXAMPLES = (
 
 
 def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
-    """Train, score, print, draw; everything lands in the folder of the run."""
-    began = perf_counter()
-    display = TrainingDisplay(0, 0)
-    data, mark = run / "data", run / MARKER_FILE
-    if run.exists() and any(run.iterdir()) and not mark.exists():
-        raise InputError(f"{run}: not empty and not a demo; choose another folder with --run")
+    """Train, evaluate and draw; all files are in the folder of the run."""
+    start = perf_counter()
+    display = ProgressDisplay()
+    data, marker = run / "data", run / MARKER_FILE
+    if run.exists() and any(run.iterdir()) and not marker.exists():
+        raise InputError(f"{run}: not empty, and not made by tongsa demo. Choose another folder with --run.")
     if (run / "run.toml").exists() and not (run / "scores.json").exists():
-        display.log(f"going on with the demo in {run}")
+        display.log(f"resuming the demo in {run}")
         progress = runs.resume(run)
     else:
         shutil.rmtree(run, ignore_errors=True)
-        storage.write_text(mark, "This folder was made by `tongsa demo`, which may replace it.\n")
+        storage.write_text(marker, "This folder was made by `tongsa demo`, which may replace it.\n")
         with storage.explain_os_errors(run):
             paths = write_splits(data)
         display.log(f"{len(read_tsv_pairs(paths['train'])):,} English–Korean training pairs in {data}")
@@ -61,7 +61,7 @@ def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
     _write_scores(run, reports, progress, translator)
     _print_translations(reports["test"], data / "test.tsv")
     _write_attention_page(run, translator, reports["test"], data / "test.tsv")
-    _print_scores(run, reports, progress, perf_counter() - began)
+    _print_scores(run, reports, progress, perf_counter() - start)
 
 
 def demo_recipe_path() -> Path:
@@ -90,34 +90,34 @@ def _write_scores(
 
 
 def _print_translations(report: EvaluationReport, path: Path) -> None:
-    every = read_tsv_pairs(path)
-    print("\nSentences it has never seen, its Korean, and the reference (✓ the same, ✗ not):\n")  # noqa: T201
-    for at in range(0, len(every), max(1, len(every) // PRINTED_TRANSLATIONS))[:PRINTED_TRANSLATIONS]:
-        source, target = every[at]
-        output = report.translations[at].text
+    pairs = read_tsv_pairs(path)
+    print("\nUnseen sentences and their translations (✓ equal to the reference, ✗ not):\n")  # noqa: T201
+    for index in range(0, len(pairs), max(1, len(pairs) // PRINTED_TRANSLATIONS))[:PRINTED_TRANSLATIONS]:
+        source, target = pairs[index]
+        output = report.translations[index].text
         print(f"  {source}\n    {'✓' if output == target else '✗'} {output}")  # noqa: T201
         if output != target:
             print(f"    = {target}")  # noqa: T201
 
 
 def _write_attention_page(run: Path, translator: Translator, report: EvaluationReport, path: Path) -> None:
-    every = read_tsv_pairs(path)
-    longest = sorted(range(len(every)), key=lambda at: -len(every[at][0]))[:3]
-    readings = [translation_example(translator(text), text) for text in ATTENTION_EXAMPLES]
-    readings += [translation_example(report.translations[at], *every[at]) for at in longest]
-    write_page(run / "attention.html", "tongsa demo: English → Korean", readings)
+    pairs = read_tsv_pairs(path)
+    longest_pairs = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][0]))[:3]
+    examples = [translation_example(translator(text), text) for text in ATTENTION_EXAMPLES]
+    examples += [translation_example(report.translations[index], *pairs[index]) for index in longest_pairs]
+    write_page(run / "attention.html", "tongsa demo: English → Korean", examples)
 
 
 def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: TrainingProgress, seconds: float) -> None:
     print(f"\nTrained in {format_duration(progress.seconds)}, everything in {format_duration(seconds)}.")  # noqa: T201
     for name, report in reports.items():
         scores = report.scores
-        figures = f"exact match {scores['exact_match'].value:5.1f} %   BLEU {scores['bleu'].value:5.1f}"
-        print(f"  {name:9}  {figures}   ({report.sentences:,} sentences, {scores['bleu'].signature})")  # noqa: T201
+        metrics = f"exact match {scores['exact_match'].value:5.1f} %   BLEU {scores['bleu'].value:5.1f}"
+        print(f"  {name:9}  {metrics}   ({report.sentences:,} sentences, {scores['bleu'].signature})")  # noqa: T201
     print(  # noqa: T201
         f"""
-Look inside:     {run}/attention.html   (open it in a browser)
+Attention:       {run}/attention.html   (open it in a browser)
 Translate:       echo 'I go home' | .venv/bin/tongsa translate {run}
-Your own pairs:  .venv/bin/tongsa train --data my.tsv --run runs/mine --budget 20m
+Your own data:   .venv/bin/tongsa train --data my.tsv --run runs/mine --budget 20m
 All scores:      {run}/scores.json"""
     )

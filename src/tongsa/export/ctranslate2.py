@@ -21,7 +21,7 @@ from tongsa.models.transformer.decoder import TransformerDecoder
 from tongsa.models.transformer.encoder import TransformerEncoder
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.positions import PositionalEncoding
-from tongsa.tokenization.shortlist import ShortlistCandidates
+from tongsa.tokenization.lexicon import ShortlistCandidates
 from tongsa.tokenization.special import BOS, EOS, UNK
 
 SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {

@@ -1,4 +1,4 @@
-"""From the files of a recipe to indices, with every lost line in the ledger."""
+"""Data of a run: read the files, split off a dev set, build the tokenizers, drop pairs that are too long."""
 
 import hashlib
 import json
@@ -9,98 +9,146 @@ from typing import Literal
 
 from tongsa import bundle, storage
 from tongsa.batch import Examples, Ragged
-from tongsa.errors import InputError
-from tongsa.runs.recipe import DataConfig, Recipe
-from tongsa.interface import Task
 from tongsa.data.corpus import CorpusError, check_files, read_pairs, read_texts
-from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.data.ledger import Ledger, LengthLimits, Pair
+from tongsa.errors import InputError
+from tongsa.interface import Task
+from tongsa.runs.recipe import DataConfig, Recipe
+from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer, TokenizerConfig, train_tokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 
-MAX_CARVED_DEV: dict[Task, int] = {"seq2seq": 1_000, "language_model": 1_000, "classification": 10_000}
-"""Translating takes longer than classifying."""
+MAX_DEV_PAIRS: dict[Task, int] = {"seq2seq": 1_000, "language_model": 1_000, "classification": 10_000}
+"""Maximum size of a dev set split off from train; translating takes longer than classifying."""
 MIN_SOURCES_TO_SPLIT = 20
-"""With fewer sources than this, nothing is carved off: the model is validated on what it learns from."""
+"""With fewer sources no dev set is split off: the model is validated on the training pairs."""
 
 
 @dataclass(frozen=True)
 class PreparedData:
     train: list[Pair]
     dev: list[Pair]
+    """The same list as `train` if no dev set was split off."""
+    test: list[Pair]
+    """Empty without a test set, and on ranks other than 0."""
     source_tokenizer: SubwordTokenizer
     target_tokenizer: Tokenizer
     task: Task
     remarks: tuple[str, ...]
-    """What a user should know: lines dropped, pairs set aside."""
+    """Messages for the user: dropped lines, the origin of the dev set."""
 
 
-def read_data(config: DataConfig, task: Task, paths: Sequence[Path], ledger: Ledger) -> list[Pair]:
-    if task == "language_model":
-        return list(read_texts(paths, ledger))
-    languages = (config.source_language, config.target_language)
-    return list(read_pairs(paths, ledger, columns=config.columns, languages=languages, header=config.header))
+class CorpusReader:
+    """Reads each set of files once: the planner and the training share the pairs."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[object, ...], tuple[list[Pair], Ledger]] = {}
+
+    def read(self, config: DataConfig, task: Task, files: Sequence[str], ledger: Ledger) -> list[Pair]:
+        """Return the pairs of files and record their lines in the ledger."""
+        languages = (config.source_language, config.target_language)
+        paths = config.paths(files)
+        key = (task, tuple(paths), config.columns, languages, config.header)
+        if key not in self._sets:
+            set_ledger = Ledger(None)
+            try:
+                if task == "language_model":
+                    pairs = list(read_texts(paths, set_ledger))
+                else:
+                    columns, header = config.columns, config.header
+                    pairs = list(read_pairs(paths, set_ledger, columns=columns, languages=languages, header=header))
+            except CorpusError:
+                ledger.include(set_ledger)  # the lines dropped before the error
+                raise
+            self._sets[key] = pairs, set_ledger
+        pairs, set_ledger = self._sets[key]
+        ledger.include(set_ledger)
+        return list(pairs)
 
 
-def prepare_data(recipe: Recipe, folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> PreparedData:
-    """What each worker learns from; the first one writes the pieces and the books, the others read after it."""
+def check_data_files(data: DataConfig, origin: str) -> None:
+    """Raise CorpusError for the first file that cannot be opened; `origin` is the recipe that names it."""
+    for path in data.paths([*data.train, *data.dev, *data.test]):
+        if data.dataset and not path.exists():
+            raise CorpusError(f"{origin}: {path}: no such file. Get {data.dataset} and pass --set data.folder=DIR.")
+        check_files([path])
+
+
+def prepare_data(
+    recipe: Recipe, folder: Path, distributed: DistributedContext = SINGLE_PROCESS, reader: CorpusReader | None = None
+) -> PreparedData:
+    """Return the data on each rank. Rank 0 writes tokenizers and ledgers; the other ranks wait and load them."""
+    reader = reader or CorpusReader()
     if distributed.is_main_process:
         with storage.explain_os_errors(folder), Ledger(folder / "ledger.jsonl") as ledger:
-            found = prepare_with_ledger(recipe, folder, ledger)
+            prepared = _prepare(recipe, folder, ledger, reader)
+        prepared = replace(prepared, test=_read_test(recipe, folder, reader))
     distributed.barrier()
-    return found if distributed.is_main_process else prepare_with_ledger(recipe, folder, Ledger(None))
+    return prepared if distributed.is_main_process else _prepare(recipe, folder, Ledger(None), reader)
 
 
-def prepare_with_ledger(recipe: Recipe, folder: Path, ledger: Ledger) -> PreparedData:
-    """Read, carve, learn or load the pieces, drop what does not fit. Called again it gives and writes the same."""
+def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader) -> PreparedData:
+    """Read, split, tokenize and filter. A second call gives the same data and writes the same files."""
     data, task = recipe.data, recipe.model.task
     if not data.train:
-        raise CorpusError("data.train: no files to learn from; name them in the recipe or with --pairs FILE")
+        raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
     check_files(data.paths(data.test))
-    train, dev = (read_data(data, task, data.paths(files), ledger) for files in (data.train, data.dev))
+    train = reader.read(data, task, data.train, ledger)
+    dev = reader.read(data, task, data.dev, ledger)
     if not train:
-        raise CorpusError(f"{data.train[0]}: no usable pair in it: {ledger.summary()}")
-    remarks: list[str] = []
-    labels = LabelTokenizer.from_texts(pair.target for pair in train) if task == "classification" else None
+        raise CorpusError(f"{data.train[0]}: no usable pair. {ledger.summary()}")
     if data.dev and not dev:
-        raise CorpusError(f"{data.dev[0]}: no usable pair in it; remove data.dev to carve one from train")
+        raise CorpusError(f"{data.dev[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
+    labels = LabelTokenizer.from_texts(pair.target for pair in train) if task == "classification" else None
+    remarks: list[str] = []
     if not data.dev:
-        train, dev = train_dev_split(train, data.dev_fraction, recipe.training.seed, MAX_CARVED_DEV[task])
-        how = (
-            "the training pairs themselves, too few to set any aside" if dev is train else "pairs set aside from train"
-        )
-        remarks.append(f"no dev file: validating on {how} ({len(dev):,})")
+        train, dev = train_dev_split(train, data.dev_fraction, recipe.training.seed, MAX_DEV_PAIRS[task])
+        origin = "the training pairs, too few to split" if dev is train else "pairs split off from train"
+        remarks.append(f"no dev file: validating on {origin} ({len(dev):,})")
     if labels is not None:
         dev = _drop_unknown_labels(dev, labels, ledger)
     source, target = _build_tokenizers(train, recipe, labels, folder)
     limits = data.limits if task == "seq2seq" else replace(data.limits, max_length_ratio=0)
-    fitting = _drop_by_length(train, source, target, limits, ledger)
-    dev = fitting if dev is train else _drop_by_length(dev, source, target, limits, ledger)
-    train = fitting
-    if not train or not dev:
-        side = "train" if not train else "dev"
-        raise CorpusError(f"data.{side}: every pair is too long or too uneven; raise data.max_tokens or data.max_length_ratio")
+    kept = _drop_by_length(train, source, target, limits, ledger)
+    dev = kept if dev is train else _drop_by_length(dev, source, target, limits, ledger)
+    if not kept or not dev:
+        name = "dev" if kept else "train"
+        raise CorpusError(
+            f"data.{name}: no pair is within the length limits. Raise data.max_tokens or data.max_length_ratio."
+        )
     ledger.check()
     check_data_unchanged(recipe, folder)
-    return PreparedData(train, dev, source, target, task, (ledger.summary(), *remarks))
+    return PreparedData(kept, dev, [], source, target, task, (ledger.summary(), *remarks))
+
+
+def _read_test(recipe: Recipe, folder: Path, reader: CorpusReader) -> list[Pair]:
+    data = recipe.data
+    if not data.test:
+        return []
+    with storage.explain_os_errors(folder), Ledger(folder / "test-ledger.jsonl") as ledger:
+        pairs = reader.read(data, recipe.model.task, data.test, ledger)
+    if not pairs:
+        raise CorpusError(f"{data.test[0]}: no usable pair. {ledger.summary()}")
+    return pairs
 
 
 def train_dev_split(pairs: list[Pair], dev_fraction: float, seed: int, max_dev: int) -> tuple[list[Pair], list[Pair]]:
-    """Train and dev; all pairs with the same source go to the same side, chosen by a hash and not by their place."""
+    """Split by a hash of the source: pairs with the same source stay together, and the order does not matter."""
 
-    def side(pair: Pair) -> str:
+    def text(pair: Pair) -> str:
         return pair.source or pair.target
 
-    sources = sorted(set(map(side, pairs)), key=lambda text: hashlib.sha256(f"{seed}\t{text}".encode()).digest())
+    sources = sorted(set(map(text, pairs)), key=lambda source: hashlib.sha256(f"{seed}\t{source}".encode()).digest())
     if len(sources) < MIN_SOURCES_TO_SPLIT:
         return pairs, pairs
-    chosen = set(sources[: max(1, min(max_dev, round(dev_fraction * len(sources)), len(sources) - 1))])
-    return [pair for pair in pairs if side(pair) not in chosen], [pair for pair in pairs if side(pair) in chosen]
+    dev_sources = set(sources[: max(1, min(max_dev, round(dev_fraction * len(sources)), len(sources) - 1))])
+    train = [pair for pair in pairs if text(pair) not in dev_sources]
+    return train, [pair for pair in pairs if text(pair) in dev_sources]
 
 
 def _drop_unknown_labels(pairs: list[Pair], labels: LabelTokenizer, ledger: Ledger) -> list[Pair]:
-    """Those whose label occurs in train; the others go to the ledger."""
+    """Return the pairs whose label occurs in train; record the others in the ledger."""
     kept: list[Pair] = []
     for pair in pairs:
         if pair.target in labels.labels:
@@ -113,76 +161,97 @@ def _drop_unknown_labels(pairs: list[Pair], labels: LabelTokenizer, ledger: Ledg
 def _build_tokenizers(
     train: Sequence[Pair], recipe: Recipe, labels: LabelTokenizer | None, folder: Path
 ) -> tuple[SubwordTokenizer, Tokenizer]:
-    """Learnt or taken over once; a run that goes on loads them."""
-    config, task, kept = recipe.tokenizer, recipe.model.task, folder / "tokenizer"
+    """Load the tokenizers of the run; the first time, train them or copy them from another run."""
+    config, task, saved = recipe.tokenizer, recipe.model.task, folder / "tokenizer"
     sources, targets = [pair.source for pair in train], [pair.target for pair in train]
     if labels is not None:
-        return _load_or_train_tokenizer(kept / "source.model", config, sources), labels
+        return _load_or_train_tokenizer(saved / "source.model", config, sources), labels
     if config.shared or task == "language_model":
-        both = _load_or_train_tokenizer(kept / "source.model", config, sources + targets, "source" if task == "seq2seq" else "target")
-        return both, both
-    source = _load_or_train_tokenizer(kept / "source.model", config, sources)
-    return source, _load_or_train_tokenizer(kept / "target.model", config.for_target, targets, side="target")
+        side: Literal["source", "target"] = "source" if task == "seq2seq" else "target"
+        tokenizer = _load_or_train_tokenizer(saved / "source.model", config, sources + targets, side)
+        return tokenizer, tokenizer
+    source = _load_or_train_tokenizer(saved / "source.model", config, sources)
+    return source, _load_or_train_tokenizer(saved / "target.model", config.for_target, targets, side="target")
 
 
-def _load_or_train_tokenizer(path: Path, config: TokenizerConfig, texts: list[str], side: Literal["source", "target"] = "source") -> SubwordTokenizer:
+def _load_or_train_tokenizer(
+    path: Path, config: TokenizerConfig, texts: list[str], side: Literal["source", "target"] = "source"
+) -> SubwordTokenizer:
     if not path.exists():
-        storage.write_bytes(path, _read_reused_tokenizer(config, side) if config.reuse_from else train_tokenizer(texts, config).model_bytes)
+        reused = config.reuse_from
+        model_bytes = _read_reused_tokenizer(config, side) if reused else train_tokenizer(texts, config).model_bytes
+        storage.write_bytes(path, model_bytes)
     return SubwordTokenizer.load(path, config.jamo)
 
 
 def _read_reused_tokenizer(config: TokenizerConfig, side: Literal["source", "target"]) -> bytes:
-    taken = bundle.load_bundle(Path(config.reuse_from))
-    if taken.source_tokenizer.jamo != config.jamo:
+    other = bundle.load_bundle(Path(config.reuse_from))
+    source, target = other.source_tokenizer, other.target_tokenizer
+    if source.jamo != config.jamo:
         raise InputError(
-            f"tokenizer.reuse_from {config.reuse_from}: its pieces have jamo = {taken.source_tokenizer.jamo}; write the same here"
+            f"tokenizer.reuse_from {config.reuse_from}: that tokenizer has another jamo setting. "
+            f"Write tokenizer.jamo = {str(source.jamo).lower()}."
         )
-    if config.shared and taken.config.task == "seq2seq" and taken.source_tokenizer.model_bytes != taken.target_tokenizer.model_bytes and side == "source":
-        raise InputError(f"tokenizer.reuse_from {config.reuse_from}: has two vocabularies; write tokenizer.shared = false here too")
-    return taken.source_tokenizer.model_bytes if side == "source" or taken.config.task == "classification" else taken.target_tokenizer.model_bytes
+    has_two = other.config.task == "seq2seq" and source.model_bytes != target.model_bytes
+    if config.shared and has_two and side == "source":
+        raise InputError(
+            f"tokenizer.reuse_from {config.reuse_from}: that run has two vocabularies. Write tokenizer.shared = false."
+        )
+    use_source = side == "source" or other.config.task == "classification"
+    return source.model_bytes if use_source else target.model_bytes
 
 
-def _drop_by_length(pairs: list[Pair], source_tokenizer: SubwordTokenizer, target_tokenizer: Tokenizer, limits: LengthLimits, ledger: Ledger) -> list[Pair]:
+def _drop_by_length(
+    pairs: list[Pair],
+    source_tokenizer: SubwordTokenizer,
+    target_tokenizer: Tokenizer,
+    limits: LengthLimits,
+    ledger: Ledger,
+) -> list[Pair]:
+    """Return the pairs within the length limits; record the others in the ledger."""
     sources = source_tokenizer.encode_all([pair.source for pair in pairs])
     targets = target_tokenizer.encode_all([pair.target for pair in pairs])
     kept: list[Pair] = []
-    for pair, *sides in zip(pairs, sources, targets, strict=True):
-        fault = limits.drop_reason(*map(len, sides))
-        if fault is None:
+    for pair, source, target in zip(pairs, sources, targets, strict=True):
+        reason = limits.drop_reason(len(source), len(target))
+        if reason is None:
             kept.append(pair)
         else:
-            ledger.revoke(pair, *fault)
+            ledger.revoke(pair, *reason)
     return kept
 
 
 def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
-    """Write down what the files were at the start; refuse to go on with others."""
+    """Record the checksums of the files in data.json; raise InputError if they changed since the run started."""
     data, record = recipe.data, folder / "data.json"
-    now = {str(path): storage.file_sha256(path) for path in data.paths([*data.train, *data.dev])}
+    checksums = {str(path): storage.file_sha256(path) for path in data.paths([*data.train, *data.dev])}
     if not record.exists():
-        storage.write_text(record, json.dumps(now, indent=1, ensure_ascii=False))
+        storage.write_text(record, json.dumps(checksums, indent=1, ensure_ascii=False))
         return
     try:
-        then = dict(json.loads(record.read_text("utf-8")))
+        recorded = dict(json.loads(record.read_text("utf-8")))
     except (ValueError, TypeError):
-        raise InputError(f"{record}: damaged; remove it if the data are still those that this run began with") from None
-    changed = [path for path in now if then.get(path) != now[path]]
+        raise InputError(f"{record}: damaged. Remove it if the data are unchanged since the run started.") from None
+    changed = [path for path in checksums if recorded.get(path) != checksums[path]]
     if changed:
-        raise InputError(f"{changed[0]}: changed since this run began; bring the file back, or begin a new run")
+        raise InputError(f"{changed[0]}: changed since this run started. Restore the file, or start a new run.")
 
 
 def epoch_examples(data: PreparedData, config: TokenizerConfig, seed: int) -> Callable[[int], Examples]:
-    """The pairs of each epoch as indices: always the same, or cut anew each time (subword regularisation)."""
+    """Return a function from the epoch to its tokenized pairs, which differ with subword regularization only."""
+    sources, targets = [pair.source for pair in data.train], [pair.target for pair in data.train]
+    appends_eos = data.task != "classification"
 
-    def cut(epoch: int) -> Examples:
-        def sampled(pieces: Tokenizer, texts: list[str], side: int) -> Ragged:
-            return Ragged(pieces.sample_all(texts, config.subword_regularization, seed * 1_000_003 + 2 * epoch + side))
+    def tokenize(epoch: int) -> Examples:
+        def sample(tokenizer: Tokenizer, texts: list[str], side: int) -> Ragged:
+            side_seed = seed * 1_000_003 + 2 * epoch + side
+            return Ragged(tokenizer.sample_all(texts, config.subword_regularization, side_seed))
 
-        sources, targets = [pair.source for pair in data.train], [pair.target for pair in data.train]
-        ends = data.task != "classification"
-        return Examples(sampled(data.source_tokenizer, sources, 0), sampled(data.target_tokenizer, targets, 1), ends)
+        return Examples(
+            sample(data.source_tokenizer, sources, 0), sample(data.target_tokenizer, targets, 1), appends_eos
+        )
 
     if config.subword_regularization:
-        return cut
-    once = cut(0)
-    return lambda _: once
+        return tokenize
+    examples = tokenize(0)
+    return lambda _: examples

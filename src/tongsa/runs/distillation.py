@@ -1,31 +1,34 @@
-"""Sequence-level knowledge distillation (Kim and Rush 2016, section 3.2): a student learns what its teacher would say.
+"""Sequence-level knowledge distillation (Kim and Rush 2016, section 3.2).
 
-The teacher translates the sources of the student's recipe once, with a beam; the student learns from these outputs,
-which are simpler than what people write, and needs less search. It is validated and tested on what people wrote.
+The teacher translates the sources of the student's recipe once, with beam search. The student is trained on these
+outputs, which are more regular than human translations, and needs less search. Dev and test stay human translations.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from tongsa import storage
-from tongsa.runs.translate_file import ResumableOutput
-from tongsa.decoding.results import Translation
-from tongsa.errors import InputError
-from tongsa.runs import resolve_recipe, train
-from tongsa.runs.data import read_data
-from tongsa.runs.progress import TranslationDisplay
-from tongsa.runs.recipe import DataConfig
-from tongsa.runs.translate_job import ModelSpec, TranslateJobConfig, LineTranslator
+from tongsa.config import Table
+from tongsa.data.chunks import ChunkReader
 from tongsa.data.corpus import CorpusError
 from tongsa.data.ledger import Ledger
-from tongsa.data.chunks import ChunkReader
+from tongsa.decoding.results import Translation
+from tongsa.errors import InputError
+from tongsa.runs.data import CorpusReader, check_data_files
+from tongsa.runs.planner import parse_duration, resolve_recipe
+from tongsa.runs.recipe import DataConfig, Recipe, merge_tables
+from tongsa.runs.reporting import TranslationDisplay
+from tongsa.runs.train import start_run
+from tongsa.runs.translate_file import ResumableOutput
+from tongsa.runs.translate_job import LineTranslator, ModelSpec, TranslateJobConfig
 from tongsa.training.checkpoint import TrainingProgress
 
 DISTILLED_FOLDER = "distilled"
-"""In the run's folder: sources, what the teacher says of them, and both as pairs."""
+"""Subfolder of the run: sources, outputs of the teacher, and both as pairs."""
 
 
 def distil(
@@ -40,54 +43,79 @@ def distil(
     keep_references: bool = False,
     init_from_teacher: bool = False,
 ) -> TrainingProgress:
-    """Train the recipe on the teacher's best `outputs` of each source; with `mix` on what people wrote too.
+    """Train a student on the outputs of a teacher.
 
-    With `begin` the student has the teacher's pieces and begins with its weights, as far as they fit: of a stack of
-    layers with the first ones ("shrink and fine-tune", Shleifer and Rush 2020, who take layers spread over the stack).
+    If it is killed while the teacher translates, the same call continues; later, `resume` does.
 
-    Killed while the teacher translates, the same call goes on; later, `resume` does.
+    Args:
+        teacher: Folder of the teacher's run or model.
+        recipe: Recipe of the student.
+        run: Folder of the new run.
+        settings: Assignments as for `--set`.
+        budget: Time limit of the training, such as "20m".
+        beam: Beam size of the teacher; the default is the teacher's own.
+        nbest: Number of outputs per source.
+        keep_references: Train on the recipe's own pairs too.
+        init_from_teacher: Use the teacher's tokenizers and start from its weights where the shapes match; of a stack of
+            layers these are the first ones ("shrink and fine-tune", Shleifer and Rush 2020, take evenly spaced ones).
+
     """
-    if init_from_teacher:
-        settings = [*settings, f"training.init_from={json.dumps(str(teacher))}"]
-    data = resolve_recipe(recipe, data=(), dev=(), settings=settings).data
+    time_budget = parse_duration(budget) if budget is not None else inf
+    overrides: Table = {"training": {"init_from": str(teacher)}} if init_from_teacher else {}
+    reader = CorpusReader()
+    data = resolve_recipe(recipe, settings=settings, overrides=overrides, reader=reader).data
     if (run / "run.toml").exists():
-        raise InputError(f"{run}: holds a run already; go on with: tongsa train --resume {run}")
+        raise InputError(f"{run}: holds a run already. Resume it with: tongsa train --resume {run}")
     if not data.dev:
-        raise InputError("data.dev: a student is validated on what people wrote; name a dev file in the recipe")
-    order = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides={} if beam is None else {"beam": beam}, nbest=nbest)
-    folder, sources = run / DISTILLED_FOLDER, _unique_sources(data)
-    work = None if (folder / "pairs.jsonl").exists() else order.build(_teacher_record)  # what cannot be is said before all else
-    _check_same_job(folder / "order.json", order.fingerprint() | {"sources": hashlib.sha256(sources.encode()).hexdigest()})
+        raise InputError("data.dev: missing. A student is validated on human translations: name a dev file.")
+    check_data_files(data, str(recipe))
+    overrides_of_decoding = {} if beam is None else {"beam": beam}
+    job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=overrides_of_decoding, nbest=nbest)
+    train_files = [str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader)).resolve())]
+    if keep_references:
+        train_files += [str(path.resolve()) for path in data.paths(data.train)]
+    overrides = merge_tables(overrides, {"data": {"train": train_files}})
+
+    def resolve(_: CorpusReader) -> Recipe:
+        return resolve_recipe(recipe, settings=settings, overrides=overrides)
+
+    return start_run(resolve, run, time_budget=time_budget)
+
+
+def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
+    """Return the distinct training sources, one per line."""
+    ledger = Ledger(None)
+    pairs = reader.read(data, "seq2seq", data.train, ledger)
+    if not pairs:
+        raise CorpusError(f"{data.train[0] if data.train else 'data.train'}: no usable pair. {ledger.summary()}")
+    return "".join(f"{source}\n" for source in dict.fromkeys(pair.source for pair in pairs))
+
+
+def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str) -> Path:
+    """Translate the sources into folder/pairs.jsonl, unless that was done before by the same job."""
+    pairs = folder / "pairs.jsonl"
+    translate_lines = None if pairs.exists() else job.build(_teacher_record)  # first: a wrong setting leaves no files
+    sources_sha256 = hashlib.sha256(sources.encode()).hexdigest()
+    _check_same_job(folder / "job.json", job.fingerprint() | {"sources": sources_sha256})
     if not (folder / "sources.txt").exists():
         storage.write_text(folder / "sources.txt", sources)
-    if work:
+    if translate_lines:
         if not (folder / "targets.jsonl").exists():
-            _run_teacher(work, folder / "sources.txt", ResumableOutput(folder / "targets.jsonl", order.fingerprint()))
+            output = ResumableOutput(folder / "targets.jsonl", job.fingerprint())
+            _run_teacher(translate_lines, folder / "sources.txt", output)
         _write_pairs(folder)
-    learnt = [str((folder / "pairs.jsonl").resolve())]
-    if keep_references:
-        learnt += [str(path.resolve()) for path in data.paths(data.train)]
-    return train(recipe, run=run, settings=[*settings, f"data.train={json.dumps(learnt)}"], budget=budget)
-
-
-def _unique_sources(data: DataConfig) -> str:
-    """One a line, each once."""
-    ledger = Ledger(None)
-    found = dict.fromkeys(pair.source for pair in read_data(data, "seq2seq", data.paths(data.train), ledger))
-    if not found:
-        raise CorpusError(f"{data.train[0] if data.train else 'data.train'}: no usable pair: {ledger.summary()}")
-    return "".join(f"{source}\n" for source in found)
+    return pairs
 
 
 def _check_same_job(path: Path, fingerprint: Mapping[str, Any]) -> None:
-    """Write down what the teacher was asked for; refuse to go on with what another order has left."""
-    asked = json.dumps(fingerprint, indent=1, ensure_ascii=False)
+    """Record the fingerprint of the teacher's job; raise InputError if the folder holds the output of another one."""
+    text = json.dumps(fingerprint, indent=1, ensure_ascii=False)
     if not path.exists():
-        storage.write_text(path, asked)
-    elif path.read_text("utf-8") != asked:
+        storage.write_text(path, text)
+    elif path.read_text("utf-8") != text:
         raise InputError(
-            f"{path.parent}: begun with another teacher, other sources or another search; give the same, remove this "
-            "folder, or choose another --run"
+            f"{path.parent}: made with another teacher, other sources or other decoding settings. "
+            "Give the same ones, remove this folder, or choose another --run."
         )
 
 
@@ -95,22 +123,22 @@ def _run_teacher(translate_lines: LineTranslator, sources: Path, output: Resumab
     with ChunkReader(str(sources)) as reader, output:
         if not output.finished:
             output.resume(reader)
-            with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as passage:
-                passage.log(f"the teacher translates {sources}")
+            with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as display:
+                display.log(f"the teacher translates {sources}")
                 for chunk in reader.chunks():
                     output.write(chunk, translate_lines(chunk.lines, chunk.first_line))
-                    passage.update(reader.bytes_read, output.progress.lines)
+                    display.update(reader.bytes_read, output.progress.lines)
         output.finish()
 
 
 def _teacher_record(source: str, translation: Translation) -> str:
-    """What the teacher says of a source, best first; what it says twice, in other pieces, counts once."""
-    targets = list(dict.fromkeys(one.text for one in (translation, *translation.alternatives)))
+    """Return a JSON line with the distinct outputs for a source, best first."""
+    targets = list(dict.fromkeys(output.text for output in (translation, *translation.alternatives)))
     return json.dumps({"source": source, "targets": targets}, ensure_ascii=False)
 
 
 def _write_pairs(folder: Path) -> None:
-    said = map(json.loads, (folder / "targets.jsonl").read_text("utf-8").split("\n")[:-1])
-    pairs = ((one["source"], text) for one in said for text in one["targets"])
-    lines = [json.dumps({"source": source, "target": text}, ensure_ascii=False) + "\n" for source, text in pairs]
+    records = map(json.loads, (folder / "targets.jsonl").read_text("utf-8").split("\n")[:-1])
+    pairs = ((record["source"], target) for record in records for target in record["targets"])
+    lines = [json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n" for source, target in pairs]
     storage.write_text(folder / "pairs.jsonl", "".join(lines))

@@ -1,35 +1,52 @@
-"""Before step 1: all that can be known about a run without training it. The parts are in text/ and training/."""
+"""`tongsa doctor`: all checks of a run before its first step. The checks themselves are in `tongsa.checks`."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import cycle
+from pathlib import Path
 
 import numpy as np
 
 from tongsa.batch import Batch, Examples, Ragged, epoch_order
-from tongsa.errors import InputError
-from tongsa.runs.data import read_data
-from tongsa.runs.progress import TrainingDisplay
-from tongsa.runs.run import Run
-from tongsa.data.ledger import Ledger, Pair
-from tongsa.checks import corpus, scripts
-from tongsa.checks.alignment import Segmenter, check_alignment, measure_alignment, check_odd_pairs
+from tongsa.checks import corpus, model, resources, scripts
+from tongsa.checks.alignment import Segmenter, check_alignment, check_odd_pairs, measure_alignment
 from tongsa.checks.finding import Finding
-from tongsa.checks import resources, model
+from tongsa.data.ledger import Pair
+from tongsa.errors import InputError
+from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
+from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.planner import PathOrPaths, resolve_recipe
+from tongsa.runs.reporting import ProgressDisplay
+from tongsa.runs.run import Run, create_run
 
 MAX_SAMPLED_LINES = 20_000
-"""Lines looked at for what shows in a sample; leaks, repetitions and lost lines are looked for in all of them."""
+"""Lines sampled for most checks; leakage, duplicates and dropped lines are counted in all lines."""
 MAX_QUICK_SAMPLED_LINES, MAX_QUICK_ALIGNED_PAIRS = 1_000, 400
-"""The same for the fast subset, and pairs whose alignment is looked at."""
+"""Sample sizes of the quick checks: lines, and pairs for the alignment."""
 MAX_QUICK_TRAIN_LINES, MAX_HELD_OUT_LINES = 100_000, 10_000
-"""Of larger sets, the fast subset looks for leaks and repetitions among so many lines, evenly spread."""
+"""Lines in which the quick checks look for leakage and duplicates, evenly spaced."""
 MODEL_CHECK_ROWS = 16
-"""Rows of the batch that the model is tried on."""
+"""Size of the batch for the checks of the model."""
 LEVEL_STYLES = {"warning": "yellow", "fault": "red"}
 
 
+def run_doctor(
+    recipe: str | Path | None = None, *, data: PathOrPaths = (), dev: PathOrPaths = (), settings: Sequence[str] = ()
+) -> list[Finding]:
+    """Check the run that `train` would start with these arguments; leave no files behind."""
+    reader = CorpusReader()
+    resolved = resolve_recipe(recipe, data=data, dev=dev, settings=settings, reader=reader)
+    check_data_files(resolved.data, str(recipe))
+    resolved = replace(resolved, training=configure_hardware(resolved.training))
+    with tempfile.TemporaryDirectory() as folder:
+        run = create_run(Path(folder), resolved, prepare_data(resolved, Path(folder), reader=reader))
+        return list(run_checks(run))
+
+
 def run_checks(run: Run) -> Iterator[Finding]:
-    """Every check that fits the task, the cheap ones first."""
-    data, test = run.data, _read_test_pairs(run)
+    """Yield the findings of all checks for the task, cheap checks first."""
+    data, test = run.data, run.data.test
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, data.train, test)
     yield corpus.check_duplicates(data.train)
@@ -39,9 +56,9 @@ def run_checks(run: Run) -> Iterator[Finding]:
     if data.task == "seq2seq":
         yield corpus.check_copies(data.train)
         yield scripts.check_wrong_side(sample)
-        found = measure_alignment(data.train, *_alignment_encoders(run))
-        yield check_alignment(data.train, found)
-        yield check_odd_pairs(data.train, found)
+        alignment = measure_alignment(data.train, *_alignment_encoders(run))
+        yield check_alignment(data.train, alignment)
+        yield check_odd_pairs(data.train, alignment)
     if data.task == "classification":
         yield corpus.check_label_balance(data.train)
         yield corpus.check_contradictions(data.train)
@@ -55,8 +72,8 @@ def run_checks(run: Run) -> Iterator[Finding]:
 
 
 def run_quick_checks(run: Run) -> Iterator[Finding]:
-    """What can be seen in a moment, on however much data."""
-    data, test = run.data, _read_test_pairs(run)
+    """Yield the findings of the checks that take about a second, even on a large corpus."""
+    data, test = run.data, run.data.test
     train = corpus.evenly_spaced(data.train, MAX_QUICK_TRAIN_LINES)
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, train, corpus.evenly_spaced(test, MAX_HELD_OUT_LINES))
@@ -67,7 +84,8 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     if data.task == "seq2seq":
         yield corpus.check_copies(sample)
         yield scripts.check_wrong_side(sample)
-        yield check_alignment(data.train, measure_alignment(data.train, *_alignment_encoders(run), MAX_QUICK_ALIGNED_PAIRS))
+        alignment = measure_alignment(data.train, *_alignment_encoders(run), MAX_QUICK_ALIGNED_PAIRS)
+        yield check_alignment(data.train, alignment)
     if data.task == "classification":
         yield corpus.check_label_balance(train)
         yield corpus.check_unseen_labels([pair.target for pair in data.train], test, "test")
@@ -76,18 +94,13 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     yield model.check_initial_loss(run.bundle.model, batch)
 
 
-def warn_before_training(run: Run, display: TrainingDisplay) -> None:
-    """Say what a glance finds wrong; only a model that sees its answer is stopped, for no training can mend that."""
+def warn_before_training(run: Run, display: ProgressDisplay) -> None:
+    """Print the warnings and faults of the quick checks; raise InputError for a decoder that sees future tokens."""
     for finding in run_quick_checks(run):
         if finding.level in LEVEL_STYLES:
             display.log(finding.text, LEVEL_STYLES[finding.level])
         if finding.name == model.CAUSAL_MASK_CHECK and finding.level == "fault":
             raise InputError(f"{run.recipe.kind}: {finding.seen}; {finding.means}; {finding.remedy}")
-
-
-def _read_test_pairs(run: Run) -> list[Pair]:
-    data = run.recipe.data
-    return read_data(data, run.data.task, data.paths(data.test), Ledger(None)) if data.test else []
 
 
 def _check_leakage(run: Run, train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
@@ -114,9 +127,11 @@ def _check_unknown_tokens(run: Run, sample: Sequence[Pair], test: Sequence[Pair]
     data = run.data
     for name, pairs in (("train", sample), ("dev", corpus.evenly_spaced(data.dev, len(sample))), ("test", test)):
         if pairs and data.task != "language_model":
-            yield corpus.check_unknown_tokens(pairs, [pair.source for pair in pairs], data.source_tokenizer, f"{name} source")
+            sources = [pair.source for pair in pairs]
+            yield corpus.check_unknown_tokens(pairs, sources, data.source_tokenizer, f"{name} source")
         if pairs and data.task != "classification":
-            yield corpus.check_unknown_tokens(pairs, [pair.target for pair in pairs], data.target_tokenizer, f"{name} target")
+            targets = [pair.target for pair in pairs]
+            yield corpus.check_unknown_tokens(pairs, targets, data.target_tokenizer, f"{name} target")
 
 
 def _alignment_encoders(run: Run) -> tuple[Segmenter, Segmenter]:
@@ -125,7 +140,7 @@ def _alignment_encoders(run: Run) -> tuple[Segmenter, Segmenter]:
 
 
 def _distinct_sources(train: Sequence[Pair]) -> Sequence[Pair]:
-    """Distinct sources: one that has two targets cannot be learnt by heart."""
+    """Return some pairs with distinct sources: a source with two targets cannot be memorized."""
     sample = corpus.evenly_spaced(train, 4 * MODEL_CHECK_ROWS)
     return list({pair.source or pair.target: pair for pair in sample}.values())[:MODEL_CHECK_ROWS]
 
@@ -133,7 +148,9 @@ def _distinct_sources(train: Sequence[Pair]) -> Sequence[Pair]:
 def _encode_pairs(run: Run, pairs: Sequence[Pair]) -> Examples:
     source, target = run.data.source_tokenizer, run.data.target_tokenizer
     sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    return Examples(Ragged(source.encode_all(sources)), Ragged(target.encode_all(targets)), run.data.task != "classification")
+    return Examples(
+        Ragged(source.encode_all(sources)), Ragged(target.encode_all(targets)), run.data.task != "classification"
+    )
 
 
 def _encode_batch(run: Run, pairs: Sequence[Pair]) -> Batch:
@@ -144,9 +161,9 @@ def _check_resources(run: Run) -> Iterator[Finding]:
     training = run.recipe.training
     examples = _encode_pairs(run, corpus.evenly_spaced(run.data.train, 10 * MAX_SAMPLED_LINES))
     batches = epoch_order(examples.lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
-    places = [len(rows) * int(examples.lengths[rows].max(axis=0).sum()) for rows in batches]
-    largest = batches[int(np.argmax(places))]
-    ordinary = (examples.batch(rows) for rows in cycle(batches))
-    found = resources.estimate_resources(run.bundle.model, examples.batch(largest), ordinary, training)
-    yield resources.check_memory(found)
-    yield resources.check_training_time(found, training)
+    padded_sizes = [len(rows) * int(examples.lengths[rows].max(axis=0).sum()) for rows in batches]
+    largest = batches[int(np.argmax(padded_sizes))]
+    typical = (examples.batch(rows) for rows in cycle(batches))
+    estimate = resources.estimate_resources(run.bundle.model, examples.batch(largest), typical, training)
+    yield resources.check_memory(estimate)
+    yield resources.check_training_time(estimate, training)

@@ -1,119 +1,178 @@
-"""What to do when the user has not said: sizes from the data, steps from the time there is."""
+"""Planner: resolve a recipe from a file, the command line and a preset for the size of the data."""
 
-import copy
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files as resources
 from math import inf
-from time import perf_counter
+from pathlib import Path
 
-import torch
-
-from tongsa.batch import epoch_order
-from tongsa.config import Table
+from tongsa import bundle, config
+from tongsa.config import ConfigError, Table
+from tongsa.data.ledger import Ledger, Pair
 from tongsa.errors import InputError
-from tongsa.evaluation.evaluate import evaluate
-from tongsa.runs.data import epoch_examples
-from tongsa.runs.recipe import Recipe, merge_tables, parse_recipe
-from tongsa.runs.run import Run
-from tongsa.runs.validation import validation_pairs
 from tongsa.interface import ModelConfig, Task
-from tongsa.data.ledger import Pair
-from tongsa.training.loop import DataPosition, train
-from tongsa.training.loss import TrainingModel
+from tongsa.runs.data import CorpusReader
+from tongsa.runs.recipe import Recipe, merge_tables, parse_recipe
 from tongsa.training.config import TrainingConfig
-from tongsa.training.micro_batches import find_micro_batch_tokens
-from tongsa.training.optimizer import build_optimizers
-from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, unwrap_model
-from tongsa.training.data_loader import iterate_batches
+
+PathOrPaths = Sequence[str | Path] | str | Path
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-MAX_PROBE_UPDATES = 24
-"""At most so many updates are made and thrown away to see how fast this machine is; the first half only warms it up."""
-PROBE_BUDGET_FRACTION = 0.05
-"""Share of the time that may be spent so."""
-MAX_VALIDATIONS = 6
-RESERVED_BUDGET_FRACTION = 0.03
-"""Share of the time kept back for what was not measured."""
-MIN_TOKENS_PER_THREAD = 512
-"""Places that are enough for a thread by itself."""
 SMALL_CORPUS_WORDS, LARGE_CORPUS_WORDS = 30_000, 5_000_000
-"""Words on the target side below which data are few, and from which on they are many."""
-MEDIUM_CORPUS_PRESET: Table = {
-    "tokenizer": {"model": "unigram", "vocab_size": 5000, "shared": False},
-    "model": {"encoder_layers": 4, "decoder_layers": 2, "tie_embeddings": "target"},
-    "training": {"lr": {"hold": 0.0}},
-    "decoding": {"alpha": 3.0},
-}
-"""What a Transformer does best with between them, given half an hour or more: benchmarks/reports/quality.md, lab-log.md."""
+"""Words on the target side: limits between the small, medium and large presets."""
+SMALL_TEXT_CHARACTERS, SMALL_TEXT_VOCAB_SIZE = 500_000, 1500
 SHORT_BUDGET_SECONDS = 600
-"""Seconds up to which a smaller one arrives further."""
-SHORT_BUDGET_PRESET: Table = {
-    "tokenizer": {"model": "unigram", "vocab_size": 3000, "shared": False},
-    "model": {"ffn_width": 512, "encoder_layers": 3, "decoder_layers": 1, "dropout": 0.1, "tie_embeddings": "none"},
-    "training": {"batch_tokens": 1280, "adam_lr_scale": 1.5, "lr": {"warmup": 20, "hold": 0.0}},
-    "decoding": {"alpha": 2.4},
-}
-"""The same in so short a time: recipes/multi30k-short.toml."""
+"""Time budget up to which the short preset is used."""
+MAX_VALIDATIONS = 6
+"""Validations in a run whose length is planned."""
+MIN_TOKENS_PER_THREAD = 512
+"""Batch size in tokens that keeps a CPU thread busy."""
 
 
 def parse_duration(text: str) -> float:
-    """`90s`, `20m`, `1h30m`, `2d`; a plain number is minutes."""
+    """Return the seconds of `90s`, `20m`, `1h30m` or `2d`; a plain number is minutes."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower().replace(" ", ""):
-        raise InputError(f"--budget {text}: write a time such as 90s, 20m or 1h30m")
-    total = sum(float(number) * SECONDS_PER_UNIT[unit or "m"] for number, unit in parts)
-    if total <= 0:
-        raise InputError(f"--budget {text}: that is no time at all; write for example 20m")
-    return total
+        raise InputError(f"--budget {text}: not a time. Write for example 90s, 20m or 1h30m.")
+    seconds = sum(float(number) * SECONDS_PER_UNIT[unit or "m"] for number, unit in parts)
+    if seconds <= 0:
+        raise InputError(f"--budget {text}: no time. Write for example 20m.")
+    return seconds
 
 
-def choose_preset(pairs: Sequence[Pair], kind: str = "transformer", task: Task = "seq2seq", time_budget: float = inf) -> Table:
-    """A recipe for this much data: little of it wants a small model and many rounds, much of it the paper's.
+def resolve_recipe(
+    recipe: str | Path | None,
+    *,
+    data: PathOrPaths = (),
+    dev: PathOrPaths = (),
+    settings: Sequence[str] | str = (),
+    overrides: Table | None = None,
+    time_budget: float = inf,
+    reader: CorpusReader | None = None,
+) -> Recipe:
+    """Return the recipe of a run. Later sources win: preset, initial model, recipe file, files, settings, overrides.
 
-    With so many seconds to learn in, if they are few, a smaller model yet.
+    Args:
+        recipe: TOML file; without it a preset is chosen for the size of the data.
+        data: Training files, instead of the recipe's; relative to the current directory, not to `data.folder`.
+        dev: Development files, together with `data`.
+        settings: Assignments as for `--set`.
+        overrides: Tables of settings.
+        time_budget: Seconds; a short budget selects a smaller preset.
+        reader: Keeps the training pairs that a preset needs, so that the run need not read them again.
+
     """
+    values = config.read_toml(Path(recipe)) if recipe is not None else {}
+    requested: Table = {}
+    for assignment in _as_strings(settings):
+        config.override(requested, assignment)
+    requested = merge_tables(requested, overrides or {})
+    if data:
+        values = merge_tables(values, {"data": {"train": _as_strings(data), "dev": _as_strings(dev), "folder": ""}})
+        for key in ("test", "dataset"):  # of the recipe's own data
+            values["data"].pop(key, None)
+    elif dev:
+        raise InputError("--dev: only together with --data. To change the dev set of a recipe: --set data.dev=FILE")
+    elif recipe is None:
+        raise InputError("no training data. Give a recipe (tongsa train RECIPE) or your own files (--data FILE).")
+    try:
+        init_from = merge_tables(values, requested).get("training", {}).get("init_from")
+        if init_from:
+            values = merge_tables(_inherited_settings(Path(str(init_from)), with_model=recipe is None), values)
+        if recipe is None:  # the sizes of an initial model are fixed: no smaller preset for a short budget
+            budget = inf if init_from else time_budget
+            preset = _preset_settings(merge_tables(values, requested), budget, reader or CorpusReader())
+            values = merge_tables(preset, values)
+        return parse_recipe(merge_tables(values, requested))
+    except ConfigError as error:
+        raise ConfigError(f"{_error_origin(values, str(error), recipe)}: {error}") from None
+
+
+def _error_origin(values: Table, message: str, recipe: str | Path | None) -> str:
+    """Return the origin of a wrong setting: the recipe if it gives the same error without `--set`, else "--set"."""
+    try:
+        parse_recipe(values)
+    except ConfigError as error:
+        if recipe is not None and str(error) == message:
+            return str(recipe)
+    return "--set"
+
+
+def _preset_settings(requested: Table, time_budget: float, reader: CorpusReader) -> Table:
+    """Return the preset for the training data, with intervals that fit the requested number of steps."""
+    model = {key: value for key, value in requested.get("model", {}).items() if key in ("kind", "head")}
+    partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
+    task = partial.model.task
+    train = reader.read(partial.data, task, partial.data.train, Ledger(None))
+    preset = choose_preset(train, partial.kind, task, time_budget)
+    training = parse_recipe(merge_tables(preset, requested)).training
+    return merge_tables(preset, {"training": config.to_table(fit_intervals(training.steps, training))})
+
+
+def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
+    """Return the settings that a run takes from its initial model: the tokenizers and, without a recipe, the sizes."""
+    initial = bundle.load_bundle(init_from)
+    shared = initial.target_tokenizer is initial.source_tokenizer
+    jamo = getattr(initial.source_tokenizer, "jamo", False)
+    settings: Table = {"tokenizer": {"reuse_from": str(init_from), "shared": shared, "jamo": jamo}}
+    if with_model:
+        languages = {"source_language": initial.source_language, "target_language": initial.target_language}
+        settings["data"] = {name: value for name, value in languages.items() if value}
+        settings["model"] = {"kind": initial.kind} | config.to_table(initial.config)
+        settings["decoding"] = config.to_table(initial.decoding)
+    return settings
+
+
+def _as_strings(values: PathOrPaths) -> list[str]:
+    """Return a list; a single string or path is one item."""
+    return [str(value) for value in ([values] if isinstance(values, str | Path) else values)]
+
+
+def load_preset(name: str) -> Table:
+    """Read presets/NAME.toml."""
+    return config.read_toml(Path(str(resources("tongsa.runs") / "presets" / f"{name}.toml")))
+
+
+def choose_preset(
+    pairs: Sequence[Pair], kind: str = "transformer", task: Task = "seq2seq", time_budget: float = inf
+) -> Table:
+    """Return the settings for a corpus of this size, this kind of model and a time budget in seconds."""
     words = sum(map(_count_words, (pair.source if task == "classification" else pair.target for pair in pairs)))
     characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
-    alphabet = len({character for pair in pairs for character in pair.source + pair.target})
+    alphabet_size = len({character for pair in pairs for character in pair.source + pair.target})
+    preset = load_preset(_preset_name(words, kind, time_budget))
+    epochs, tokenizer, training = preset.pop("preset")["epochs"], preset["tokenizer"], preset["training"]
+    preset["model"] = {"kind": kind} | model_preset(kind, preset["model"])
+    if tokenizer["model"] == "bpe" and characters < SMALL_TEXT_CHARACTERS:
+        tokenizer["vocab_size"] = SMALL_TEXT_VOCAB_SIZE
+    tokenizer["vocab_size"] = max(tokenizer["vocab_size"], 300 + 2 * alphabet_size)
+    tokens = max(1, round(1.25 * words))
+    training["steps"] = max(300, min(100_000, epochs * tokens // training["batch_tokens"]))
+    return preset
+
+
+def _preset_name(words: int, kind: str, time_budget: float) -> str:
     if words < SMALL_CORPUS_WORDS:
-        width, inner, layers, dropout, batch, rounds = 192, 512, 2, 0.1, 1024, 40
-    elif words < LARGE_CORPUS_WORDS:
-        width, inner, layers, dropout, batch, rounds = 256, 1024, 3, 0.15, 2560, 12
-    else:
-        width, inner, layers, dropout, batch, rounds = 512, 2048, 6, 0.1, 25_000, 10
-    found: Table = {
-        "tokenizer": {"model": "bpe", "vocab_size": 1500 if characters < 500_000 else 8000 if words < LARGE_CORPUS_WORDS else 32_000},
-        "model": {"kind": kind} | model_preset(kind, width, inner, layers, dropout),
-        "training": {
-            "batch_tokens": batch,
-            "optimizer": "muon",
-            "adam_lr_scale": 0.5,
-            "clip_grad_norm": 1.0,
-            "ema": 0.99,
-            "lr": {"schedule": "linear", "peak": 4e-3, "warmup": 100, "hold": 0.2},
-        },
-        "decoding": {"beam": 5, "alpha": 1.2},
-    }
-    if kind == "transformer" and SMALL_CORPUS_WORDS <= words < LARGE_CORPUS_WORDS:
-        found = merge_tables(found, SHORT_BUDGET_PRESET if time_budget <= SHORT_BUDGET_SECONDS else MEDIUM_CORPUS_PRESET)
-    pieces, training = max(1, round(1.25 * words)), found["training"]
-    training["steps"] = max(300, min(100_000, rounds * pieces // training["batch_tokens"]))
-    found["tokenizer"]["vocab_size"] = max(found["tokenizer"]["vocab_size"], 300 + 2 * alphabet)
-    return found
+        return "small"
+    if words >= LARGE_CORPUS_WORDS:
+        return "large"
+    if kind != "transformer":
+        return "medium-other-kinds"
+    return "short" if time_budget <= SHORT_BUDGET_SECONDS else "medium"
 
 
 def _count_words(text: str) -> int:
-    """Where a script has no spaces, six characters count as a word."""
+    """Count words; in a script without spaces six characters count as a word."""
     return max(len(text.split()), len(text) // 6)
 
 
-def model_preset(kind: str, width: int, ffn_width: int, layers: int, dropout: float) -> Table:
-    """The sizes of a kind that has about as many parameters as this Transformer."""
-    blocks: Table = {"width": width, "ffn_width": ffn_width, "heads": max(4, width // 64), "dropout": dropout, "norm": "pre"}
+def model_preset(kind: str, transformer: Table) -> Table:
+    """Return the sizes of a kind with about as many parameters as a Transformer of these sizes."""
+    width, layers, dropout = transformer["width"], transformer["encoder_layers"], transformer["dropout"]
+    blocks: Table = {key: transformer[key] for key in ("width", "ffn_width", "heads", "dropout", "norm")}
     tables: dict[str, Table] = {
-        "transformer": blocks | {"encoder_layers": layers, "decoder_layers": layers},
+        "transformer": transformer,
         "transformer_classifier": blocks | {"layers": layers, "hidden": width},
         "transformer_lm": blocks | {"layers": 2 * layers},
         "conv_s2s": {
@@ -123,14 +182,20 @@ def model_preset(kind: str, width: int, ffn_width: int, layers: int, dropout: fl
             "decoder_layers": layers + 1,
             "dropout": dropout,
         },
-        "structured_self_attention": {"embedding": width, "width": width, "attention": width, "hops": 8, "hidden": width},
+        "structured_self_attention": {
+            "embedding": width,
+            "width": width,
+            "attention": width,
+            "hops": 8,
+            "hidden": width,
+        },
         "rnn_lm": {"width": 2 * width, "layers": 2, "dropout": dropout},
     }
     return tables.get(kind, {"embedding": width, "width": 2 * width, "dropout": dropout})
 
 
 def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
-    """Validations, checkpoints and a warm-up that fit the number of steps."""
+    """Return settings with validations, checkpoints and a warm-up that fit the number of steps."""
     return replace(
         training,
         steps=steps,
@@ -141,82 +206,21 @@ def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
 
 
 def fit_grad_accumulation(training: TrainingConfig, parallelism: int) -> TrainingConfig:
-    """The same update as enough batches for all (workers or threads), or equally many where they compute in step."""
-    if training.grad_accumulation >= parallelism and not (training.shard and training.grad_accumulation % parallelism):
+    """Split the same update into enough batches for all ranks or threads; with sharding, into equally many for each."""
+    batches = training.grad_accumulation
+    if batches >= parallelism and not (training.shard and batches % parallelism):
         return training
-    total, batches = training.batch_tokens * training.grad_accumulation, -(-training.grad_accumulation // parallelism) * parallelism
-    return replace(training, grad_accumulation=batches, batch_tokens=max(1, total // batches))
+    total_tokens, batches = training.batch_tokens * batches, -(-batches // parallelism) * parallelism
+    return replace(training, grad_accumulation=batches, batch_tokens=max(1, total_tokens // batches))
 
 
 def parallel_batches(training: TrainingConfig, model: ModelConfig) -> int:
-    """Batches of an update that one process computes side by side: one a thread of a CPU, where each has enough to do.
+    """Return the number of batches of an update that one process computes in parallel, one per CPU thread.
 
-    A batch norm reads the whole batch, and a limit of memory asks for smaller parts, not for several at once.
+    It is 1 for batch normalization, which needs the whole batch, and with a memory limit.
     """
-    here = training.device == "cpu" and training.precision == "fp32" and not training.compile
-    if not here or training.memory_limit_mib or training.micro_batch_tokens or getattr(model, "norm_kind", "") == "batch":
+    is_supported = training.device == "cpu" and training.precision == "fp32" and not training.compile
+    is_limited = training.memory_limit_mib or training.micro_batch_tokens
+    if not is_supported or is_limited or getattr(model, "norm_kind", "") == "batch":
         return 1
     return max(1, min(training.threads, training.batch_tokens * training.grad_accumulation // MIN_TOKENS_PER_THREAD))
-
-
-def fit_memory_limit(run: Run, distributed: DistributedContext = SINGLE_PROCESS) -> Recipe:
-    """The recipe with batches computed in parts that keep to the memory given, as the first worker finds it."""
-
-    def found() -> str:
-        lengths = (pairs := epoch_examples(run.data, run.recipe.tokenizer, training.seed)(0)).lengths
-        batches = epoch_order(lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
-        largest = max(batches, key=lambda rows: len(rows) * int(lengths[rows].max(axis=0).sum()))
-        return str(find_micro_batch_tokens(run.bundle.model, pairs.batch(largest), training))
-
-    training = run.recipe.training
-    return replace(run.recipe, training=replace(training, micro_batch_tokens=int(distributed.broadcast_text(found))))
-
-
-def fit_time_budget(run: Run, time_budget: float, started_at: float, distributed: DistributedContext = SINGLE_PROCESS) -> Recipe:
-    """The recipe with steps, validations and decay for the time given, from a measurement on a copy of the model."""
-    update = _measure_update_seconds(run, PROBE_BUDGET_FRACTION * time_budget, distributed)
-    planned = distributed.broadcast_text(lambda: json.dumps(_plan_steps(run, time_budget, started_at, update).to_table()))
-    return parse_recipe(json.loads(planned))
-
-
-def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds: float) -> Recipe:
-    training, validation = run.recipe.training, _measure_validation_seconds(run)
-    left = time_budget * (1 - RESERVED_BUDGET_FRACTION) - (perf_counter() - started_at)
-    validations = max(1, min(MAX_VALIDATIONS, int(left * 0.15 / max(validation, 1e-3))))
-    steps = max(1, int((left - validations * validation) / update_seconds))
-    planned = replace(
-        fit_intervals(steps, training),
-        validate_every=-(-steps // validations),
-        checkpoint_every=max(1, int(60 / update_seconds)),
-    )
-    return replace(run.recipe, training=planned)
-
-
-def _measure_update_seconds(run: Run, max_seconds: float, distributed: DistributedContext) -> float:
-    """Mean time of an update."""
-    training = replace(run.recipe.training, steps=MAX_PROBE_UPDATES)
-    device, copied = torch.device(training.device), copy.deepcopy(run.bundle.model)
-    learner = distributed.wrap_model(TrainingModel(copied, training), device, shard=training.shard, compiled=training.compile)
-    optimisers = build_optimizers(unwrap_model(learner), training, distributed)
-    batches = iterate_batches(
-        epoch_examples(run.data, run.recipe.tokenizer, training.seed),
-        batch_tokens=training.batch_tokens,
-        seed=training.seed + 1,
-        start=DataPosition(),
-    )
-    times: list[float] = []
-    for step in train(learner, batches, optimisers, training.lr.build(1, MAX_PROBE_UPDATES), training, distributed=distributed):
-        times.append(step.seconds)
-        if distributed.any_rank(sum(times) > max_seconds and len(times) >= 4):
-            break
-    return sum(times[len(times) // 2 :]) / len(times[len(times) // 2 :])
-
-
-def _measure_validation_seconds(run: Run) -> float:
-    """Time of a validation. A model that has learnt nothing may babble to the limit, so outputs are kept short."""
-    pairs = [(pair.source, pair.target) for pair in validation_pairs(run)]
-    sample = pairs[:: max(1, len(pairs) // 64)]
-    short = replace(run.bundle, decoding=replace(run.bundle.decoding, max_extra_tokens=0))
-    began = perf_counter()
-    evaluate(short.text_model(), sample, run.evaluation_config)
-    return (perf_counter() - began) * len(pairs) / len(sample)

@@ -1,12 +1,10 @@
-"""A job over a Ray cluster (Moritz et al. 2018) with Ray Data: the extra `cluster`.
+"""File translation on a Ray cluster (Moritz et al. 2018) with Ray Data. Needs the extra `cluster`.
 
-The rows of the dataset are places in the input, not lines: where a chunk begins and how long it is. So the dataset
-stays small however large the file, each worker reads its own chunk, and Ray can give a chunk to another worker as often
-as it must. A worker is an actor that loads the models once; one that dies is begun again, and what it had not answered
-is asked again. Answers come back in the order of the rows and are written by the one process that keeps the journal, as
-without a cluster: chunks are the same, so the bytes are, and a job may be begun in one way and go on in the other.
-
-Ray moves what it is given between processes in its own way; that is names, places and text, never a model.
+The rows of the Ray dataset are byte ranges of the input, one per chunk, not lines. So the dataset is small for any file
+size, each actor reads its own chunk, and Ray can retry a chunk on another actor. An actor loads the models once; if it
+dies, Ray restarts it and repeats its unfinished chunks. Results arrive in the order of the rows. One process writes
+them, with the same journal and the same chunks as a local job. So the output is the same, and a job that was started
+locally can continue on Ray and the other way round. Only paths, ranges and text travel between processes.
 """
 
 import hashlib
@@ -23,22 +21,22 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tongsa.runs.translate_file import TranslatedChunk
-from tongsa.errors import InputError
-from tongsa.runs.translate_job import TranslateJobConfig
 from tongsa.data.chunks import Chunk, ChunkReader
+from tongsa.errors import InputError
+from tongsa.runs.translate_file import TranslatedChunk
+from tongsa.runs.translate_job import TranslateJobConfig
 
 LOOPBACK = "127.0.0.1"
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""Seconds for a cluster to answer."""
+"""Timeout of the connection to a cluster."""
 LOCAL_CLUSTER_ENV = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""A cluster of our own listens to this machine alone; on Linux it would listen to all."""
+"""Makes a local cluster listen on the loopback interface only; by default Ray on Linux listens on all."""
 QUIET_ENV = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1", "RAY_BACKEND_LOG_LEVEL": "fatal"}
-"""Nobody is told, and progress is shown by us; what Ray has to say of itself is in its own logs."""
+"""No usage statistics, no progress bars (tongsa shows its own), no messages except in Ray's log files."""
 
 
 class TranslateActor:
-    """Loads the models once and answers chunk after chunk. A fault of the input is an answer too, not a death."""
+    """Ray actor that loads the models once and translates chunks. An input error is returned, it does not crash."""
 
     def __init__(self, path: Path, name: str, job: TranslateJobConfig, fingerprint: dict[str, Any]) -> None:
         self.path, self.name = path, name
@@ -46,53 +44,53 @@ class TranslateActor:
         try:
             self.translate = job.build()
             if job.fingerprint() != fingerprint:
-                self.error = f"{job.models.run}: another model on {platform.node()}; let all hosts see one folder"
+                self.error = f"{job.models.run}: another model on {platform.node()}. Use a folder that all hosts share."
         except InputError as error:
-            self.error = f"{error} (on {platform.node()}, which needs the same files under the same names)"
+            self.error = f"{error} (On {platform.node()}: all hosts need the same files under the same paths.)"
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        places = zip(batch["first"], batch["start"], batch["size"], strict=True)
-        return {"answer": [json.dumps(self._translate_chunk(*map(int, place))) for place in places]}
+        ranges = zip(batch["first_line"], batch["offset"], batch["size"], strict=True)
+        return {"result": [json.dumps(self._translate_chunk(*map(int, values))) for values in ranges]}
 
     def _translate_chunk(self, first_line: int, offset: int, size: int) -> dict[str, Any]:
         if self.error:
-            return {"fault": self.error}
+            return {"error": self.error}
         try:
             with self.path.open("rb") as file:
                 file.seek(offset)
                 chunk = Chunk(self.name, first_line, file.read(size))
-            lines, cut = self.translate(chunk.lines, chunk.first_line)
+            lines, truncated = self.translate(chunk.lines, chunk.first_line)
         except (InputError, OSError) as error:
-            return {"fault": f"{error} (on {platform.node()})"}
-        return {"digest": _chunk_sha256(chunk), "lines": list(lines), "cut": list(cut)}
+            return {"error": f"{error} (on {platform.node()})"}
+        return {"sha256": _chunk_sha256(chunk), "lines": list(lines), "truncated": list(truncated)}
 
 
 def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator[tuple[Chunk, TranslatedChunk]]:
-    """What is left of a file, chunk by chunk, and what became of it on the cluster."""
+    """Yield the remaining chunks of a file with their translations, in order."""
     if reader.is_gzip or not reader.is_file or reader.total_bytes is None:
-        raise InputError(f"{reader.name}: --on ray needs a plain file, of which each worker can read its own part")
+        raise InputError(f"{reader.name}: --executor ray needs an uncompressed file. Decompress the input to a file.")
     with ChunkReader(reader.name) as ahead:
         ahead.seek(reader.bytes_read, reader.lines_read)
-        places = _chunk_ranges(ahead)
-    if not places:
+        ranges = _chunk_ranges(ahead)
+    if not ranges:
         return
     with _ray_cluster():
-        for chunk, answer in zip_longest(reader.chunks(), _translate_ranges(places, reader.name, job)):
-            if chunk is None or answer is None:
-                raise InputError(f"{reader.name}: has changed while it was translated; the same command goes on")
-            if "fault" in answer:
-                raise InputError(answer["fault"])
-            if answer["digest"] != _chunk_sha256(chunk):
-                raise InputError(f"{reader.name}: a worker reads something else there; let all hosts see one file")
-            yield chunk, TranslatedChunk(answer["lines"], answer["cut"])
+        for chunk, result in zip_longest(reader.chunks(), _translate_ranges(ranges, reader.name, job)):
+            if chunk is None or result is None:
+                raise InputError(f"{reader.name}: changed during the translation. Run the same command to continue.")
+            if "error" in result:
+                raise InputError(result["error"])
+            if result["sha256"] != _chunk_sha256(chunk):
+                raise InputError(f"{reader.name}: a worker reads another file. Use a file that all hosts share.")
+            yield chunk, TranslatedChunk(result["lines"], result["truncated"])
 
 
 def _chunk_ranges(reader: ChunkReader) -> list[dict[str, int]]:
-    start, places = reader.bytes_read, list[dict[str, int]]()
+    offset, ranges = reader.bytes_read, list[dict[str, int]]()
     for chunk in reader.chunks():
-        places.append({"first": chunk.first_line, "start": start, "size": len(chunk.raw)})
-        start += len(chunk.raw)
-    return places
+        ranges.append({"first_line": chunk.first_line, "offset": offset, "size": len(chunk.raw)})
+        offset += len(chunk.raw)
+    return ranges
 
 
 def _chunk_sha256(chunk: Chunk) -> str:
@@ -102,10 +100,7 @@ def _chunk_sha256(chunk: Chunk) -> str:
 def _translate_ranges(ranges: list[dict[str, int]], name: str, job: TranslateJobConfig) -> Iterator[dict[str, Any]]:
     import ray
 
-    models = job.models
-    ensemble, lm = tuple(path.resolve() for path in models.ensemble), models.lm.resolve() if models.lm else None
-    terms = job.glossary.resolve() if job.glossary else None
-    job = replace(job, models=replace(models, run=models.run.resolve(), ensemble=ensemble, lm=lm), glossary=terms)
+    job = _with_absolute_paths(job)
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     dataset = ray.data.from_items(ranges, override_num_blocks=len(ranges)).map_batches(
@@ -116,12 +111,20 @@ def _translate_ranges(ranges: list[dict[str, int]], name: str, job: TranslateJob
         compute=ray.data.ActorPoolStrategy(size=max(1, min(len(ranges), int(ray.cluster_resources().get("CPU", 1))))),
     )
     for row in dataset.iter_rows():
-        yield json.loads(row["answer"])
+        yield json.loads(row["result"])
+
+
+def _with_absolute_paths(job: TranslateJobConfig) -> TranslateJobConfig:
+    """Return the job with absolute paths: actors have another working directory."""
+    models = job.models
+    ensemble, lm = tuple(path.resolve() for path in models.ensemble), models.lm.resolve() if models.lm else None
+    glossary = job.glossary.resolve() if job.glossary else None
+    return replace(job, models=replace(models, run=models.run.resolve(), ensemble=ensemble, lm=lm), glossary=glossary)
 
 
 @contextmanager
 def _ray_cluster() -> Iterator[None]:
-    """The one at RAY_ADDRESS, or one of our own on this machine that goes when we do."""
+    """Connect to the cluster at RAY_ADDRESS, or start one on this machine that ends with this process."""
     address = os.environ.get("RAY_ADDRESS")
     for name, value in QUIET_ENV.items() | (set() if address else LOCAL_CLUSTER_ENV.items()):
         os.environ.setdefault(name, value)
@@ -129,14 +132,16 @@ def _ray_cluster() -> Iterator[None]:
         import ray
         import ray.data
     except ImportError:
-        raise InputError("--on ray needs Ray: pip install -e '.[cluster]' -c constraints.txt") from None
+        raise InputError(
+            "--executor ray: Ray is not installed. Run: pip install -e '.[cluster]' -c constraints.txt"
+        ) from None
     if address:
         _check_reachable(address)
-    ours = {} if address else {"include_dashboard": False, "_node_ip_address": LOOPBACK}
-    stopping = signal.getsignal(signal.SIGTERM)
-    ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **ours)
+    local_options = {} if address else {"include_dashboard": False, "_node_ip_address": LOOPBACK}
+    sigterm_handler = signal.getsignal(signal.SIGTERM)
+    ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **local_options)
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    signal.signal(signal.SIGTERM, stopping)  # Ray has put its own in this place
+    signal.signal(signal.SIGTERM, sigterm_handler)  # ray.init replaces the handler
     try:
         yield
     finally:
@@ -144,11 +149,11 @@ def _ray_cluster() -> Iterator[None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself would try for minutes."""
+    """Raise InputError if nothing listens at the address; Ray itself would retry for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         try:
             socket.create_connection((host.removeprefix("ray://"), int(port)), timeout=CONNECT_TIMEOUT_SECONDS).close()
         except OSError as error:
-            what = f"RAY_ADDRESS={address}: nobody answers there ({error})"
-            raise InputError(f"{what}; start a cluster with ray start, or unset it to use this machine") from None
+            message = f"RAY_ADDRESS={address}: no connection ({error})."
+            raise InputError(f"{message} Start a cluster with ray start, or unset it to use this machine.") from None

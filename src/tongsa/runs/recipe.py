@@ -1,49 +1,54 @@
-"""A recipe: one TOML file with all that makes a run."""
+"""Recipes: the TOML file with all settings of a run."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from tongsa import config
 from tongsa.config import ConfigError, In, Positive, Table, check_ranges
+from tongsa.data.ledger import LengthLimits
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig
 from tongsa.models import KINDS
-from tongsa.data.ledger import LengthLimits
 from tongsa.tokenization.subword import TokenizerConfig
 from tongsa.training.config import TrainingConfig
+from tongsa.training.distributed import DistributedContext
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     train: tuple[str, ...] = ()
-    """Files of pairs (.tsv, .jsonl), or a source and a target file; each may end in .gz."""
+    """Files of pairs (.tsv, .jsonl), or a source file and a target file; each may end in .gz."""
     dev: tuple[str, ...] = ()
+    """Development set: the best model is chosen on it."""
     test: tuple[str, ...] = ()
-    """Scored once, when training is over."""
+    """Test set: scored once, at the end of training."""
     folder: str = ""
-    """Where the files are, counted from where the command is typed."""
+    """Folder of the files, relative to the current directory."""
+    dataset: str = ""
+    """Name and address of a public data set, for the error message if its files are missing."""
     source_language: str = ""
     target_language: str = ""
     columns: tuple[int, int] = (1, 2)
-    """Columns of source and target in TSV, counted from 1: [2, 1] turns the direction round."""
+    """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
-    """Whether the first line of each TSV file names its columns."""
+    """The first line of each TSV file names the columns."""
     metrics: tuple[MetricName, ...] = ("bleu", "chrf", "exact_match")
-    """What outputs are compared with targets by."""
+    """Evaluation metrics."""
     max_tokens: Positive = 256
-    """Pairs with more pieces than this on a side are dropped, and written into the ledger."""
+    """Pairs with more tokens on a side are dropped and recorded in the ledger."""
     max_length_ratio: float = 9.0
-    """So are pairs where one side has this many times the pieces of the other (and 10 more); 0 keeps them."""
+    """Pairs are dropped if one side has more than this times the tokens of the other, plus 10; 0 is no limit."""
     dev_fraction: Annotated[float, In(0, 1, open_low=True, open_high=True)] = 0.05
-    """Without a dev file: the share of the sources set aside to validate on, at most 1,000 (10,000 with labels)."""
+    """Without a dev file: fraction of the sources held out as dev set, at most 1,000 (10,000 for a classifier)."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.max_length_ratio != 0 and not self.max_length_ratio >= 1:
-            raise ValueError(f"max_length_ratio {self.max_length_ratio} is not 0 (any ratio) or at least 1")
+            raise ValueError(f"max_length_ratio {self.max_length_ratio} is not 0 (no limit) or at least 1")
 
     @property
     def limits(self) -> LengthLimits:
@@ -58,20 +63,21 @@ class Recipe:
     data: DataConfig
     tokenizer: TokenizerConfig
     kind: str
+    """Kind of model, a key of KINDS."""
     model: ModelConfig
     training: TrainingConfig
     decoding: DecodingConfig
 
     def to_table(self) -> Table:
-        """Every setting in force; reading it back gives the same recipe."""
-        parts = ("data", "tokenizer", "model", "training", "decoding")
-        values = {name: config.to_table(getattr(self, name)) for name in parts}
+        """Return all settings, defaults included. `parse_recipe` reads them back."""
+        sections = ("data", "tokenizer", "model", "training", "decoding")
+        values = {name: config.to_table(getattr(self, name)) for name in sections}
         return values | {"model": {"kind": self.kind} | values["model"]}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _RecipeSections:
-    """The sections a recipe may have."""
+    """The TOML sections of a recipe."""
 
     data: dict[str, Any] = field(default_factory=dict)
     tokenizer: dict[str, Any] = field(default_factory=dict)
@@ -81,37 +87,50 @@ class _RecipeSections:
 
 
 def parse_recipe(values: Table, file_name: str = "") -> Recipe:
-    """A recipe from its tables, or a sentence that begins with the file and names the key."""
+    """Build a recipe from TOML tables; raise ConfigError with the file name and the key for a wrong setting."""
     try:
-        known = list(_RecipeSections.__dataclass_fields__)
-        for name, table in values.items():
-            if name not in known:
-                raise ConfigError(f"[{name}]: unknown section; {config.did_you_mean(name, known)}")
-            if not isinstance(table, dict):
-                raise ConfigError(f"{name}: a table is wanted; write [{name}]")
-        tables = _RecipeSections(**values)
-        model = dict(tables.model)
+        _check_sections(values)
+        sections = _RecipeSections(**values)
+        model = dict(sections.model)
         kind = model.pop("kind", "transformer")
         if not isinstance(kind, str) or kind not in KINDS:
-            raise ConfigError(f"model.kind: {kind!r} is no kind of model; {config.did_you_mean(str(kind), KINDS)}")
-        if tables.decoding.get("shortlist"):
-            raise ConfigError("decoding.shortlist: made of a trained model; leave it out, and see tongsa shortlist")
+            raise ConfigError(f"model.kind: {kind!r} is not a kind of model; {config.did_you_mean(str(kind), KINDS)}")
+        if sections.decoding.get("shortlist"):
+            raise ConfigError(
+                "decoding.shortlist: needs a trained model. Leave it out, and run tongsa shortlist after the training."
+            )
         return Recipe(
-            data=config.build_config(DataConfig, tables.data, "data"),
-            tokenizer=config.build_config(TokenizerConfig, tables.tokenizer, "tokenizer"),
+            data=config.build_config(DataConfig, sections.data, "data"),
+            tokenizer=config.build_config(TokenizerConfig, sections.tokenizer, "tokenizer"),
             kind=kind,
             model=config.build_config(KINDS[kind], model, "model"),
-            training=config.build_config(TrainingConfig, tables.training, "training"),
-            decoding=config.build_config(DecodingConfig, tables.decoding, "decoding"),
+            training=config.build_config(TrainingConfig, sections.training, "training"),
+            decoding=config.build_config(DecodingConfig, sections.decoding, "decoding"),
         )
     except ConfigError as error:
         raise ConfigError(f"{file_name}: {error}" if file_name else str(error)) from None
 
 
+def _check_sections(values: Table) -> None:
+    known = list(_RecipeSections.__dataclass_fields__)
+    for name, table in values.items():
+        if name not in known:
+            raise ConfigError(f"[{name}]: unknown section; {config.did_you_mean(name, known)}")
+        if not isinstance(table, dict):
+            raise ConfigError(f"{name}: expected a table. Write [{name}].")
+
+
 def merge_tables(values: Table, changes: Table) -> Table:
-    """`values` with `changes` written over them, table by table."""
+    """Return `values` overwritten by `changes`, table by table."""
     result = dict(values)
     for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merge_tables(result[key], value) if both else value
+        is_nested = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merge_tables(result[key], value) if is_nested else value
     return result
+
+
+def broadcast_recipe(distributed: DistributedContext, make_recipe: Callable[[], Recipe]) -> Recipe:
+    """Return the recipe of rank 0 on all ranks. `make_recipe` is called on rank 0 only."""
+    if distributed.world_size == 1:
+        return make_recipe()
+    return parse_recipe(json.loads(distributed.broadcast_text(lambda: json.dumps(make_recipe().to_table()))))

@@ -1,6 +1,6 @@
-"""A run: its folder, and all that it stands on."""
+"""A run: its folder, recipe, data and model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -8,16 +8,19 @@ import torch
 from tongsa import bundle, config, storage
 from tongsa.bundle import Bundle
 from tongsa.errors import InputError
-from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.evaluation.evaluate import EvaluationConfig
-from tongsa.runs.data import PreparedData
-from tongsa.runs.recipe import Recipe
+from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.interface import named_tensors
+from tongsa.runs.data import PreparedData, prepare_data
+from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.planner import fit_grad_accumulation
+from tongsa.runs.recipe import Recipe, parse_recipe
+from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 
 
 @dataclass(frozen=True)
 class Run:
-    """All that a run stands on; nothing in it changes but the numbers of the model."""
+    """Folder, recipe, data and model of a run. Only the weights of the model change."""
 
     folder: Path
     recipe: Recipe
@@ -26,12 +29,13 @@ class Run:
 
     @property
     def evaluation_config(self) -> EvaluationConfig:
-        """How its translations are scored."""
-        return EvaluationConfig(metrics=self.recipe.data.metrics, tokenize=bleu_tokenizer(self.recipe.data.target_language))
+        """Metrics of the run and the tokenization for BLEU."""
+        data = self.recipe.data
+        return EvaluationConfig(metrics=data.metrics, tokenize=bleu_tokenizer(data.target_language))
 
 
 def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
-    """A run before its first step; the same recipe and data always give the same weights."""
+    """Build the model of a run with initial weights, which depend on recipe and data only."""
     _check_compatibility(recipe, data)
     torch.manual_seed(recipe.training.seed)
     try:
@@ -40,9 +44,10 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
         raise InputError(f"model: {error}") from None
     if recipe.data.max_tokens >= model.max_positions:
         raise InputError(
-            f"data.max_tokens {recipe.data.max_tokens} does not fit into model.max_positions {model.max_positions}: lower it"
+            f"data.max_tokens {recipe.data.max_tokens}: more than model.max_positions {model.max_positions} allows. "
+            f"Write at most {model.max_positions - 1}."
         )
-    made = Bundle(
+    new_bundle = Bundle(
         kind=recipe.kind,
         config=recipe.model,
         model=model.to(torch.device(recipe.training.device)),
@@ -53,42 +58,68 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
         target_language=recipe.data.target_language,
         metrics=recipe.data.metrics,
     )
-    return Run(folder, recipe, data, made)
+    return Run(folder, recipe, data, new_bundle)
+
+
+def _check_compatibility(recipe: Recipe, data: PreparedData) -> None:
+    """Check settings that depend on each other across sections."""
+    if getattr(recipe.model, "tie_embeddings", "") == "all" and data.target_tokenizer is not data.source_tokenizer:
+        raise InputError(
+            'model.tie_embeddings = "all": needs one vocabulary. '
+            'Write model.tie_embeddings = "target", or tokenizer.shared = true.'
+        )
+    metrics = {"seq2seq": recipe.data.metrics, "classification": ("accuracy", "macro_f1"), "language_model": ()}
+    choices = ("auto", "loss", *metrics[data.task])
+    if recipe.training.best_metric not in choices:
+        raise InputError(
+            f"training.best_metric {recipe.training.best_metric!r}: not measured. Choose from {', '.join(choices)}"
+            + (", or add it to data.metrics." if data.task == "seq2seq" else ".")
+        )
+
+
+def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> Run:
+    """Load an existing run from its run.toml; the weights are the initial ones."""
+    settings = folder / "run.toml"
+    if not settings.is_file():
+        raise InputError(f"{folder}: not a run (no run.toml). Start one with: tongsa train … --run {folder}")
+    recipe = parse_recipe(config.read_toml(settings), str(settings))
+    if not recipe.data.train:
+        raise InputError(f"{settings}: data.train is empty. Restore the file, or start a new run.")
+    recipe = replace(recipe, training=configure_hardware(recipe.training, distributed))
+    if fit_grad_accumulation(recipe.training, distributed.world_size) != recipe.training:
+        batches = recipe.training.grad_accumulation
+        count = f"a divisor of {batches}" if recipe.training.shard else f"at most {batches}"
+        raise InputError(
+            f"{folder}: {distributed.world_size} workers cannot share an update of {batches} batches "
+            f"(training.grad_accumulation). Take {count}."
+        )
+    return create_run(folder, recipe, prepare_data(recipe, folder, distributed))
 
 
 @torch.no_grad()
 def load_initial_weights(run: Run) -> str:
-    """The weights of `training.init_from` put in wherever name and size are the same, and a remark about how many are."""
-    place = run.recipe.training.init_from
-    begun, own = bundle.load_bundle(Path(place)), named_tensors(run.bundle.model)
-    same = begun.source_tokenizer.model_bytes == run.data.source_tokenizer.model_bytes and begun.target_tokenizer.model_bytes == run.data.target_tokenizer.model_bytes
-    if not same:
+    """Copy the weights of `training.init_from` with equal name and shape; return a message with their number."""
+    init_from, data = run.recipe.training.init_from, run.data
+    initial, tensors = bundle.load_bundle(Path(init_from)), named_tensors(run.bundle.model)
+    tokenizers = (initial.source_tokenizer, data.source_tokenizer), (initial.target_tokenizer, data.target_tokenizer)
+    if any(theirs.model_bytes != ours.model_bytes for theirs, ours in tokenizers):
         raise InputError(
-            f"training.init_from {place}: has other pieces or labels than this run: write tokenizer.reuse_from = {place!r}"
+            f"training.init_from {init_from}: that model has another tokenizer or other labels. "
+            f"Write tokenizer.reuse_from = {init_from!r}."
         )
-    found = {
-        name: value for name, value in named_tensors(begun.model).items() if name in own and own[name].shape == value.shape
+    matching = {
+        name: value
+        for name, value in named_tensors(initial.model).items()
+        if name in tensors and tensors[name].shape == value.shape
     }
-    if not found:
-        raise InputError(f"training.init_from {place}: no part of this model has its sizes there; write the same [model]")
-    for name, value in found.items():
-        own[name].copy_(value)
-    return f"{len(found)} of {len(own)} parts of the model begin as in {place}"
-
-
-def _check_compatibility(recipe: Recipe, data: PreparedData) -> None:
-    """What only shows when model, data and training meet."""
-    if getattr(recipe.model, "tie_embeddings", "") == "all" and data.target_tokenizer is not data.source_tokenizer:
+    if not matching:
         raise InputError(
-            'model.tie_embeddings = "all" needs one vocabulary: write model.tie_embeddings = "target" or tokenizer.shared = true'
+            f"training.init_from {init_from}: no weights of that model have the shapes of this one. "
+            "Write the same sizes in [model]."
         )
-    measured = {"seq2seq": recipe.data.metrics, "classification": ("accuracy", "macro_f1"), "language_model": ()}[data.task]
-    known = ("auto", "loss", *measured)
-    if recipe.training.best_metric not in known:
-        raise InputError(
-            f"training.best_metric {recipe.training.best_metric!r} is not measured here; choose from {', '.join(known)}"
-            + (", or name it in data.metrics too" if data.task == "seq2seq" else "")
-        )
+    for name, value in matching.items():
+        tensors[name].copy_(value)
+    return f"{len(matching)} of {len(tensors)} weights are initialized from {init_from}"
 
 
 def write_settings(run: Run) -> None:

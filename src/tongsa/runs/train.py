@@ -1,137 +1,164 @@
-"""The `for` around the update."""
+"""Start a run from a recipe or from data files, or resume one; then score its test set."""
 
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from math import inf
+from pathlib import Path
+from time import perf_counter
 
-import torch
-from torch import Tensor, nn
-
-from tongsa.errors import InputError, InterruptedRun
-from tongsa.runs.data import epoch_examples
-from tongsa.runs.run import Run
-from tongsa.runs.validation import finish_training, validate
-from tongsa.runs.reporting import RunReporter
-from tongsa.interface import named_tensors
-from tongsa.training import checkpoint
-from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
-from tongsa.training.loss import TrainingModel
-from tongsa.training.optimizer import WeightEMA, build_optimizers
-from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, unwrap_model, full_tensor
+from tongsa import bundle, storage
+from tongsa.errors import InputError
+from tongsa.evaluation.evaluate import evaluate
+from tongsa.runs import doctor
+from tongsa.runs.budget import fit_memory_limit, fit_time_budget
+from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
+from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.planner import PathOrPaths, fit_grad_accumulation, parallel_batches, parse_duration, resolve_recipe
+from tongsa.runs.recipe import Recipe, broadcast_recipe
+from tongsa.runs.reporting import ProgressDisplay, format_duration
+from tongsa.runs.run import Run, create_run, load_initial_weights, open_run, write_settings
+from tongsa.runs.training_loop import run_training
 from tongsa.training.checkpoint import TrainingProgress
-from tongsa.training.data_loader import iterate_batches
+from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, init_distributed
 
 
-def run_training(run: Run, distributed: DistributedContext = SINGLE_PROCESS, *, quiet: bool = False) -> TrainingProgress:
-    """Train from the last whole snapshot, or from the beginning, to the end. The first worker keeps the records."""
-    training = run.recipe.training
-    device = torch.device(training.device)
-    learner = distributed.wrap_model(TrainingModel(run.bundle.model, training), device, shard=training.shard, compiled=training.compile)
-    model = unwrap_model(learner)
-    optimisers = build_optimizers(model, training, distributed)
-    average = WeightEMA(model, training.ema) if training.ema else None
-    found, remarks = checkpoint.latest_checkpoint(run.folder / "checkpoints")
-    progress = found.progress if found else TrainingProgress()
-    if found:
-        found.restore(model, optimisers, average)
-    if 0 < training.patience <= progress.validations_since_best:
-        return finish_training(run, progress) if distributed.is_main_process else progress
-    with (
-        RunReporter.for_run(run, progress, distributed, quiet=quiet) as witness,
-        _catch_stop_signals() as asked,
-    ):
-        for remark in remarks:
-            witness.log(remark, "yellow")
-        try:
-            for step in _train_updates(run, learner, optimisers, progress, distributed):
-                if average:
-                    average.update(model, step.step)
-                progress = _advance_progress(progress, step)
-                witness.log_update(step)
-                last, stopping = step.step == training.steps, distributed.any_rank(asked.is_set())
-                if step.step % training.validate_every == 0 or last:
-                    progress = validate(run, progress, _weights_to_keep(model, average, run), witness, distributed)
-                enough = 0 < training.patience <= progress.validations_since_best
-                if step.step % training.checkpoint_every == 0 or last or enough or stopping:
-                    checkpoint.save_checkpoint(
-                        run.folder / "checkpoints", progress, model, optimisers, average, training.keep_checkpoints, distributed
-                    )
-                if enough:
-                    witness.log(f"no better for {training.patience} validations: stopping early at step {step.step:,}")
-                    break
-                if stopping and not last:
-                    raise InterruptedRun(
-                        f"stopped and saved at step {step.step:,}; go on with: tongsa train --resume {run.folder}"
-                    )
-        except DivergedError as error:
-            raise InputError(f"{error}; {_divergence_advice(run)}") from None
-    return finish_training(run, progress) if distributed.is_main_process else progress
+def train(
+    recipe: str | Path | None = None,
+    *,
+    run: Path,
+    data: PathOrPaths = (),
+    dev: PathOrPaths = (),
+    settings: Sequence[str] = (),
+    budget: str | None = None,
+    resume_if_exists: bool = False,
+    quiet: bool = False,
+) -> TrainingProgress:
+    """Train a new run from a recipe, from data files, or from both.
+
+    Args:
+        recipe: TOML file with settings; without it a preset is chosen for the data.
+        run: Folder of the run.
+        data: Training files, instead of the recipe's.
+        dev: Development files, together with `data`.
+        settings: Assignments as for `--set`, for example "training.steps=1000".
+        budget: Time limit such as "20m"; the number of steps is chosen to fit.
+        resume_if_exists: Resume the run if the folder holds one.
+        quiet: Print nothing.
+
+    """
+    time_budget = parse_duration(budget) if budget is not None else inf
+
+    def resolve(reader: CorpusReader) -> Recipe:
+        resolved = resolve_recipe(recipe, data=data, dev=dev, settings=settings, time_budget=time_budget, reader=reader)
+        check_data_files(resolved.data, str(recipe))
+        return resolved
+
+    with init_distributed() as distributed:
+        if resume_if_exists and distributed.broadcast_text(lambda: str((run / "run.toml").exists())) == "True":
+            return resume(run, quiet=quiet)
+        return start_run(resolve, run, distributed, time_budget=time_budget, quiet=quiet)
 
 
-def _weights_to_keep(model: nn.Module, ema: WeightEMA | None, run: Run) -> dict[str, Tensor] | None:
-    """The numbers to validate and keep; None where they are in the run's own model already."""
-    values = ema.tensors if ema else named_tensors(model) if model is not run.bundle.model else None
-    return values and {name: full_tensor(value) for name, value in values.items()}
+def start_run(
+    resolve: Callable[[CorpusReader], Recipe],
+    folder: Path,
+    distributed: DistributedContext = SINGLE_PROCESS,
+    *,
+    time_budget: float = inf,
+    quiet: bool = False,
+) -> TrainingProgress:
+    """Train a new run with the recipe that `resolve` returns; it is called on rank 0, with the folder locked."""
+    started_at = perf_counter()
+    display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
+    with ExitStack() as stack:
+
+        def resolve_in_folder(reader: CorpusReader) -> Recipe:
+            stack.enter_context(storage.lock_folder(folder))
+            _prepare_run_folder(folder)
+            return _fit_hardware(resolve(reader), distributed)
+
+        run = _prepare_run(resolve_in_folder, folder, distributed, display)
+        if run.recipe.training.memory_limit_mib:
+            run = replace(run, recipe=fit_memory_limit(run, distributed))
+            display.log(
+                f"micro-batches of at most {run.recipe.training.micro_batch_tokens:,} tokens fit the memory limit"
+            )
+        if time_budget < inf:
+            run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
+            display.log(f"{run.recipe.training.steps:,} steps fit into {format_duration(time_budget)} on this machine")
+        if distributed.is_main_process:
+            write_settings(run)
+        return _train_and_test(run, distributed, display)
 
 
-def _train_updates(
-    run: Run,
-    model: nn.Module,
-    optimizers: Sequence[torch.optim.Optimizer],
-    progress: TrainingProgress,
-    distributed: DistributedContext,
-) -> Iterator[UpdateResult]:
-    training = run.recipe.training
-    batches = iterate_batches(
-        epoch_examples(run.data, run.recipe.tokenizer, training.seed),
-        batch_tokens=training.batch_tokens,
-        seed=training.seed,
-        start=progress.position,
-    )
-    schedule = training.lr.build(getattr(run.recipe.model, "width", 512), training.steps)
-    scale = INITIAL_LOSS_SCALE if training.precision == "fp16" and not progress.step else progress.loss_scale
-    return train(model, batches, optimizers, schedule, training, start_step=progress.step, loss_scale=scale, distributed=distributed)
+def _fit_hardware(recipe: Recipe, distributed: DistributedContext) -> Recipe:
+    """Resolve each "auto" and split the updates into batches for all ranks or threads."""
+    training = configure_hardware(recipe.training, distributed)
+    ranks = distributed.world_size
+    parallelism = ranks if ranks > 1 else parallel_batches(training, recipe.model)
+    return replace(recipe, training=fit_grad_accumulation(training, parallelism))
 
 
-def _divergence_advice(run: Run) -> str:
-    found, _ = checkpoint.latest_checkpoint(run.folder / "checkpoints")
-    step = found.progress.step if found else 0
-    return (
-        f"stopped. The last good snapshot (step {step}) and the best model are kept. "
-        "Try a lower training.lr.peak or .scale, a longer training.lr.warmup, or training.clip_grad_norm=1.0"
-    )
+def _prepare_run(
+    resolve: Callable[[CorpusReader], Recipe], folder: Path, distributed: DistributedContext, display: ProgressDisplay
+) -> Run:
+    """Create a run on all ranks: recipe, data, initial model, quick checks."""
+    reader = CorpusReader()  # lives until the data are prepared
+    recipe = broadcast_recipe(distributed, lambda: resolve(reader))
+    configure_hardware(recipe.training, distributed)
+    run = create_run(folder, recipe, prepare_data(recipe, folder, distributed, reader))
+    _print_summary(run, display)
+    if distributed.is_main_process:
+        doctor.warn_before_training(run, display)
+    if recipe.training.init_from:
+        display.log(load_initial_weights(run))
+    return run
 
 
-def _advance_progress(progress: TrainingProgress, result: UpdateResult) -> TrainingProgress:
-    return replace(
-        progress,
-        step=result.step,
-        epoch=result.position.epoch,
-        batch=result.position.batch,
-        tokens=progress.tokens + result.tokens,
-        seconds=progress.seconds + result.seconds,
-        loss_scale=result.loss_scale,
-    )
+def _prepare_run_folder(folder: Path) -> None:
+    """Refuse a folder that holds a run; remove the remains of one that stopped before its first step."""
+    with storage.explain_os_errors(folder):
+        if (folder / "run.toml").exists():
+            raise InputError(
+                f"{folder}: holds a run already. Resume it with: tongsa train --resume {folder}, "
+                "or choose another folder."
+            )
+        if any((folder / "checkpoints").glob("*")):
+            raise InputError(
+                f"{folder}: holds checkpoints of a run, but no run.toml. Choose another folder, or remove this one."
+            )
+        for name in ("tokenizer", "data.json"):
+            path = folder / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-@contextmanager
-def _catch_stop_signals() -> Iterator[threading.Event]:
-    """The first Ctrl-C or SIGTERM asks to save and stop after the step; a second Ctrl-C does not wait."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
+def _print_summary(run: Run, display: ProgressDisplay) -> None:
+    for remark in run.data.remarks:
+        display.log(remark)
+    parameters = sum(parameter.numel() for parameter in run.bundle.model.parameters())
+    vocab_size = len(run.data.source_tokenizer)
+    precision = run.recipe.training.precision
+    display.log(f"{run.recipe.kind}: {parameters:,} parameters, vocabulary of {vocab_size:,} tokens, {precision}")
 
-    def ask(number: int, _: object) -> None:
-        if asked.is_set() and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        asked.set()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def resume(folder: Path, *, quiet: bool = False) -> TrainingProgress:
+    """Continue a run from its last complete checkpoint, to the same bytes as without the interruption."""
+    with init_distributed() as distributed:
+        is_locked = distributed.is_main_process and folder.is_dir()
+        with storage.lock_folder(folder) if is_locked else nullcontext():
+            display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
+            return _train_and_test(open_run(folder, distributed), distributed, display)
+
+
+def _train_and_test(run: Run, distributed: DistributedContext, display: ProgressDisplay) -> TrainingProgress:
+    """Train, then score the test set once, with the best model."""
+    progress = run_training(run, distributed, quiet=display.console.quiet)
+    if run.data.test:
+        model = bundle.load_bundle(run.folder).text_model()
+        report = evaluate(model, [(pair.source, pair.target) for pair in run.data.test], run.evaluation_config)
+        storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
+        display.log(f"test: {report.summary()}", "green")
+    return progress

@@ -1,1 +1,1 @@
-"""From text to token ids and back: subwords, labels, special tokens. Nothing here imports torch."""
+"""From text to token ids and back: subwords, labels, special tokens. Imports no torch."""

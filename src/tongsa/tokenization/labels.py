@@ -1,4 +1,4 @@
-"""Labels: what a classifier answers with, as `Pieces` are what a translator writes with."""
+"""Label tokenizer: class labels as the target vocabulary of a classifier."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,26 +10,26 @@ from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
 
 MAX_LABELS = 1_000
-"""With more distinct labels than this, the column is more likely to hold texts."""
+"""With more distinct labels, the column probably holds texts."""
 MAX_LABELS_SHOWN = 10
-"""An error names this many labels at most."""
+"""Maximum number of labels in an error message."""
 
 
 class LabelTokenizer:
-    """Label to index and back: `join(split(label)) == normalise(label)`. Each text is one index, from 0 on."""
+    """Labels to ids from 0 on, and back: `decode(encode(label)) == normalize(label)`. Each text is one token."""
 
     def __init__(self, labels: Iterable[str]) -> None:
-        """Sorted, so that the same labels have the same indices in whatever order they come."""
+        """Sort the labels, so that ids do not depend on the order of the data."""
         self.labels: Sequence[str] = sorted({normalize(label) for label in labels})
         if "" in self.labels:
-            raise InputError("an empty label; write one on every line, or leave the line out")
+            raise InputError("an empty label. Write a label on each line, or remove the line.")
         if len(self.labels) < 2:
-            found = f"only {self.labels[0]!r}" if self.labels else "none"
-            raise InputError(f"two or more distinct labels are wanted, found {found}; is the label the second column?")
+            present = f"only {self.labels[0]!r}" if self.labels else "no label"
+            raise InputError(f"{present}: two distinct labels are needed. Check data.columns: the second is the label.")
         if len(self.labels) > MAX_LABELS:
             raise InputError(
-                f"{len(self.labels):,} distinct labels, such as {_format_labels(self.labels[:3])}, where {MAX_LABELS:,} are the most; "
-                "is this a column of labels?"
+                f"{len(self.labels):,} distinct labels, such as {_format_labels(self.labels[:3])}; "
+                f"at most {MAX_LABELS:,} are allowed. Check data.columns: the second must be the label."
             )
         self._label_to_id = {label: index for index, label in enumerate(self.labels)}
 
@@ -38,26 +38,26 @@ class LabelTokenizer:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> Self:
-        """The labels of a training set."""
+        """Collect the labels of a training set."""
         return cls(texts)
 
     @classmethod
     def from_bytes(cls, model_bytes: bytes) -> Self:
-        """Read what `model` holds."""
+        """Load labels from `model_bytes`."""
         try:
-            known = json.loads(model_bytes)
+            labels = json.loads(model_bytes)
         except ValueError:
-            known = None
-        if not isinstance(known, list) or not all(isinstance(label, str) for label in known):
-            raise InputError("not a list of labels, or a damaged one; copy it again")
-        labels = cls(known)
-        if labels.labels != known:  # other indices than those a model was trained with
-            raise InputError("labels that are not sorted or not distinct; copy the file again, and do not edit it")
-        return labels
+            labels = None
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise InputError("not a list of labels, or a damaged one. Copy the file again.")
+        tokenizer = cls(labels)
+        if tokenizer.labels != labels:  # the ids would differ from those of the trained model
+            raise InputError("the labels are not sorted or not distinct. Copy the file again and do not edit it.")
+        return tokenizer
 
     @property
     def model_bytes(self) -> bytes:
-        """A JSON list, one label a line."""
+        """JSON list with one label per line."""
         return (json.dumps(self.labels, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
 
     @classmethod
@@ -65,7 +65,9 @@ class LabelTokenizer:
         try:
             return cls.from_bytes(path.read_bytes())
         except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); name the file that `save` wrote") from None
+            raise InputError(
+                f"{path}: cannot be read ({error.strerror}). Give the path of a file written by `save`."
+            ) from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -75,24 +77,24 @@ class LabelTokenizer:
     def encode(self, text: str) -> list[int]:
         label = normalize(text)
         if label not in self._label_to_id:
-            raise InputError(f"{label!r}: a label never seen in training; known are {_format_labels(self.labels)}")
+            raise InputError(f"{label!r}: not a label of the training data. Choose from {_format_labels(self.labels)}")
         return [self._label_to_id[label]]
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]:  # noqa: ARG002 - as Pieces
-        """A label is cut in one way only."""
+    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]:  # noqa: ARG002 - the interface
+        """Encode the labels: a label has one segmentation."""
         return self.encode_all(texts)
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The label of one index; of several, which no classifier gives, one beside the other."""
+        """Return the label of one id; several are joined with spaces."""
         return " ".join(self.token_strings(tokens))
 
     def token_strings(self, tokens: Iterable[int]) -> list[str]:
-        return [self.labels[int(index)] for index in tokens]
+        return [self.labels[int(token)] for token in tokens]
 
 
 def _format_labels(labels: Sequence[str]) -> str:
-    named = ", ".join(map(repr, labels[:MAX_LABELS_SHOWN]))
-    return f"{named} and {len(labels) - MAX_LABELS_SHOWN:,} more" if len(labels) > MAX_LABELS_SHOWN else named
+    text = ", ".join(map(repr, labels[:MAX_LABELS_SHOWN]))
+    return f"{text} and {len(labels) - MAX_LABELS_SHOWN:,} more" if len(labels) > MAX_LABELS_SHOWN else text

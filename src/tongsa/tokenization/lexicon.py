@@ -1,4 +1,4 @@
-"""What stands beside what: IBM model 1 (Brown et al. 1993, section 4.1), in numpy."""
+"""Lexical translation probabilities (IBM model 1, Brown et al. 1993, section 4.1) and shortlist candidates."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,21 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 TokenSet = NDArray[np.int64]
-"""The distinct pieces of a text, from 1 on; 0 is Brown's null word, which every source has."""
+"""Distinct token ids of a text plus 1; 0 is the null word of IBM model 1, which each source contains."""
+TokenArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 
 NULL_WORD = 0
 EM_ITERATIONS = 5
 BACKGROUND_PROB = 0.1
-"""Chance that a piece comes from nowhere: one that was never seen beside the source costs no more than this."""
+"""Probability that a target token is not caused by the source; limits the penalty of unseen token pairs."""
+MAX_SHORTLIST_PAIRS = 200_000
+"""Pairs used for a shortlist, evenly spaced over the corpus: the lexicon must fit in memory."""
 
 
 class Lexicon(NamedTuple):
-    """t(target piece | source piece) for all that were seen beside each other."""
+    """t(target token | source token) for all pairs of tokens that co-occur."""
 
-    pair_ids: TokenSet  # source · size + target, rising
+    pair_ids: TokenSet  # source · vocab_size + target, ascending
     probs: FloatArray
-    unigram_probs: FloatArray  # (target piece,)
+    unigram_probs: FloatArray  # (target token,)
 
     @property
     def vocab_size(self) -> int:
@@ -29,47 +32,94 @@ class Lexicon(NamedTuple):
 
 
 class _Cooccurrences(NamedTuple):
-    """Every source piece beside every target piece of its pair."""
+    """All combinations of a source token and a target token of the same pair."""
 
     pair_ids: TokenSet
     target_positions: TokenSet
-    """To which place, counted over all targets, each belongs."""
+    """Index of the target token, counted over all targets."""
+
+
+def distinct_tokens(tokens: Sequence[int]) -> TokenSet:
+    return np.unique(np.asarray(tokens, dtype=np.int64)) + 1
 
 
 def _cooccurrences(sources: Sequence[TokenSet], targets: Sequence[TokenSet], vocab_size: int) -> _Cooccurrences:
     starts = np.cumsum([0, *map(len, targets)])
-    codes = [(source[:, None] * vocab_size + target).ravel() for source, target in zip(sources, targets, strict=True)]
-    places = [
+    pair_ids = [
+        (source[:, None] * vocab_size + target).ravel() for source, target in zip(sources, targets, strict=True)
+    ]
+    positions = [
         np.tile(np.arange(start, start + len(target)), len(source))
         for start, source, target in zip(starts, sources, targets, strict=False)
     ]
-    return _Cooccurrences(np.concatenate(codes), np.concatenate(places))
+    return _Cooccurrences(np.concatenate(pair_ids), np.concatenate(positions))
 
 
 def train_lexicon(sources: Sequence[TokenSet], targets: Sequence[TokenSet], vocab_size: int) -> Lexicon:
-    """Expectation and maximisation, from equal chances on."""
-    crossed = _cooccurrences(sources, targets, vocab_size)
-    codes, inverse = np.unique(crossed.pair_ids, return_inverse=True)
-    owner, chances = codes // vocab_size, np.ones(len(codes))
+    """Train IBM model 1 by expectation maximization from uniform probabilities."""
+    cooccurrences = _cooccurrences(sources, targets, vocab_size)
+    positions = cooccurrences.target_positions
+    pair_ids, inverse = np.unique(cooccurrences.pair_ids, return_inverse=True)
+    source_ids, probs = pair_ids // vocab_size, np.ones(len(pair_ids))
     for _ in range(EM_ITERATIONS):
-        chance = chances[inverse]
-        expected = chance / np.bincount(crossed.target_positions, chance)[crossed.target_positions]
+        weights = probs[inverse]
+        expected = weights / np.bincount(positions, weights)[positions]
         counts = np.bincount(inverse, expected)
-        chances = counts / np.bincount(owner, counts)[owner]
-    seen = np.bincount(np.concatenate(targets), minlength=vocab_size) + 0.5
-    return Lexicon(codes, chances, seen / seen.sum())
+        probs = counts / np.bincount(source_ids, counts)[source_ids]
+    unigram_counts = np.bincount(np.concatenate(targets), minlength=vocab_size) + 0.5
+    return Lexicon(pair_ids, probs, unigram_counts / unigram_counts.sum())
 
 
 def log_likelihood_ratio(
     lexicon: Lexicon, sources: Sequence[TokenSet], targets: Sequence[TokenSet]
 ) -> FloatArray:  # (pair,)
-    """Mean over the target's pieces of log p(piece | source) - log p(piece)."""
-    codes, places = _cooccurrences(sources, targets, lexicon.vocab_size)
-    at = np.minimum(np.searchsorted(lexicon.pair_ids, codes), len(lexicon.pair_ids) - 1)
-    chance = np.where(lexicon.pair_ids[at] == codes, lexicon.probs[at], 0.0)
+    """Return the mean over the target tokens of log p(token | source) - log p(token)."""
+    pair_ids, positions = _cooccurrences(sources, targets, lexicon.vocab_size)
+    index = np.minimum(np.searchsorted(lexicon.pair_ids, pair_ids), len(lexicon.pair_ids) - 1)
+    pair_probs = np.where(lexicon.pair_ids[index] == pair_ids, lexicon.probs[index], 0.0)
     lengths = np.array([len(target) for target in targets])
-    given = np.bincount(places, chance) / np.repeat([len(source) for source in sources], lengths)
-    plain = lexicon.unigram_probs[np.concatenate(targets)]
-    gains = np.log((1 - BACKGROUND_PROB) * given / plain + BACKGROUND_PROB)
-    means: FloatArray = np.add.reduceat(gains, np.cumsum([0, *lengths[:-1]])) / lengths
+    conditional = np.bincount(positions, pair_probs) / np.repeat([len(source) for source in sources], lengths)
+    unconditional = lexicon.unigram_probs[np.concatenate(targets)]
+    ratios = np.log((1 - BACKGROUND_PROB) * conditional / unconditional + BACKGROUND_PROB)
+    means: FloatArray = np.add.reduceat(ratios, np.cumsum([0, *lengths[:-1]])) / lengths
     return means
+
+
+class ShortlistCandidates(NamedTuple):
+    """Candidate target tokens of a vocabulary shortlist (as in Jean et al. 2015, section 3.1)."""
+
+    per_token: TokenArray  # (source token, rank): most probable translations, best first; padded with 0
+    always: TokenArray  # (rank,): most frequent target tokens
+
+
+def shortlist_candidates(
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    vocab_sizes: tuple[int, int],
+    num_candidates: int,
+    num_always: int,
+) -> ShortlistCandidates:
+    """Compute the candidates from tokenized pairs; `vocab_sizes` are those of source and target."""
+    pairs = [pair for pair in zip(sources, targets, strict=True) if all(pair)]
+    pairs = pairs[:: -(-len(pairs) // MAX_SHORTLIST_PAIRS) or 1]
+    lexicon = train_lexicon(
+        [np.append(distinct_tokens(source), NULL_WORD) for source, _ in pairs],
+        [distinct_tokens(target) for _, target in pairs],
+        max(vocab_sizes) + 1,
+    )
+    counts = np.bincount(np.concatenate([target for _, target in pairs]), minlength=vocab_sizes[1])
+    frequent = np.argsort(-counts, kind="stable")[: min(num_always, int((counts > 0).sum()))]
+    return ShortlistCandidates(_top_translations(lexicon, vocab_sizes[0], num_candidates), frequent.astype(np.int32))
+
+
+def _top_translations(
+    lexicon: Lexicon, source_vocab_size: int, num_candidates: int
+) -> TokenArray:  # (source token, rank)
+    source, target = lexicon.pair_ids // lexicon.vocab_size, lexicon.pair_ids % lexicon.vocab_size
+    order = np.lexsort((-lexicon.probs, source))
+    source, target = source[order], target[order]
+    rank = np.arange(len(source)) - np.searchsorted(source, source)
+    selected = (rank < num_candidates) & (source != NULL_WORD)
+    translations = np.zeros((source_vocab_size, num_candidates), dtype=np.int32)
+    translations[source[selected] - 1, rank[selected]] = target[selected] - 1
+    return translations

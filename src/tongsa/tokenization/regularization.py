@@ -1,8 +1,7 @@
-"""Subword regularisation (Kudo 2018) and BPE-dropout (Provilkov et al. 2020): a text cut anew each time.
+"""Subword regularization (Kudo 2018) and BPE-dropout (Provilkov et al. 2020): random segmentations for training.
 
-sentencepiece can sample too, but from a generator that starts differently in every process; a run that goes
-on after a stop would see other data. Here a draw depends on the given generator alone. Pieces never cross a
-space, so each word is drawn by itself.
+SentencePiece can sample too, but its random generator cannot be seeded per call, so a resumed run would see other data.
+Here a sample depends on the given generator only. Tokens never cross a space, so each word is sampled by itself.
 """
 
 import math
@@ -13,14 +12,14 @@ from random import Random
 from typing import NamedTuple, Self
 
 UNKNOWN_PENALTY = 10.0
-"""How much less likely than the rarest piece a character without a piece is; sentencepiece's own value."""
+"""Log-probability of an unknown character below that of the rarest token; the value of SentencePiece."""
 
 Lattice = Sequence[tuple[Sequence[int], Sequence[float]]]
-"""For each end in a word, from 0: where the last piece may start, and the running sum of probabilities."""
+"""For each prefix of a word: the possible starts of its last token, and their cumulative probabilities."""
 
 
 class UnigramModel(NamedTuple):
-    """The logarithm of each piece's probability, and what follows from all of them."""
+    """Unigram log-probabilities of the tokens, with values derived from them."""
 
     log_probs: Mapping[str, float]
     max_characters: int
@@ -32,49 +31,49 @@ class UnigramModel(NamedTuple):
 
 
 def build_lattice(word: str, unigram: UnigramModel, alpha: float) -> Lattice:
-    """All segmentations of `word`, each with probability ∝ P(segmentation)^alpha: section 3.2 of Kudo."""
-    scores, longest, unknown = unigram
-    weights = [0.0]  # logarithms of the sums over all segmentations of each prefix
+    """Build the lattice of all segmentations with probability ∝ P(segmentation)^alpha (Kudo 2018, section 3.2)."""
+    log_probs, max_characters, unknown_log_prob = unigram
+    prefix_scores = [0.0]  # log-sum over all segmentations of each prefix (forward algorithm)
     nodes: list[tuple[Sequence[int], Sequence[float]]] = [((), ())]
     for end in range(1, len(word) + 1):
         starts: list[int] = []
-        energies: list[float] = []
-        for start in range(max(0, end - longest), end):
-            score = scores.get(word[start:end], unknown if start == end - 1 else None)
-            if score is not None:
+        scores: list[float] = []
+        for start in range(max(0, end - max_characters), end):
+            log_prob = log_probs.get(word[start:end], unknown_log_prob if start == end - 1 else None)
+            if log_prob is not None:
                 starts.append(start)
-                energies.append(weights[start] + alpha * score)
-        top = max(energies)
-        sums = list(accumulate(math.exp(energy - top) for energy in energies))
-        weights.append(top + math.log(sums[-1]))
-        nodes.append((starts, [part / sums[-1] for part in sums]))
+                scores.append(prefix_scores[start] + alpha * log_prob)
+        top = max(scores)
+        sums = list(accumulate(math.exp(score - top) for score in scores))
+        prefix_scores.append(top + math.log(sums[-1]))
+        nodes.append((starts, [partial / sums[-1] for partial in sums]))
     return nodes
 
 
 def sample_segmentation(word: str, lattice: Lattice, generator: Random) -> list[str]:
-    """One segmentation, drawn from the end of the word to its start."""
-    parts: list[str] = []
+    """Sample one segmentation, from the end of the word to its start."""
+    subwords: list[str] = []
     end = len(word)
     while end:
         starts, sums = lattice[end]
         start = starts[min(bisect(sums, generator.random()), len(starts) - 1)]
-        parts.append(word[start:end])
+        subwords.append(word[start:end])
         end = start
-    return parts[::-1]
+    return subwords[::-1]
 
 
 def bpe_dropout(word: str, merge_scores: Mapping[str, float], dropout: float, generator: Random) -> list[str]:
-    """Byte-pair merges, the best first, each left out with probability `dropout`."""
-    parts = list(word)
-    ranks = [merge_scores.get(left + right, -math.inf) for left, right in pairwise(parts)]
-    while ranks and (best := max(ranks)) > -math.inf:
-        place = ranks.index(best)
+    """Apply byte-pair merges, best first, each skipped with probability `dropout`."""
+    subwords = list(word)
+    scores = [merge_scores.get(left + right, -math.inf) for left, right in pairwise(subwords)]
+    while scores and (best := max(scores)) > -math.inf:
+        i = scores.index(best)
         if generator.random() < dropout:
-            ranks[place] = -math.inf
+            scores[i] = -math.inf
             continue
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
-        del ranks[place]
-        for left in (place - 1, place):
-            if 0 <= left < len(ranks):
-                ranks[left] = merge_scores.get(parts[left] + parts[left + 1], -math.inf)
-    return parts
+        subwords[i : i + 2] = [subwords[i] + subwords[i + 1]]
+        del scores[i]
+        for left in (i - 1, i):  # the neighbors of the merged subword
+            if 0 <= left < len(scores):
+                scores[left] = merge_scores.get(subwords[left] + subwords[left + 1], -math.inf)
+    return subwords

@@ -1,4 +1,4 @@
-"""What stands between text and indices: pieces of words on either side, or labels as a target."""
+"""The tokenizer interface: subword tokenizers for text, a label tokenizer as the target of a classifier."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -9,7 +9,7 @@ class Tokenizer(Protocol):
 
     @property
     def model_bytes(self) -> bytes:
-        """All of it, as it is kept in a file; equal bytes, equal indices."""
+        """Serialized tokenizer. Tokenizers with equal bytes give equal tokens."""
         ...
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]: ...

@@ -70,8 +70,8 @@ def test_styles_have_similar_shares(splits: Splits) -> None:
 
 
 def test_the_long_test_is_longer_than_all_of_train(splits: Splits) -> None:
-    longest = max(len(english.split()) for english, _ in splits.train)
-    assert all(count_words(english) > longest for english, _ in splits.test_long)
+    max_words = max(len(english.split()) for english, _ in splits.train)
+    assert all(count_words(english) > max_words for english, _ in splits.test_long)
     trained = {word for english, _ in splits.train for word in english.split()}
     assert {word for english, _ in splits.test_long for word in english.split()} <= trained
 
