@@ -115,14 +115,14 @@ def test_bad_arguments_give_a_sentence_and_exit_code_2(tmp_path: Path, capsys: p
     run = random_model(tmp_path / "run")
     keys = tmp_path / "keys"
     cases = {
-        (): "no model to serve",
+        (): "serve: no model",
         (str(tmp_path / "nowhere"),): "no model here",
         (str(run), str(run)): "called 'run' already",
         (str(run), "--set", "limits.beem=3"): "did you mean 'beam'?",
         (str(run), "--port", "99999"): "is not in [0, 65535]",
         (str(run), "--host", "203.0.113.1"): "Choose another with --host",
         (str(run), "--keys", str(keys)): "--new-key NAME",
-        ("--new-key", "alice"): "goes with --keys",
+        ("--new-key", "alice"): "--keys FILE",
     }
     for arguments, expected in cases.items():
         assert main(["serve", *arguments]) == 2

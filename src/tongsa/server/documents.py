@@ -4,11 +4,10 @@ import math
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import Span, split_in_half, split_sentences
-from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.server.api.schemas import TranslateRequest
 from tongsa.server.batch_tasks import DETAILS, TranslateTask
@@ -17,6 +16,9 @@ from tongsa.server.errors import bad_request_error
 from tongsa.server.http import ServerContext
 from tongsa.server.model_pool import LoadedModel, ModelPool
 from tongsa.server.queue import ModelQueue, QueuedSentence
+
+if TYPE_CHECKING:
+    from tongsa.decoding.glossary import Glossary
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Document:
 
 def create_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[Document]:
     """Split the texts of a request into sentences that can be queued."""
+    from tongsa.decoding.glossary import Glossary  # imports torch, which is loaded after the port is open
+
     glossary = Glossary.from_pairs((term.source, term.target) for term in request.glossary)
     max_tokens = min(config.max_sentence_tokens, model.text_model.max_positions - 1)
     documents = []
@@ -72,7 +76,7 @@ def split_to_fit(model: LoadedModel, text: str, span: Span, max_tokens: int) -> 
 
 
 def _create_sentence(
-    model: LoadedModel, request: TranslateRequest, glossary: Glossary, text: str, *, check_outputs: bool
+    model: LoadedModel, request: TranslateRequest, glossary: "Glossary", text: str, *, check_outputs: bool
 ) -> QueuedSentence:
     token_count, default_beam = model.count_tokens(text), model.text_model.config.beam
     terms = (requirement.term for requirement in glossary.requirements(normalize(text)))
