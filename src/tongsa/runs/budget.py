@@ -1,0 +1,100 @@
+"""Budgets: measure a few updates of a run, then fit its steps to a time limit or its batches to a memory limit."""
+
+import copy
+from dataclasses import replace
+from time import perf_counter
+
+import torch
+
+from tongsa.batch import epoch_order
+from tongsa.evaluation.evaluate import evaluate
+from tongsa.runs.data import epoch_examples
+from tongsa.runs.planner import MAX_VALIDATIONS, fit_intervals
+from tongsa.runs.recipe import Recipe, broadcast_recipe
+from tongsa.runs.run import Run
+from tongsa.runs.validation import validation_pairs
+from tongsa.training.data_loader import iterate_batches
+from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, unwrap_model
+from tongsa.training.loop import DataPosition, train
+from tongsa.training.micro_batches import find_micro_batch_tokens
+from tongsa.training.optimizer import build_optimizers
+
+MAX_PROBE_UPDATES = 24
+"""Updates to measure the speed; the first half is warm-up."""
+PROBE_BUDGET_FRACTION = 0.05
+"""Fraction of the time budget for these updates."""
+RESERVED_BUDGET_FRACTION = 0.03
+"""Fraction of the time budget kept for work that is not measured."""
+VALIDATION_BUDGET_FRACTION = 0.15
+"""Fraction of the time budget for validations."""
+
+
+def fit_memory_limit(run: Run, distributed: DistributedContext = SINGLE_PROCESS) -> Recipe:
+    """Return the recipe with the largest micro-batches that fit `training.memory_limit_mib`, measured on rank 0."""
+    training = run.recipe.training
+
+    def measure() -> str:
+        examples = epoch_examples(run.data, run.recipe.tokenizer, training.seed)(0)
+        lengths = examples.lengths
+        batches = epoch_order(lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
+        largest = max(batches, key=lambda rows: len(rows) * int(lengths[rows].max(axis=0).sum()))
+        return str(find_micro_batch_tokens(run.bundle.model, examples.batch(largest), training))
+
+    micro_batch_tokens = int(distributed.broadcast_text(measure))
+    return replace(run.recipe, training=replace(training, micro_batch_tokens=micro_batch_tokens))
+
+
+def fit_time_budget(
+    run: Run, time_budget: float, started_at: float, distributed: DistributedContext = SINGLE_PROCESS
+) -> Recipe:
+    """Return the recipe with steps, validations and lr decay for the time that is left of the budget."""
+    update_seconds = _measure_update_seconds(run, PROBE_BUDGET_FRACTION * time_budget, distributed)
+    return broadcast_recipe(distributed, lambda: _plan_steps(run, time_budget, started_at, update_seconds))
+
+
+def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds: float) -> Recipe:
+    validation_seconds = _measure_validation_seconds(run)
+    remaining = time_budget * (1 - RESERVED_BUDGET_FRACTION) - (perf_counter() - started_at)
+    affordable = int(remaining * VALIDATION_BUDGET_FRACTION / max(validation_seconds, 1e-3))
+    validations = max(1, min(MAX_VALIDATIONS, affordable))
+    steps = max(1, int((remaining - validations * validation_seconds) / update_seconds))
+    training = replace(
+        fit_intervals(steps, run.recipe.training),
+        validate_every=-(-steps // validations),
+        checkpoint_every=max(1, int(60 / update_seconds)),
+    )
+    return replace(run.recipe, training=training)
+
+
+def _measure_update_seconds(run: Run, max_seconds: float, distributed: DistributedContext) -> float:
+    """Return the mean time of an update, measured on a copy of the model."""
+    training = replace(run.recipe.training, steps=MAX_PROBE_UPDATES)
+    device = torch.device(training.device)
+    model = distributed.wrap_model(
+        copy.deepcopy(run.bundle.model), device, shard=training.shard, compiled=training.compile
+    )
+    optimizers = build_optimizers(unwrap_model(model), training, distributed)
+    batches = iterate_batches(
+        epoch_examples(run.data, run.recipe.tokenizer, training.seed),
+        batch_tokens=training.batch_tokens,
+        seed=training.seed + 1,
+        start=DataPosition(),
+    )
+    lr_schedule = training.lr.build(1, MAX_PROBE_UPDATES)
+    times: list[float] = []
+    for update in train(model, batches, optimizers, lr_schedule, training, distributed=distributed):
+        times.append(update.seconds)
+        if distributed.any_rank(sum(times) > max_seconds and len(times) >= 4):
+            break
+    measured = times[len(times) // 2 :]
+    return sum(measured) / len(measured)
+
+
+def _measure_validation_seconds(run: Run) -> float:
+    """Return the estimated time of a validation. An untrained model does not stop, so outputs are limited."""
+    pairs = [(pair.source, pair.target) for pair in validation_pairs(run)]
+    sample = pairs[:: max(1, len(pairs) // 64)]
+    limited = replace(run.bundle, decoding=replace(run.bundle.decoding, max_extra_tokens=0))
+    started_at = perf_counter()
+    evaluate(limited.text_model(), sample, run.evaluation_config)
+    return (perf_counter() - started_at) * len(pairs) / len(sample)

@@ -1,0 +1,179 @@
+"""The loop around the updates of a run: reports, validation, checkpoints, early stopping and stop signals."""
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from tongsa.errors import InputError, InterruptedRun
+from tongsa.interface import named_tensors
+from tongsa.runs.data import epoch_examples
+from tongsa.runs.reporting import RunReporter, open_reporter
+from tongsa.runs.run import Run
+from tongsa.runs.validation import finish_training, validate
+from tongsa.training import checkpoint
+from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.data_loader import iterate_batches
+from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, full_tensor, unwrap_model
+from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
+from tongsa.training.optimizer import WeightEMA, build_optimizers
+
+
+class _Learner(NamedTuple):
+    """The parts of a run that change with each update."""
+
+    wrapped: nn.Module
+    """The model as it is trained: parallel, sharded or compiled."""
+    model: nn.Module
+    """The module that owns the parameters."""
+    optimizers: Sequence[torch.optim.Optimizer]
+    ema: WeightEMA | None
+
+    @classmethod
+    def build(cls, run: Run, distributed: DistributedContext) -> Self:
+        training = run.recipe.training
+        device = torch.device(training.device)
+        wrapped = distributed.wrap_model(run.bundle.model, device, shard=training.shard, compiled=training.compile)
+        model = unwrap_model(wrapped)
+        ema = WeightEMA(model, training.ema) if training.ema else None
+        return cls(wrapped, model, build_optimizers(model, training, distributed), ema)
+
+
+def run_training(
+    run: Run, distributed: DistributedContext = SINGLE_PROCESS, *, quiet: bool = False
+) -> TrainingProgress:
+    """Train from the last complete checkpoint, or from step 0, to the end. Rank 0 writes all files."""
+    learner = _Learner.build(run, distributed)
+    saved, remarks = checkpoint.latest_checkpoint(run.folder / "checkpoints")
+    progress = TrainingProgress()
+    if saved:
+        saved.restore(learner.model, learner.optimizers, learner.ema)
+        progress = saved.progress
+    if not _is_out_of_patience(run, progress):
+        with open_reporter(run, progress, distributed, quiet=quiet) as reporter:
+            for remark in remarks:
+                reporter.log(remark, "yellow")
+            try:
+                progress = _train_to_end(run, learner, progress, reporter, distributed)
+            except DivergedError as error:
+                raise InputError(f"{error}; {_divergence_advice(run)}") from None
+    return finish_training(run, progress) if distributed.is_main_process else progress
+
+
+def _train_to_end(
+    run: Run, learner: _Learner, progress: TrainingProgress, reporter: RunReporter, distributed: DistributedContext
+) -> TrainingProgress:
+    """Run the updates with reports, validations and checkpoints, until the last step, early stopping or a signal."""
+    training = run.recipe.training
+    with _catch_stop_signals() as stop_requested:
+        for update in _train_updates(run, learner, progress, distributed):
+            if learner.ema:
+                learner.ema.update(learner.model, update.step)
+            progress = _advance_progress(progress, update)
+            reporter.log_update(update)
+            is_last = update.step == training.steps
+            is_stopping = distributed.any_rank(stop_requested.is_set())  # a signal to one rank stops all of them
+            if update.step % training.validate_every == 0 or is_last:
+                progress = validate(run, progress, _weights_to_keep(run, learner), reporter, distributed)
+            is_early = _is_out_of_patience(run, progress)
+            if update.step % training.checkpoint_every == 0 or is_last or is_early or is_stopping:
+                _save_checkpoint(run, learner, progress, distributed)
+            if is_early:
+                reporter.log(
+                    f"no improvement in {training.patience} validations: early stopping at step {update.step:,}"
+                )
+                break
+            if is_stopping and not is_last:
+                raise InterruptedRun(
+                    f"stopped and saved at step {update.step:,}. Continue with: tongsa train --resume {run.folder}"
+                )
+    return progress
+
+
+def _is_out_of_patience(run: Run, progress: TrainingProgress) -> bool:
+    return 0 < run.recipe.training.patience <= progress.validations_since_best
+
+
+def _save_checkpoint(run: Run, learner: _Learner, progress: TrainingProgress, distributed: DistributedContext) -> None:
+    folder, keep = run.folder / "checkpoints", run.recipe.training.keep_checkpoints
+    checkpoint.save_checkpoint(folder, progress, learner.model, learner.optimizers, learner.ema, keep, distributed)
+
+
+def _weights_to_keep(run: Run, learner: _Learner) -> dict[str, Tensor] | None:
+    """Return the weights to validate and save; None if they are already in the model of the run."""
+    if learner.ema:
+        tensors = learner.ema.tensors
+    elif learner.model is not run.bundle.model:
+        tensors = named_tensors(learner.model)
+    else:
+        return None
+    return {name: full_tensor(value) for name, value in tensors.items()}
+
+
+def _train_updates(
+    run: Run, learner: _Learner, progress: TrainingProgress, distributed: DistributedContext
+) -> Iterator[UpdateResult]:
+    training = run.recipe.training
+    batches = iterate_batches(
+        epoch_examples(run.data, run.recipe.tokenizer, training.seed),
+        batch_tokens=training.batch_tokens,
+        seed=training.seed,
+        start=progress.position,
+    )
+    return train(
+        learner.wrapped,
+        batches,
+        learner.optimizers,
+        training.lr.build(getattr(run.recipe.model, "width", 512), training.steps),
+        training,
+        start_step=progress.step,
+        loss_scale=INITIAL_LOSS_SCALE if training.precision == "fp16" and not progress.step else progress.loss_scale,
+        distributed=distributed,
+    )
+
+
+def _divergence_advice(run: Run) -> str:
+    saved, _ = checkpoint.latest_checkpoint(run.folder / "checkpoints")
+    step = saved.progress.step if saved else 0
+    return (
+        f"training stopped. The last checkpoint (step {step}) and the best model are kept. "
+        "Try a lower training.lr.peak or .scale, a longer training.lr.warmup, or training.clip_grad_norm=1.0."
+    )
+
+
+def _advance_progress(progress: TrainingProgress, result: UpdateResult) -> TrainingProgress:
+    return replace(
+        progress,
+        step=result.step,
+        epoch=result.position.epoch,
+        batch=result.position.batch,
+        tokens=progress.tokens + result.tokens,
+        seconds=progress.seconds + result.seconds,
+        loss_scale=result.loss_scale,
+    )
+
+
+@contextmanager
+def _catch_stop_signals() -> Iterator[threading.Event]:
+    """Set the event on Ctrl-C or SIGTERM, to stop after the current update. A second Ctrl-C stops at once."""
+    stop_requested = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop_requested
+        return
+
+    def handle(number: int, _: object) -> None:
+        if stop_requested.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        stop_requested.set()
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop_requested
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
