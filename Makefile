@@ -36,7 +36,7 @@ test-all: $(READY) $(BROWSER)
 
 # takes about ten minutes on an idle machine; make bench BENCH="--peer-python …" uses transformers from elsewhere
 bench: $(READY)
-	$(BIN)/python benchmarks/train_speed.py $(if $(wildcard ../shared/data/multi30k),,--phrasebook) $(BENCH)
+	$(BIN)/python benchmarks/train_speed.py $(if $(wildcard ../shared/data/multi30k),,--demo-data) $(BENCH)
 
 # screenshots of the documentation: the web page of a small server in a browser
 pictures: $(READY) $(BROWSER)

@@ -11,9 +11,12 @@ import pytest
 import torch
 from hypothesis import settings
 
+import tongsa
 from tiny import SMALL, reversing, write_pairs
 from tongsa import runs
 
+# Subprocesses start in temporary folders: with a relative PYTHONPATH they would import another installation.
+os.environ["PYTHONPATH"] = str(Path(tongsa.__file__).parents[1])
 torch.set_num_threads(1)
 settings.register_profile("tongsa", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("tongsa")

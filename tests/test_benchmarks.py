@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from served import drawn, texts
+from live_server import random_model, sample_texts
 from tiny import SMALL, reversing, write_pairs
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -134,9 +134,9 @@ def test_a_run_validates_on_the_whole_dev_set_and_keeps_its_best_model(tmp_path:
 
 @pytest.mark.slow
 def test_a_server_under_load_answers_or_rejects_every_request(tmp_path: Path) -> None:
-    run = drawn(tmp_path / "run")
+    run = random_model(tmp_path / "run")
     lines = tmp_path / "lines.txt"
-    lines.write_text("".join(f"{text}\n" for text in texts(20)), "utf-8")
+    lines.write_text("".join(f"{text}\n" for text in sample_texts(20)), "utf-8")
     paths = [str(run), "--texts", str(lines), "--engine", "torch"]
     report = run_report("serve_load.py", "--json", *paths, "--seconds", "0.2", "--minutes", "0.02")
     over = report["overload"]  # two seconds are too short for counts and memory growth
@@ -156,16 +156,16 @@ def test_a_failed_load_is_not_healthy(monkeypatch: pytest.MonkeyPatch, fault: di
     serve_load = importlib.import_module("serve_load")
     quiet = {
         "batched": [make_load()],
-        "one_at_a_time": [make_load()],
+        "unbatched": [make_load()],
         "before_overload": make_load(),
         "after_overload": make_load(),
     }
-    assert serve_load.healthy(quiet | {"overload": make_load()})
-    assert not serve_load.healthy(quiet | {"overload": make_load(**fault)})
+    assert serve_load.is_healthy(quiet | {"overload": make_load()})
+    assert not serve_load.is_healthy(quiet | {"overload": make_load(**fault)})
 
 
 def test_memory_growth_is_from_the_second_quarter_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    grown = importlib.import_module("serve_load").grown
+    grown = importlib.import_module("serve_load").memory_growth
     assert grown([1, 1, 100, 100, 500, 500, 110, 130]) == pytest.approx(0.2)
     assert grown([100, 300, 400, 300]) == 0

@@ -1,4 +1,4 @@
-"""Models and data small enough to see."""
+"""Tiny models of every kind, and tiny data."""
 
 import random
 from pathlib import Path
@@ -45,7 +45,7 @@ CONFIGS: dict[str, ModelConfig] = {
     "rnn_lm, sigmoid": RNNLMConfig(width=16, layers=1, cell="sigmoid", dropout=0.1),
     "rnn_lm, gru": RNNLMConfig(width=16, layers=2, cell="gru", dropout=0.1),
     "rnn": RNNConfig(width=24, embedding=12, dropout=0.1),
-    "rnn, stacked lstm that starts from the source reversed": RNNConfig(
+    "rnn, stacked lstm, reversed source, context at the start": RNNConfig(
         width=16,
         embedding=12,
         layers=2,
@@ -55,10 +55,10 @@ CONFIGS: dict[str, ModelConfig] = {
         reverse_source=True,
         dropout=0.1,
     ),
-    "rnn, stacked lstm fed always": RNNConfig(
+    "rnn, stacked lstm, context always": RNNConfig(
         width=16, embedding=16, layers=2, cell="lstm", output="linear", dropout=0.1, tie_embeddings="target"
     ),
-    "rnn, gru fed at the start alone": RNNConfig(
+    "rnn, gru, context at the start": RNNConfig(
         width=24, embedding=12, layers=2, context_input="start", dropout=0.1, tie_embeddings="target"
     ),
     "structured_self_attention": StructuredSelfAttentionConfig(
@@ -154,8 +154,8 @@ CONFIGS: dict[str, ModelConfig] = {
         tie_embeddings="none",
     ),
 }
-"""Under the name of each kind, and of each kind with an option that changes its mathematics: "kind, option"."""
-assert {kind_of(name) for name in CONFIGS} == KINDS.keys(), "a kind without a tiny model escapes the laws"
+"""By kind, or "kind, option" for an option that changes the equations."""
+assert {kind_of(name) for name in CONFIGS} == KINDS.keys(), "every kind needs a tiny model: the laws run over CONFIGS"
 
 
 def tiny(name: str, seed: int = 1) -> EncoderDecoder:
@@ -164,13 +164,13 @@ def tiny(name: str, seed: int = 1) -> EncoderDecoder:
 
 
 def sentence(length: int, seed: int = 0) -> list[int]:
-    """Some pieces and </s>."""
+    """Return random tokens and </s>."""
     generator = random.Random(1000 * seed + length)
     return [generator.randrange(UNK + 1, SIZE) for _ in range(length - 1)] + [EOS]
 
 
 def padded(*rows: list[int], extra: int = 0) -> Padded:
-    """A batch, with `extra` columns of padding that nobody needs."""
+    """Return a batch, with `extra` columns of padding."""
     batch = pad(rows)
     return Padded(torch.nn.functional.pad(batch.tokens, (0, extra)), batch.lengths)
 
@@ -179,7 +179,7 @@ WORDS = {"a": "가", "b": "나", "c": "다", "d": "라", "e": "마", "f": "바"}
 
 
 def reversing(count: int, seed: int = 0) -> list[tuple[str, str]]:
-    """A task with an answer: the words translated, last first."""
+    """Return pairs of a task that can be learned: the words are translated and reversed."""
     generator = random.Random(seed)
     sources = [[generator.choice(list(WORDS)) for _ in range(generator.randint(1, 6))] for _ in range(count)]
     return [(" ".join(source), " ".join(WORDS[word] for word in reversed(source))) for source in sources]
@@ -204,4 +204,4 @@ SMALL = [
     "data.source_language=en",
     "data.target_language=ko",
 ]
-"""A run of seconds."""
+"""Settings of a run that takes seconds."""

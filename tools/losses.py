@@ -16,8 +16,8 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent.parent / name) for name in ("tests", "src")]
 
 import torch
-from tiny import CONFIGS, SIZE, sentence
 
+from tiny import CONFIGS, SIZE, sentence
 from tongsa.batch import Batch, Examples, Ragged, epoch_order
 from tongsa.interface import ModelConfig
 from tongsa.training.config import TrainingConfig

@@ -21,6 +21,7 @@ from tongsa.training.config import TrainingConfig
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import DistributedContext, init_distributed, unwrap_model
 from tongsa.training.loop import DataPosition, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.optimizer import build_optimizers
 
@@ -52,7 +53,7 @@ class Ours:
         torch.manual_seed(task.seed)
         model = settings.build(corpus.vocab_size, corpus.vocab_size)
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
-        self.model = workers.wrap_model(model, torch.device("cpu"), shard=False)
+        self.model = workers.wrap_model(TrainingModel(model, self.training), torch.device("cpu"), shard=False)
         self.optimizers = build_optimizers(unwrap_model(self.model), self.training, workers)
 
     def updates(self) -> Iterator[Update]:

@@ -1,4 +1,4 @@
-"""Sequence-to-sequence models of your own.
+"""tongsa: train, inspect and serve sequence-to-sequence models.
 
 >>> import tongsa
 >>> translator = tongsa.load("runs/demo")
@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Load `tongsa.view` on first use."""
+    """Import `tongsa.view` on first use, so that `import tongsa` stays fast."""
     if name == "view":
         from tongsa.visualize.panels import view
 
@@ -28,9 +28,11 @@ def __getattr__(name: str) -> Any:
 
 
 def load(path: str | Path, *, engine: "EngineName" = "auto") -> Any:
-    """The model of a run or bundle: a Translator, a Classifier or a Writer, by what it has learnt.
+    """Load a trained model: return a Translator, TextClassifier or TextGenerator, by its task.
 
-    `engine` says who searches for a Translator: "torch", "ctranslate2", or "auto", the faster one that can.
+    path: folder of a run or of a bundle. InputError is raised if it holds no model.
+    engine: decoding engine of a Translator: "torch", "ctranslate2", or "auto", which takes CTranslate2 if the model was
+        exported for it.
     """
     from tongsa import bundle
 
@@ -47,7 +49,15 @@ def train(
     settings: "Sequence[str]" = (),
     budget: str | None = None,
 ) -> Any:
-    """Train as `tongsa train` does, and load the result. `settings` are what `--set` takes: "training.steps=1000"."""
+    """Train a model as `tongsa train` does, and return it as `load` does.
+
+    recipe: TOML file with the settings. Without it, a preset is chosen by the data and the budget.
+    run: new folder for the run.
+    data: training data instead of the recipe's: a file of pairs, or two parallel files.
+    dev: development data instead of the recipe's.
+    settings: single settings as for `--set`, for example ["training.steps=1000"].
+    budget: time limit such as "30m"; the number of steps is chosen to fit.
+    """
     from tongsa import runs
 
     runs.train(recipe, run=Path(run), data=data, dev=dev, settings=settings, budget=budget)

@@ -1,4 +1,4 @@
-"""Batches: the only tensor container, and an order that is a pure function of (lengths, seed, epoch)."""
+"""Batches of token ids: padded tensors, and a batch order that is a pure function of (lengths, seed, epoch)."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -13,22 +13,22 @@ from tongsa.tokenization.special import BOS, EOS, PAD
 
 Indices = NDArray[np.int64]
 BATCHES_PER_SIZE_GROUP = 8
-"""Batches in a row that take about equally long."""
+"""Consecutive batches of about the same size."""
 
 
 class Padded(NamedTuple):
-    """Sequences of different lengths in one rectangle."""
+    """Sequences of different lengths in one tensor, padded on the right."""
 
     tokens: Tensor  # (batch, length)
     lengths: Tensor  # (batch,)
 
     @property
     def mask(self) -> Tensor:  # (batch, length)
-        """True where there is a piece, False where there is only padding."""
+        """The padding mask: True for a token, False for padding."""
         return torch.arange(self.tokens.shape[1], device=self.tokens.device) < self.lengths.unsqueeze(1)
 
     def select(self, rows: slice | list[int]) -> "Padded":
-        """Some of the rows, without padding that only the others needed."""
+        """Return some rows, without the columns that are then only padding."""
         lengths = self.lengths[rows]
         return Padded(self.tokens[rows, : int(lengths.max())], lengths)
 
@@ -37,21 +37,21 @@ class Padded(NamedTuple):
 
 
 def pad(sequences: Sequence[Sequence[int] | NDArray[np.int32]]) -> Padded:
-    lengths = [len(row) for row in sequences]
-    pieces = np.full((len(sequences), max(lengths, default=0)), PAD, dtype=np.int64)
-    for at, row in enumerate(sequences):
-        pieces[at, : lengths[at]] = row
-    return Padded(torch.from_numpy(pieces), torch.tensor(lengths))
+    lengths = [len(sequence) for sequence in sequences]
+    tokens = np.full((len(sequences), max(lengths, default=0)), PAD, dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        tokens[row, : lengths[row]] = sequence
+    return Padded(torch.from_numpy(tokens), torch.tensor(lengths))
 
 
 class Ragged:
-    """Many sequences, end to end in one array: a few bytes a piece, however many lines."""
+    """Many sequences, concatenated in one array: four bytes for each token, without an object for each line."""
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
-        self.lengths = np.fromiter((len(row) for row in sequences), dtype=np.int64, count=len(sequences))
+        self.lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
         self.ends = np.cumsum(self.lengths)
         total = int(self.ends[-1]) if len(sequences) else 0
-        self.tokens = np.fromiter((piece for row in sequences for piece in row), dtype=np.int32, count=total)
+        self.tokens = np.fromiter((token for row in sequences for token in row), dtype=np.int32, count=total)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -62,47 +62,50 @@ class Ragged:
 
 
 class Batch(NamedTuple):
-    """A source, the target shifted right behind <s>, and the target to be predicted (Vaswani et al. 3.1)."""
+    """Sources, decoder inputs (the target shifted right behind <s>) and targets (Vaswani et al. 2017, section 3.1)."""
 
     source: Padded
     decoder_input: Padded
     target: Padded
 
     def to(self, device: torch.device) -> "Batch":
-        return Batch(*(part.to(device) for part in self))
+        return Batch(*(side.to(device) for side in self))
 
     @property
     def padded_size(self) -> int:
-        """On its larger side, padding included."""
+        """Tokens of the larger side, padding included."""
         return max(self.source.tokens.numel(), self.target.tokens.numel())
 
     def micro_batches(self, max_tokens: int) -> "list[Batch]":
-        """Its rows in as few even parts as keep to so many places; one row is never cut. 0 sets no limit."""
-        rows = len(self.source.lengths)
-        count = min(rows, -(-self.padded_size // max_tokens)) if max_tokens else 1
+        """Split the rows into as few even parts as fit into `max_tokens`, padding included; 0 sets no limit.
+
+        A row is never split, so a part with a single long row may be larger.
+        """
+        num_rows = len(self.source.lengths)
+        count = min(num_rows, -(-self.padded_size // max_tokens)) if max_tokens else 1
         if count == 1:
             return [self]
-        ends = [rows * at // count for at in range(count + 1)]
-        return [Batch(*(side.select(slice(*part)) for side in self)) for part in pairwise(ends)]
+        bounds = [num_rows * i // count for i in range(count + 1)]
+        return [Batch(*(side.select(slice(start, end)) for side in self)) for start, end in pairwise(bounds)]
 
 
 class Examples(NamedTuple):
-    """Pairs of sequences as indices, without <s> and </s>."""
+    """Pairs of source and target as token ids, without <s> and </s>."""
 
     source: Ragged
     target: Ragged
     appends_eos: bool = True
-    """Whether a target ends with </s>; a label, which is always one, does not."""
+    """Append </s> to targets. False for labels, which are always one token."""
 
     @property
     def lengths(self) -> Indices:  # (pair, 2)
-        """As they stand in a batch."""
+        """Lengths of source and target in a batch, </s> included."""
         return np.stack([self.source.lengths + 1, self.target.lengths + self.appends_eos], axis=1)
 
     def batch(self, indices: Indices) -> Batch:
         sources = [append_eos(self.source[row]) for row in indices]
         targets = [append_eos(self.target[row]) if self.appends_eos else self.target[row] for row in indices]
-        return Batch(pad(sources), pad([prepend_bos(row[:-1]) for row in targets]), pad(targets))
+        return Batch(pad(sources), pad([prepend_bos(target[:-1]) for target in targets]), pad(targets))
 
 
 def append_eos(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -114,13 +117,13 @@ def prepend_bos(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def batch_by_tokens(lengths: Indices, order: Indices, batch_tokens: int) -> Iterator[Indices]:
-    """Cut an order of pairs into batches of at most `budget` places on either side, padding included."""
-    start, longest = 0, 0
-    for at, row in enumerate(order):
-        longest = max(longest, int(lengths[row].max()))
-        if at > start and longest * (at - start + 1) > batch_tokens:
-            yield order[start:at]
-            start, longest = at, int(lengths[row].max())
+    """Cut an order of pairs into batches of at most `batch_tokens` tokens on either side, padding included."""
+    start, max_length = 0, 0
+    for end, row in enumerate(order):
+        max_length = max(max_length, int(lengths[row].max()))
+        if end > start and max_length * (end - start + 1) > batch_tokens:
+            yield order[start:end]
+            start, max_length = end, int(lengths[row].max())
     if start < len(order):
         yield order[start:]
 
@@ -128,27 +131,34 @@ def batch_by_tokens(lengths: Indices, order: Indices, batch_tokens: int) -> Iter
 def epoch_order(
     lengths: Indices, *, batch_tokens: int, seed: int, epoch: int, pool_batches: int = 512
 ) -> list[Indices]:
-    """The batches of one epoch in order: shuffled, sorted by length in pools of some `pool` batches, shuffled again.
+    """Return the batches of one epoch: shuffle, sort by length in pools of `pool_batches`, cut, shuffle the batches.
 
-    The second time those of about equally many places stay together, for whoever computes one batch of an update waits
-    for the others. A pure function of its arguments, so that going on from (epoch, batch) needs no stored order.
+    A pure function of its arguments: resuming at (epoch, batch) needs no stored order.
     """
     random = np.random.default_rng((seed, epoch))
     order = random.permutation(len(lengths))
-    mean = max(1.0, float(lengths.max(axis=1).mean())) if len(lengths) else 1.0
-    size = max(1, int(pool_batches * batch_tokens / mean))
+    mean_length = max(1.0, float(lengths.max(axis=1).mean())) if len(lengths) else 1.0
+    pool_size = max(1, int(pool_batches * batch_tokens / mean_length))
     batches: list[Indices] = []
-    for start in range(0, len(order), size):
-        part = order[start : start + size]
-        source, target = lengths[part].T
-        # by target; within one length sources rise and in the next they fall, so that neighbours are always alike
-        part = part[np.lexsort((np.where(target % 2, source, -source), target))]
-        batches.extend(batch_by_tokens(lengths, part, batch_tokens))
+    for start in range(0, len(order), pool_size):
+        pool = order[start : start + pool_size]
+        source, target = lengths[pool].T
+        # by target length; sources ascend within one target length and descend within the next: neighbors are similar
+        pool = pool[np.lexsort((np.where(target % 2, source, -source), target))]
+        batches.extend(batch_by_tokens(lengths, pool, batch_tokens))
+    return _shuffle_in_size_groups(batches, lengths, random)
+
+
+def _shuffle_in_size_groups(batches: list[Indices], lengths: Indices, random: np.random.Generator) -> list[Indices]:
+    """Shuffle batches, but keep batches of similar size together.
+
+    The batches of one update run in parallel, and the update waits for the largest of them.
+    """
     shuffled = random.permutation(len(batches))
-    places = np.array([len(batch) * lengths[batch].max(axis=0).sum() for batch in batches])
-    alike = shuffled[np.argsort(places[shuffled], kind="stable")]
-    runs = [
-        random.permutation(alike[start : start + BATCHES_PER_SIZE_GROUP])
-        for start in range(0, len(alike), BATCHES_PER_SIZE_GROUP)
+    sizes = np.array([len(batch) * lengths[batch].max(axis=0).sum() for batch in batches])
+    by_size = shuffled[np.argsort(sizes[shuffled], kind="stable")]
+    groups = [
+        random.permutation(by_size[start : start + BATCHES_PER_SIZE_GROUP])
+        for start in range(0, len(by_size), BATCHES_PER_SIZE_GROUP)
     ]
-    return [batches[at] for run in random.permutation(len(runs)) for at in runs[run]]
+    return [batches[i] for group in random.permutation(len(groups)) for i in groups[group]]

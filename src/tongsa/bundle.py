@@ -1,4 +1,4 @@
-"""A model on disk: model.toml, weights.safetensors, tokenizer.model, card.md. Never pickle."""
+"""Bundle: a trained model as a folder with model.toml, weights.safetensors, tokenizer.model and card.md. No pickle."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from tongsa.tokenization.tokenizer import Tokenizer
 
 LABELS_FILE, TARGET_TOKENIZER_FILE = "labels.json", "target-tokenizer.model"
 FORMAT_VERSION = 1
-"""Raised when an older tongsa could not read what a newer one writes."""
+"""Increased when older versions of tongsa could not read what this one writes."""
 
 
 TASK_COMMAND_HINTS: dict[Task, str] = {
@@ -42,7 +42,7 @@ TASK_COMMAND_HINTS: dict[Task, str] = {
 
 
 class BundleError(InputError):
-    """A folder that is no model, or not any more."""
+    """A folder without a model, or with a damaged one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,26 +56,25 @@ class Bundle:
     source_language: str = ""
     target_language: str = ""
     metrics: tuple[str, ...] = ()
-    """What its outputs are compared by when nothing else is asked for."""
+    """Default metrics for evaluation."""
     folder: Path | None = None
-    """Where it was loaded from."""
+    """Folder that the bundle was loaded from."""
 
     def translator(
         self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
     ) -> Translator:
-        """Alone, or the first of an ensemble."""
+        """Return a translator for this model, or for an ensemble with other models, or with a language model."""
         self._require_task("seq2seq")
         for other in ensemble:
-            if (other.source_tokenizer.model_bytes, other.target_tokenizer.model_bytes) != (
-                self.source_tokenizer.model_bytes,
-                self.target_tokenizer.model_bytes,
-            ):
-                raise InputError("models with other pieces cannot vote together: train them on the same data")
+            self._require_same_tokenizers(other)
         models = [other.model for other in ensemble]
-        engine_beside = self._load_engine(engine) if not (ensemble or fusion) else None
-        if engine == "ctranslate2" and not engine_beside:
-            raise InputError("--engine ctranslate2 runs one model alone: leave out the ensemble and the language model")
-        listed = partial(self._read_shortlist, self.folder) if self.folder else missing_shortlist
+        loaded_engine = self._load_engine(engine) if not (ensemble or fusion) else None
+        if engine == "ctranslate2" and not loaded_engine:
+            raise InputError(
+                "--engine ctranslate2: it runs a single model. Leave out the ensemble and the language model, "
+                "or use --engine torch."
+            )
+        load_shortlist = partial(self._read_shortlist, self.folder) if self.folder else missing_shortlist
         return Translator(
             self.model,
             self.source_tokenizer,
@@ -83,8 +82,8 @@ class Bundle:
             self.decoding,
             ensemble=models,
             fusion=fusion,
-            engine=engine_beside,
-            load_shortlist=listed,
+            engine=loaded_engine,
+            load_shortlist=load_shortlist,
         )
 
     def _read_shortlist(self, folder: Path) -> Shortlist:
@@ -93,18 +92,18 @@ class Bundle:
         )
 
     def load_shortlist(self) -> Shortlist | None:
-        """The list of likely pieces beside the model, if there is one."""
+        """Return the vocabulary shortlist of this model, if one was built."""
         return self._read_shortlist(self.folder) if self.folder and self.shortlist_sha256 else None
 
     @property
     def shortlist_sha256(self) -> str:
-        """The sha256 of that list; empty where there is none."""
-        place = artifact_folder(self.folder) / shortlist.SHORTLIST_FILE if self.folder else None
-        return storage.file_sha256(place) if place and place.is_file() else ""
+        """SHA-256 of the shortlist; empty without one."""
+        path = artifact_folder(self.folder) / shortlist.SHORTLIST_FILE if self.folder else None
+        return storage.file_sha256(path) if path and path.is_file() else ""
 
     def _load_engine(self, engine: EngineName) -> Engine | None:
-        place = ctranslate2_folder(self.folder, engine) if self.folder else None
-        return CTranslate2Engine(place, torch.get_num_threads(), self.shortlist_sha256) if place else None
+        export = ctranslate2_folder(self.folder, engine) if self.folder else None
+        return CTranslate2Engine(export, torch.get_num_threads(), self.shortlist_sha256) if export else None
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
@@ -115,10 +114,10 @@ class Bundle:
         return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer)
 
     def text_model(self) -> Translator | TextClassifier | TextGenerator:
-        """What this model is, by what it has learnt."""
-        made: dict[Task, Callable[[], Translator | TextClassifier | TextGenerator]]
-        made = {"seq2seq": self.translator, "classification": self.classifier, "language_model": self.generator}
-        return made[self.config.task]()
+        """Return the translator, classifier or generator, by the model's task."""
+        builders: dict[Task, Callable[[], Translator | TextClassifier | TextGenerator]]
+        builders = {"seq2seq": self.translator, "classification": self.classifier, "language_model": self.generator}
+        return builders[self.config.task]()
 
     def _require_task(self, task: Task) -> None:
         if self.config.task != task:
@@ -126,29 +125,52 @@ class Bundle:
                 f"{artifact_folder(self.folder) if self.folder else self.kind}: {TASK_COMMAND_HINTS[self.config.task]}"
             )
 
+    def _require_same_tokenizers(self, other: "Bundle") -> None:
+        """Raise InputError unless both models have the same vocabularies: an ensemble averages over tokens."""
+        source, target = self.source_tokenizer, self.target_tokenizer
+        if (
+            other.source_tokenizer.model_bytes != source.model_bytes
+            or other.target_tokenizer.model_bytes != target.model_bytes
+        ):
+            first, second = (
+                artifact_folder(bundle.folder) if bundle.folder else bundle.kind for bundle in (self, other)
+            )
+            more = " --set tokenizer.shared=false" if target is not source else ""
+            more += " --set tokenizer.jamo=true" if source.jamo else ""
+            raise InputError(
+                f"{second}: its tokenizer is not that of {first}; models of an ensemble need the same tokenizer. "
+                f"Train it again with --set tokenizer.reuse_from={first}{more}"
+            )
+
 
 def artifact_folder(folder: Path) -> Path:
-    """Where what was made for the bundle in this folder is looked for: in its run, or in itself."""
+    """Return the folder of files that belong to a bundle (exports, shortlist): its run, or the bundle itself."""
     return folder.parent if folder.name == "model" else folder
 
 
 def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
-    """Where the model for CTranslate2 is, if it is asked for, or is there and made of this bundle's very weights."""
+    """Return the folder of the CTranslate2 export, if this engine is to be used.
+
+    With "auto" it is used if an export of exactly these weights exists.
+    """
     if engine not in (known := get_args(EngineName)):
-        raise InputError(f"engine {engine!r}: there is none of this name; {settings.did_you_mean(engine, known)}")
+        raise InputError(f"engine {engine!r}: unknown engine; {settings.did_you_mean(engine, known)}")
     if engine == "torch":
         return None
-    place = artifact_folder(folder) / "ctranslate2"
-    own = storage.file_sha256(folder / "weights.safetensors")
-    if engine == "auto" and not is_usable_export(place, own):
+    export = artifact_folder(folder) / "ctranslate2"
+    weights_sha256 = storage.file_sha256(folder / "weights.safetensors")
+    if engine == "auto" and not is_usable_export(export, weights_sha256):
         return None
-    if load_metadata(place).weights_sha256 != own:
-        raise InputError(f"{place}: made of other weights; make it again with: tongsa export --to ctranslate2")
-    return place
+    if load_metadata(export).weights_sha256 != weights_sha256:
+        raise InputError(
+            f"{export}: exported from other weights. "
+            f"Export again: tongsa export {artifact_folder(folder)} --to ctranslate2"
+        )
+    return export
 
 
 def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
-    """Write a bundle in one piece, in place of what is there; with other numbers than the model's own, if given."""
+    """Write a bundle, atomically, over an older one. `tensors` replace the model's weights, if given."""
     values = tensors if tensors is not None else named_tensors(bundle.model)
     content = {
         "weights.safetensors": save_safetensors(
@@ -179,23 +201,23 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
 
 
 def find_bundle(path: Path) -> Path:
-    """The bundle that is meant by the path of a run or of the bundle itself."""
+    """Return the folder of the bundle, given the folder of a run or of the bundle."""
     try:
         storage.recover_folder(path / "model")
         for folder in (path / "model", path):
             if (folder / "model.toml").is_file():
                 return folder
-        there = path.exists()
-    except OSError as error:  # a text in the place of the run may be too long for a name
-        raise BundleError(f"{path}: {error.strerror}; give the folder of a run or of a model") from None
-    if not there:
-        raise BundleError(f"{path}: no such folder; give the folder of a run or of a model")
+        exists = path.exists()
+    except OSError as error:  # a text given instead of a run may be too long for a file name
+        raise BundleError(f"{path}: {error.strerror}. Give the folder of a run or of a model.") from None
+    if not exists:
+        raise BundleError(f"{path}: no such folder. Give the folder of a run or of a model.")
     if (path / "run.toml").is_file():
         raise BundleError(
-            f"{path}: this run has no model yet; go on with: tongsa train --resume {path} (if it had one: bring "
-            f"{path / 'model'} back, or remove {path / 'checkpoints'} first)"
+            f"{path}: this run has no model yet. Resume it: tongsa train --resume {path} (if it had a model, restore "
+            f"{path / 'model'}, or remove {path / 'checkpoints'} before)"
         )
-    raise BundleError(f"{path}: no model here (no model.toml); give the folder of a run or of a model")
+    raise BundleError(f"{path}: no model here (no model.toml). Give the folder of a run or of a model.")
 
 
 def load_bundle(path: Path) -> Bundle:
@@ -203,10 +225,12 @@ def load_bundle(path: Path) -> Bundle:
     description = settings.read_toml(folder / "model.toml")
     version = description.get("format")
     if not isinstance(version, int):
-        raise BundleError(f"{folder / 'model.toml'}: damaged (no format in it); copy the whole folder again")
-    if version > FORMAT_VERSION:
+        raise BundleError(f"{folder / 'model.toml'}: damaged (no format number). Copy the whole folder again.")
+    if version != FORMAT_VERSION:
+        age = "a newer" if version > FORMAT_VERSION else "an older"
         raise BundleError(
-            f"{folder}: format {version} was written by a newer tongsa (this one reads {FORMAT_VERSION}): upgrade"
+            f"{folder}: bundle format {version}, written by {age} tongsa; this one reads format {FORMAT_VERSION}. "
+            "Use the tongsa version that wrote it, or train again."
         )
     try:
         kind = description["kind"]
@@ -231,7 +255,7 @@ def load_bundle(path: Path) -> Bundle:
             folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
-        raise BundleError(f"{folder}: damaged ({error}); copy it again, or train again") from None
+        raise BundleError(f"{folder}: damaged ({error}). Copy it again, or train again.") from None
 
 
 def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:
@@ -248,7 +272,7 @@ def _read_verified(path: Path, expected_sha256: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror}); copy the whole folder again") from None
+        raise BundleError(f"{path}: cannot be read ({error.strerror}). Copy the whole folder again.") from None
     if hashlib.sha256(content).hexdigest() != expected_sha256:
-        raise BundleError(f"{path}: damaged (its checksum is wrong); copy the whole folder again")
+        raise BundleError(f"{path}: damaged (its checksum is wrong). Copy the whole folder again.")
     return content

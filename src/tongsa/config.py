@@ -1,6 +1,6 @@
-"""Settings: TOML ↔ frozen dataclasses, strictly. An unknown key is an error that names the nearest one.
+"""Settings: strict conversion between TOML tables and frozen dataclasses. Unknown keys, types and ranges are errors.
 
-TOML and not YAML, because in YAML the language code `no` reads as False.
+TOML instead of YAML, because YAML reads the language code `no` as False.
 """
 
 import dataclasses
@@ -8,7 +8,7 @@ import difflib
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -22,7 +22,7 @@ Table = dict[str, Any]
 
 
 class ConfigError(InputError):
-    """A setting that is unknown, has the wrong type or lies out of range."""
+    """A setting with an unknown key, a wrong type or a value outside its range."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,39 +50,39 @@ NonNegative = Annotated[int, In(0)]
 PositiveFloat = Annotated[float, In(0, open_low=True)]
 NonNegativeFloat = Annotated[float, In(0)]
 Fraction = Annotated[float, In(0, 1, open_high=True)]
-"""A rate or share from 0 up to, but not including, 1."""
+"""A fraction from 0 to 1, without 1 itself."""
 
 
 def read_toml(path: Path) -> Table:
     try:
-        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors begin a file with a byte order mark
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors write a byte order mark
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; give the path of a recipe (*.toml)") from None
+        raise ConfigError(f"{path}: no such file. Give the path of a recipe (*.toml).") from None
     except IsADirectoryError:
-        raise ConfigError(f"{path}: a folder, not a recipe; give the path of a TOML file") from None
+        raise ConfigError(f"{path}: a folder, not a recipe. Give the path of a recipe (*.toml).") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a recipe (*.toml)") from None
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Give the path of a recipe (*.toml).") from None
     except UnicodeDecodeError as error:
-        why = f"not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
-        raise ConfigError(f"{path}: {why}{_data_file_hint(path)}") from None
+        reason = f"not UTF-8 ({error.reason} at byte {error.start}). Save it as UTF-8."
+        raise ConfigError(f"{path}: {reason}{_data_file_hint(path)}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}{_data_file_hint(path)}") from None
+        raise ConfigError(f"{path}: not valid TOML: {error}.{_data_file_hint(path)}") from None
 
 
 def _data_file_hint(path: Path) -> str:
-    """What is no recipe by its name either was probably to be learnt from."""
-    return "" if path.suffix == ".toml" else f"; if it holds pairs to learn from, write --data {path}"
+    """Return a hint for a file that is not named *.toml: it is probably training data."""
+    return "" if path.suffix == ".toml" else f" If it is training data, write --data {path}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """', did you mean …?' or the list of what there is."""
+    """Return "did you mean …?" with the most similar known word, or the list of known words."""
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+    similar = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {similar[0]!r}?" if similar else f"choose from {', '.join(known)}"
 
 
 def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path: str = "") -> ConfigT:
-    """An instance of the dataclass `kind`, or a sentence about the first key that does not fit."""
+    """Return an instance of the dataclass; raise ConfigError for the first key that does not fit."""
     hints = _type_hints(config_class)  # type: ignore[arg-type]
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     for key in table:
@@ -97,18 +97,18 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
         raise ConfigError(f"{key_path + ': ' if key_path else ''}{error}") from None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _type_hints(config_class: type) -> dict[str, Any]:
     return get_type_hints(config_class, include_extras=True)
 
 
 def check_ranges(settings: Any) -> None:
-    """Raise ValueError for the first field of a dataclass that lies outside the range in its type."""
+    """Raise ValueError for the first field of a dataclass that is outside the range of its type."""
     for name, hint in _type_hints(type(settings)).items():  # type: ignore[arg-type]
-        for valid in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
+        for allowed in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
             value = getattr(settings, name)
-            if value not in valid:
-                raise ValueError(f"{name}: {value!r} is not {valid}")
+            if value not in allowed:
+                raise ValueError(f"{name}: {value!r} is not {allowed}")
 
 
 def _join_key(key_path: str, key: str) -> str:
@@ -116,17 +116,17 @@ def _join_key(key_path: str, key: str) -> str:
 
 
 def _convert(hint: Any, value: Any, key_path: str) -> Any:
-    """The value as the hint wants it. A whole number is a fine float; text is never a number."""
+    """Convert a value to its type hint. An integer is accepted as a float; a string is never a number."""
     origin, options = get_origin(hint), get_args(hint)
     if origin is Annotated:
         converted = _convert(options[0], value, key_path)
-        for valid in options[1:]:
-            if converted not in valid:
-                raise ConfigError(f"{key_path}: {converted!r} is not {valid}")
+        for allowed in options[1:]:
+            if converted not in allowed:
+                raise ConfigError(f"{key_path}: {converted!r} is not {allowed}")
         return converted
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{key_path}: a table is wanted, not {value!r}; write [{key_path}]")
+            raise ConfigError(f"{key_path}: expected a table, not {value!r}. Write [{key_path}].")
         return build_config(hint, value, key_path)
     if origin is Literal:
         if value not in options:
@@ -152,12 +152,12 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
 
 def _convert_sequence(item_hints: tuple[Any, ...], value: Any, key_path: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        value = [value]  # one file needs no brackets
+        value = [value]  # a single file needs no brackets
     if item_hints[-1] is not Ellipsis and len(value) != len(item_hints):
-        raise ConfigError(f"{key_path}: {len(item_hints)} values are wanted, not {len(value)}")
-    each = [item_hints[0]] * len(value) if item_hints[-1] is Ellipsis else item_hints
+        raise ConfigError(f"{key_path}: expected {len(item_hints)} values, not {len(value)}")
+    hints = [item_hints[0]] * len(value) if item_hints[-1] is Ellipsis else item_hints
     return tuple(
-        _convert(hint, item, f"{key_path}[{at}]") for at, (hint, item) in enumerate(zip(each, value, strict=True))
+        _convert(hint, item, f"{key_path}[{i}]") for i, (hint, item) in enumerate(zip(hints, value, strict=True))
     )
 
 
@@ -167,7 +167,7 @@ def _describe_type(hint: Any) -> str:
 
 
 def to_table(config: Any) -> Table:
-    """Every setting in force, defaults written out."""
+    """Return all settings as a table, defaults included."""
     return {key: _to_plain(value) for key, value in dataclasses.asdict(config).items()}
 
 
@@ -182,11 +182,11 @@ def dump_toml(values: Table) -> str:
 
 
 def override(values: Table, assignment: str, option: str = "--set") -> None:
-    """Carry out `key.path=value` on a table; the value is read as TOML, or else as plain text."""
+    """Apply `key.path=value` to a table. The value is read as TOML, else as plain text."""
     path, equals, text = assignment.partition("=")
     if not equals or not path.strip():
         form = "key.path=value, for example training.steps=1000" if option == "--set" else "key=value"
-        raise ConfigError(f"{option} {assignment}: write {form}")
+        raise ConfigError(f"{option} {assignment}: no key or no value. Write {form}.")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -195,5 +195,5 @@ def override(values: Table, assignment: str, option: str = "--set") -> None:
     for name in tables:
         values = values.setdefault(name, {})
         if not isinstance(values, dict):
-            raise ConfigError(f"{option} {assignment}: {name!r} is a value, not a table")
+            raise ConfigError(f"{option} {assignment}: {name!r} is a value, not a table. Leave out the keys below it.")
     values[key] = value

@@ -1,16 +1,16 @@
-"""What a user can mend: a sentence that says where, what, and what to do."""
+"""Exceptions that the command line prints as one message without a traceback, and the exit codes."""
 
 EXIT_OK, EXIT_FAILURE, EXIT_INPUT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all is well; something of ours failed; the user's input, explained; stopped when asked, all saved."""
+"""Success; internal failure or lost worker; wrong input (explained in a message); interrupted, with all work saved."""
 
 
 class InputError(Exception):
-    """The user's input. The command line prints the sentence and exits with 2; nothing is lost."""
+    """Wrong user input. The message says where, what is wrong and what to do. Exit code 2."""
 
 
-class InterruptedRun(Exception):  # noqa: N818 - nothing went wrong
-    """Ctrl-C or SIGTERM, after everything was saved. The command line exits with 130."""
+class InterruptedRun(Exception):  # noqa: N818 - not an error
+    """Stop on Ctrl-C or SIGTERM, after everything was saved. Exit code 130."""
 
 
 class LostWorkerError(Exception):
-    """Another worker of this run has died. The command line exits with 1, and torchrun begins again."""
+    """Another worker of this run has died. Exit code 1, on which torchrun restarts the workers."""

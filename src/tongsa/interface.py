@@ -1,7 +1,10 @@
-"""The page to read first: what an encoder leaves, and how it is read.
+"""The interface of all models, the page to read first: an encoder returns a Memory, a decoder reads it.
 
-An encoder leaves a Memory: slots and a mask. Whatever reads it (decoder, classifier, search, picture) sees only that.
-Search and ensembles are written once against this page, never against a kind of model.
+    source ──encoder──► Memory ──decoder──► logits of the next token
+                        slots + mask
+
+Decoders, classifiers, search, ensembles and pictures see only the Memory. Search and ensembles are written once against
+this page, never against a kind of model.
 """
 
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
@@ -10,25 +13,31 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
+from tongsa.nn.output import OutputProjection
 
 Task = Literal["seq2seq", "language_model", "classification"]
-"""What is learnt: a target for each source; texts by themselves, without a source; one label for each source."""
+"""What a model learns: a target for each source; texts without a source; one label for each source."""
 
 
 class Memory(NamedTuple):
+    """The output of an encoder: vectors that a decoder may attend to."""
+
     slots: Tensor  # (batch, slot, width)
     mask: Tensor  # (batch, slot), True where a slot may be read
 
 
 class DecoderState(Protocol):
-    """What a decoder carries from step to step, one row for each hypothesis."""
+    """The state of a decoder between two steps: one row for each hypothesis.
+
+    `nn.decoder_state.RowState` implements both methods for any dataclass of tensors.
+    """
 
     def select(self, rows: Tensor) -> Self:
-        """The same state for these rows: how a beam repeats, drops and reorders its hypotheses."""
+        """Return the state of these rows: a beam repeats, drops and reorders its hypotheses."""
         ...
 
     def concat(self, other: Self) -> Self:
-        """These rows, and behind them those of another state, which may have begun later: how places are refilled."""
+        """Return these rows followed by those of another state, which may be at another step (continuous batching)."""
         ...
 
 
@@ -39,24 +48,37 @@ class Encoder(Protocol):
     def __call__(self, source: Padded) -> Memory: ...
 
 
-class Decoder(Protocol[S]):
-    """A network, an ensemble, or a ten-line table in a test. A classifier is one too: its only piece is the label."""
-
-    def __call__(self, target: Padded, memory: Memory) -> Tensor:
-        """Teacher forcing: logits (batch, length, piece) for a target that begins with <s>."""
-        ...
+class StepDecoder(Protocol[S]):
+    """Decoding token by token: all that search needs. A network, or a table of numbers in a test."""
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> S:
-        """The state before the first piece. From there on only the pieces `among` (piece,) are scored, if given."""
+        """Return the state before the first token. With `vocab_subset` (token,) the steps score only these tokens."""
         ...
 
     def step(self, token: Tensor, state: S) -> tuple[Tensor, S]:
-        """One piece (batch,) further: logits (batch, piece), or of those among the state's; and the state after it."""
+        """Read one token (row,); return the logits of the next (row, token) and the state after it."""
+        ...
+
+
+class Decoder(StepDecoder[S], Protocol[S]):
+    """A decoder network. A classifier is one too: its target is a single label."""
+
+    @property
+    def output(self) -> OutputProjection:
+        """The output layer, from hidden states to logits."""
+        ...
+
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:
+        """Teacher forcing: the input (batch, length, width) of the output layer, for a target that begins with <s>."""
+        ...
+
+    def __call__(self, target: Padded, memory: Memory) -> Tensor:
+        """Return output.logits(hidden(target, memory)): (batch, length, token)."""
         ...
 
 
 class EncoderDecoder(nn.Module):
-    """Source and shifted target in, logits out."""
+    """A whole model: source and shifted target in, logits out."""
 
     encoder: Encoder
     decoder: Decoder[Any]
@@ -66,9 +88,9 @@ class EncoderDecoder(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.max_positions = max_positions
-        """The longest sequence, </s> included, that either side can hold."""
+        """Longest sequence, </s> included, that either side can process."""
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:  # (batch, length, piece)
+    def forward(self, source: Padded, target: Padded) -> Tensor:  # (batch, length, token)
         return self.decoder(target, self.encoder(source))
 
 
@@ -79,22 +101,22 @@ class ModelConfig(Protocol):
     def task(self) -> Task: ...
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
-        """A new model for these vocabulary sizes, its weights drawn from torch's generator."""
+        """Return a new model for these vocabulary sizes, its weights drawn from torch's generator."""
         ...
 
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Every number of a model by name; shared ones once."""
+    """Return all parameters and buffers by name; a shared one appears once."""
     return dict(model.named_parameters()) | dict(model.named_buffers())
 
 
 @torch.no_grad()
 def load_tensors(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Set every number of a model; the names must be the same on both sides."""
-    own = named_tensors(model)
-    if own.keys() != tensors.keys():
-        raise KeyError(f"names differ: {sorted(own.keys() ^ tensors.keys())[:4]}")
+    """Copy values into all parameters and buffers; names and shapes must match exactly."""
+    current = named_tensors(model)
+    if current.keys() != tensors.keys():
+        raise KeyError(f"tensor names differ: {sorted(current.keys() ^ tensors.keys())[:4]}")
     for name, value in tensors.items():
-        if own[name].shape != value.shape:
-            raise ValueError(f"{name}: {tuple(value.shape)} where {tuple(own[name].shape)} is wanted")
-        own[name].copy_(value)
+        if current[name].shape != value.shape:
+            raise ValueError(f"{name}: shape {tuple(value.shape)} does not match {tuple(current[name].shape)}")
+        current[name].copy_(value)

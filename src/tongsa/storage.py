@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: written beside, flushed to the disk, then renamed."""
+"""Atomic replacement of files and folders (write a temporary sibling, fsync, rename), folder locks and checksums."""
 
 import errno
 import hashlib
@@ -16,51 +16,51 @@ if sys.platform != "win32":
     import fcntl
 
 LOCK_TIMEOUT_SECONDS = 30.0
-"""Seconds that a process on its way out, which may still save, is waited for."""
+"""Waiting time for a lock: a process that is stopping may still save."""
 
 
 @contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
-    """A disk that is full or closed to us is the user's to mend; nothing that was there before is touched."""
+    """Turn errors that the user can fix (full disk, no permission, …) into an InputError that names the path."""
     try:
         yield
     except OSError as error:
         reasons = {
-            errno.ENOSPC: "the disk is full; free some space",
-            errno.EDQUOT: "your disk quota is used up; free some space",
-            errno.EACCES: "no permission to write there; choose another folder",
-            errno.EROFS: "the disk is read-only; choose another folder",
-            errno.ENOTDIR: "a part of this path is a file; choose another folder",
-            errno.EEXIST: "a file of this name is in the way; choose another folder",
-            errno.EISDIR: "a folder of this name is there; name a file",
-            errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
-            errno.EFBIG: "the file is larger than the disk or your limits allow; raise the limit (ulimit -f)",
+            errno.ENOSPC: "the disk is full. Free some space.",
+            errno.EDQUOT: "the disk quota is used up. Free some space.",
+            errno.EACCES: "no permission to write. Choose another folder.",
+            errno.EROFS: "the disk is read-only. Choose another folder.",
+            errno.ENOTDIR: "a part of this path is a file. Choose another folder.",
+            errno.EEXIST: "a file with this name exists. Choose another folder.",
+            errno.EISDIR: "a folder with this name exists. Give the name of a file.",
+            errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
+            errno.EFBIG: "the file is larger than the disk or your limits allow. Raise the limit (ulimit -f).",
         }
         if error.errno not in reasons:
             raise
-        raise InputError(f"{path}: {reasons[error.errno]}, then go on; what was saved before is whole") from None
+        raise InputError(f"{path}: {reasons[error.errno]} What was saved before is intact.") from None
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """A folder that no other process works on meanwhile; made if it is not there, and gone again if nothing came of it.
+    """Hold an exclusive lock on a folder. It is created if missing, and removed afterwards if it is still empty.
 
-    The system lets go of it when this process ends, however it does.
+    The operating system releases the lock when the process ends, even if it is killed.
     """
     with explain_os_errors(folder):
-        new = not folder.exists()
+        is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
     if sys.platform == "win32":
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        _acquire_lock(handle, folder, time.monotonic() + LOCK_TIMEOUT_SECONDS)
+        _acquire_lock(descriptor, folder, time.monotonic() + LOCK_TIMEOUT_SECONDS)
         yield
     finally:
-        os.close(handle)
-        if new:
-            with suppress(OSError):  # not empty: something came of it
+        os.close(descriptor)
+        if is_new:
+            with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
 
 
@@ -71,10 +71,10 @@ def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise InputError(
-                    f"{folder}: another process is training there; wait for it, stop it, or choose another folder"
+                    f"{folder}: another process is using this folder. Wait for it, stop it, or choose another folder."
                 ) from None
             time.sleep(0.2)
-        except OSError:  # a file system without locks
+        except OSError:  # the file system has no locks
             return
         else:
             return
@@ -85,16 +85,16 @@ def write_bytes(path: Path, content: bytes) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        with part.open("wb") as file:
+        temporary = path.with_name(path.name + ".part")
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        replace_file(part, path)
+        replace_file(temporary, path)
 
 
 def replace_file(old: Path, new: Path) -> None:
-    """A file takes its name, in place of what is there; on the disk when this returns."""
+    """Rename a file over another one, atomically and durably."""
     old.replace(new)
     _fsync(new.parent)
 
@@ -105,19 +105,19 @@ def write_text(path: Path, content: str) -> None:
 
 @contextmanager
 def replace_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `path` when all in it is on the disk.
+    """Yield a temporary folder that replaces `path` at the end, when its files are on the disk.
 
-    A death between the two renames leaves the new one complete under its other name; `settle` finds it.
+    If the process dies between the two renames, the new folder is complete; `recover_folder` finishes the replacement.
     """
     new, old = _swap_paths(path)
     with explain_os_errors(path):
         recover_folder(path)
-        for left in (new, old):
-            shutil.rmtree(left, ignore_errors=True)
+        for stale in (new, old):
+            shutil.rmtree(stale, ignore_errors=True)
         new.mkdir(parents=True)
         try:
             yield new
-        except BaseException:  # nothing has been renamed yet
+        except BaseException:  # nothing has been renamed yet: `path` is unchanged
             shutil.rmtree(new, ignore_errors=True)
             raise
         for file in new.iterdir():
@@ -131,7 +131,7 @@ def replace_folder(path: Path) -> Iterator[Path]:
 
 
 def incoming_folder(path: Path) -> Path:
-    """Where another process fills the folder that will be `path`."""
+    """Return the temporary folder of `replace_folder(path)`, for other processes that write into it."""
     return _swap_paths(path)[0]
 
 
@@ -141,7 +141,7 @@ def file_sha256(path: Path) -> str:
 
 
 def recover_folder(path: Path) -> None:
-    """Finish a replacement that was cut short: if `path` is gone, its successor was complete."""
+    """Finish an interrupted replacement: if `path` is missing, the temporary folder was complete."""
     new, old = _swap_paths(path)
     if not path.exists() and old.exists():
         (new if new.exists() else old).rename(path)
@@ -152,8 +152,8 @@ def _swap_paths(path: Path) -> tuple[Path, Path]:
 
 
 def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        os.fsync(descriptor)
     finally:
-        os.close(handle)
+        os.close(descriptor)

@@ -1,22 +1,22 @@
-"""A real browser before a real server, with two models that know eight sentences by heart."""
+"""Chromium in front of a live server: two models that have learnt eight sentences, and one random model per kind."""
 
+import fcntl
 import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
-from tiny import write_pairs
+from export.bundles import TARGET, random_bundle, save_run
+from live_server import LiveServer, live_server
+from tiny import CONFIGS, write_pairs
 from tongsa.runs import train
+from tongsa.server.config import RequestLimits
+from tongsa.tokenization.labels import LabelTokenizer
 
 PHRASES = {
     "I go home.": "나는 집에 갑니다.",
@@ -47,131 +47,128 @@ SETTINGS = [
     "training.lr.peak=5e-3",
     "training.lr.warmup=20",
 ]
-CHARACTERS = 400
-"""The most that the server of the tests takes at once: little, so that it is soon too much."""
+JOURNAL = [
+    {"step": 10, "loss": 4.5, "lr": 0.001},
+    {"step": 20, "loss": 2.25, "lr": 0.002, "validation": {"dev_loss": 3.125, "accuracy": 75.0}},
+]
+"""Journal of the classifier."""
+MAX_CHARACTERS = 400
+"""Limit of the server, small enough to exceed it in a test."""
+TIMEOUT_MS = 60_000
+"""Timeout of all waits: large enough for a busy machine."""
+expect.set_options(timeout=TIMEOUT_MS)
 
 
-def chromium() -> str | None:
-    """Debian's, or whatever Chromium there is."""
+def find_chromium() -> str | None:
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if name and (found := shutil.which(name))), None)
+    return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
-def by_heart(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str, str]) -> Path:
+def train_on_phrases(folder: Path, pairs: list[tuple[str, str]], languages: tuple[str, str]) -> None:
     file = write_pairs(folder / "pairs.tsv", pairs)
-    own = [f"data.source_language={languages[0]}", f"data.target_language={languages[1]}"]
-    train(run=folder / "run", data=file, dev=file, settings=[*SETTINGS, *own], quiet=True)
-    return folder / "run"
+    settings = [f"data.source_language={languages[0]}", f"data.target_language={languages[1]}"]
+    train(run=folder / "run", data=file, dev=file, settings=[*SETTINGS, *settings], quiet=True)
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """English to Korean, and back."""
-    there, back = tmp_path_factory.mktemp("there"), tmp_path_factory.mktemp("back")
-    pairs = list(PHRASES.items())
-    return by_heart(there, pairs, ("en", "ko")), by_heart(back, [(ko, en) for en, ko in pairs], ("ko", "en"))
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        port: int = made.getsockname()[1]
-        return port
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Trained models en-ko and ko-en. The processes of pytest-xdist share them: one trains, the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "browser-runs"
+    folder.mkdir(exist_ok=True)
+    pairs = {"en-ko": list(PHRASES.items()), "ko-en": [(korean, english) for english, korean in PHRASES.items()]}
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in pairs:
+            if not (folder / name / "run" / "model" / "model.toml").is_file():
+                (folder / name).mkdir(exist_ok=True)
+                train_on_phrases(folder / name, pairs[name], (name[:2], name[-2:]))
+    return {name: folder / name / "run" for name in pairs}
 
 
 @pytest.fixture(scope="session")
-def server(runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server process."""
-    port, log = free_port(), tmp_path_factory.mktemp("server") / "log"
-    words = ["serve", f"there={runs[0]}", f"back={runs[1]}", "--port", str(port), "--engine", "torch"]
-    words += ["--set", f"limits.characters={CHARACTERS}"]
-    with log.open("wb") as file:
-        process = subprocess.Popen([sys.executable, "-m", "tongsa.cli", *words], stdout=file, stderr=file)
-        try:
-            yield ready(f"http://127.0.0.1:{port}", process, log)
-        finally:
-            process.terminate()
-            process.wait(timeout=60)
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Models of other kinds and tasks, with random weights: views need no good models."""
+    folder = tmp_path_factory.mktemp("kinds")
+    labels = LabelTokenizer(["good", "나쁨"])
+    bundles = {
+        "classifier": random_bundle("structured_self_attention", CONFIGS["structured_self_attention"], target=labels),
+        "rnn_attention": random_bundle("rnn_attention", CONFIGS["rnn_attention"], target=TARGET, seed=4),
+        "rnn": random_bundle("rnn", CONFIGS["rnn"]),
+        "transformer_lm": random_bundle("transformer_lm", CONFIGS["transformer_lm"]),
+    }
+    runs = {name: save_run(folder / name, bundle) for name, bundle in bundles.items()}
+    journal = "".join(json.dumps(record) + "\n" for record in JOURNAL)
+    (folder / "classifier" / "journal.jsonl").write_text(journal, "utf-8")
+    return runs
 
 
-def ready(address: str, process: "subprocess.Popen[bytes]", log: Path) -> str:
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        assert process.poll() is None, log.read_text("utf-8")
-        try:
-            with urllib.request.urlopen(f"{address}/readyz", timeout=5):  # noqa: S310 - our own server
-                return address
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError(f"the server was not ready in time: {log.read_text('utf-8')}")
+@pytest.fixture(scope="session")
+def server(runs: dict[str, Path], kinds: dict[str, Path]) -> Iterator[LiveServer]:
+    """One server for all tests of the page."""
+    arguments = [f"{name}={folder}" for name, folder in (runs | kinds).items()]
+    limits = RequestLimits(characters=MAX_CHARACTERS)
+    with live_server(*arguments, engine="torch", output_checks=True, limits=limits) as running:
+        yield running
 
 
-Ask = Callable[[str, dict[str, Any]], Any]
+Post = Callable[[str, dict[str, Any]], Any]
 
 
 @pytest.fixture
-def ask(server: str) -> Ask:
-    """The server's own answer, past the page."""
-
-    def asked(path: str, body: dict[str, Any]) -> Any:
-        content = json.dumps(body).encode("utf-8")
-        request = urllib.request.Request(server + path, content, {"Content-Type": "application/json"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - our own server
-            return json.load(answer)
-
-    return asked
+def post(server: LiveServer) -> Post:
+    """Send a request past the page; return the response's JSON."""
+    return lambda path, body: server.post(path, body).json()
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A real Chromium, gone before other tests begin: its event loop runs on this thread for as long as it is open."""
-    program = chromium()
+    """One Chromium, closed before other packages run: Playwright's event loop occupies this thread until then."""
+    program = find_chromium()
     if program is None:
-        pytest.skip("no Chromium found: install Debian's chromium, or set CHROMIUM to its path")
-    with sync_playwright() as player:
-        made = player.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield made
-        made.close()
+        pytest.skip("no Chromium: install Debian's chromium, or set CHROMIUM to its path")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 class Visitor:
-    """Opens pages and remembers what their consoles complained about."""
+    """Opens pages and collects the errors of their consoles."""
 
-    def __init__(self, browser: Browser, address: str) -> None:
-        self.browser, self.address = browser, address
+    def __init__(self, browser: Browser, url: str) -> None:
+        self.browser, self.url = browser, url
         self.contexts: list[BrowserContext] = []
-        self.complaints: list[str] = []
+        self.console_errors: list[str] = []
 
-    def context(self, **how: Any) -> BrowserContext:
-        made = self.browser.new_context(**({"viewport": {"width": 1280, "height": 900}, "locale": "en-US"} | how))
-        made.set_default_timeout(60_000)
-        self.contexts.append(made)
-        return made
+    def page(self, **options: Any) -> Page:
+        defaults = {"viewport": {"width": 1280, "height": 900}, "locale": "en-US", "reduced_motion": "reduce"}
+        context = self.browser.new_context(**(defaults | options))
+        context.set_default_timeout(TIMEOUT_MS)
+        self.contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+        page.on("console", lambda line: self.console_errors.append(line.text) if line.type == "error" else None)
+        return page
 
-    def page(self, **how: Any) -> Page:
-        made = self.context(**how).new_page()
-        made.on("pageerror", lambda error: self.complaints.append(str(error)))
-        made.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
-        return made
+    def visit(self, **options: Any) -> Page:
+        """Open the server's page."""
+        page = self.page(**options)
+        page.goto(self.url)
+        return page
 
-    def visit(self, **how: Any) -> Page:
-        """The page of the server."""
-        made = self.page(**how)
-        made.goto(self.address)
-        return made
-
-    def leave(self) -> None:
+    def close(self) -> None:
         for context in self.contexts:
             context.close()
 
 
 @pytest.fixture
-def visitor(browser: Browser, server: str) -> Iterator[Visitor]:
-    """After each test no page may have complained: of a broken script, or of what the security policy forbids."""
-    made = Visitor(browser, server)
-    yield made
-    made.leave()
-    assert not made.complaints
+def visitor(browser: Browser, server: LiveServer) -> Iterator[Visitor]:
+    """After each test, no page may have logged an error: a broken script, or a violation of the security policy."""
+    visitor = Visitor(browser, server.url)
+    yield visitor
+    visitor.close()
+    assert not visitor.console_errors
 
 
 @pytest.fixture
@@ -180,12 +177,12 @@ def page(visitor: Visitor) -> Page:
 
 
 def write(page: Page, text: str) -> None:
-    """Type a text, and wait until its translation is whole."""
+    """Type a text and wait for its complete translation."""
     page.fill("#source", text)
-    whole(page, text)
+    wait_for_translation(page, text)
 
 
-def whole(page: Page, text: str) -> None:
+def wait_for_translation(page: Page, text: str) -> None:
     page.wait_for_function(
         "text => document.querySelector('#source').value === text"
         " && document.querySelector('#result').getAttribute('aria-busy') === 'false'"
@@ -194,22 +191,21 @@ def whole(page: Page, text: str) -> None:
     )
 
 
-def told(page: Page) -> str:
-    """The translation that is shown."""
+def translation(page: Page) -> str:
     return page.locator("#result").inner_text().strip()
 
 
-def failing(page: Page, code: str, times: int) -> list[str]:
-    """What is sent to be translated; so many times the stream tells of nothing but a failure."""
-    sent: list[str] = []
+def fail_first_requests(page: Page, code: str, count: int) -> list[str]:
+    """Let the first translation requests fail with a code; return the list of the bodies sent."""
+    bodies: list[str] = []
 
-    def failed(route: Route) -> None:
-        sent.append(route.request.post_data or "")
-        if len(sent) > times:
+    def handle(route: Route) -> None:
+        bodies.append(route.request.post_data or "")
+        if len(bodies) > count:
             route.continue_()
         else:
             line = json.dumps({"error": "it failed", "code": code})
             route.fulfill(status=200, content_type="application/x-ndjson", body=line + "\n")
 
-    page.route("**/v1/translate", failed)
-    return sent
+    page.route("**/v1/translate", handle)
+    return bodies

@@ -1,8 +1,8 @@
-"""Whoever waits comes in as soon as there is room, and never before."""
+"""Continuous batching: batches start in order, as soon as there is room, and never before."""
 
 import itertools
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -13,55 +13,54 @@ from tongsa.decoding.continuous_batching import MAX_ACTIVE_BATCHES, MAX_PADDING_
 from tongsa.tokenization.special import EOS
 
 
-def begun(part: Padded) -> tuple[Prefixes, Tensor]:
-    return Prefixes([]), part.lengths
+def start(batch: Padded) -> tuple[Prefixes, Tensor]:
+    return Prefixes([]), batch.lengths
 
 
-parts = st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=8)
+def make_batcher(batches: list[list[int]], capacity: Capacity) -> ContinuousBatcher[Prefixes]:
+    return ContinuousBatcher([pad([[EOS] * length for length in lengths]) for lengths in batches], capacity, start)
 
 
-@given(parts=parts, places=st.integers(1, 90), sentences=st.integers(1, 8), data=st.data())
-def test_all_come_in_order_and_never_more_than_there_is_room_for(
-    parts: list[list[int]], places: int, sentences: int, data: st.DataObject
+@given(
+    batches=st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=8),
+    max_tokens=st.integers(1, 90),
+    max_sentences=st.integers(1, 8),
+    data=st.data(),
+)
+@settings(max_examples=50)
+def test_all_sentences_start_in_order_and_never_exceed_the_capacity(
+    batches: list[list[int]], max_tokens: int, max_sentences: int, data: st.DataObject
 ) -> None:
-    flow = ContinuousBatcher(
-        [pad([[EOS] * length for length in part]) for part in parts],
-        Capacity(places, sentences),
-        begun,
-    )
-    order = [length for part in parts for length in part]
+    batcher = make_batcher(batches, Capacity(max_tokens, max_sentences))
+    lengths_in_order = [length for lengths in batches for length in lengths]
     numbers = itertools.count()
-    there: dict[int, int] = {}
-    came: tuple[Prefixes, Tensor] | None = flow.next_batch()
-    while came or there or flow.waiting:
-        if came:
-            there |= {next(numbers): length for length in came[1].tolist()}
-            if len(came[1]) < len(there):
-                assert sum(there.values()) <= places and len(there) <= sentences
-                assert len(there) * max(there.values()) <= MAX_PADDING_RATIO * places
-        assert list(there.values()) == [order[at] for at in there]
-        gone = data.draw(st.sets(st.sampled_from(sorted(there)), min_size=1)) if there else set()
-        there = {at: length for at, length in there.items() if at not in gone}
-        came = flow(list(there))
-    assert next(numbers) == len(order)
+    alive: dict[int, int] = {}  # sentence number → source length
+    started: tuple[Prefixes, Tensor] | None = batcher.next_batch()
+    while started or alive or batcher.waiting:
+        if started:
+            alive |= {next(numbers): length for length in started[1].tolist()}
+            if len(started[1]) < len(alive):
+                assert sum(alive.values()) <= max_tokens and len(alive) <= max_sentences
+                assert len(alive) * max(alive.values()) <= MAX_PADDING_RATIO * max_tokens
+        assert list(alive.values()) == [lengths_in_order[number] for number in alive]
+        finished = data.draw(st.sets(st.sampled_from(sorted(alive)), min_size=1)) if alive else set()
+        alive = {number: length for number, length in alive.items() if number not in finished}
+        started = batcher(list(alive))
+    assert next(numbers) == len(lengths_in_order)
 
 
-def test_stragglers_of_many_parts_are_waited_for() -> None:
-    flow = ContinuousBatcher([pad([[EOS] * 2] * 2)] * (MAX_ACTIVE_BATCHES + 3), Capacity(1000, 1000), begun)
-    flow.next_batch()
+def test_the_number_of_batches_with_unfinished_sentences_is_limited() -> None:
+    batcher = make_batcher([[2, 2]] * (MAX_ACTIVE_BATCHES + 3), Capacity(1000, 1000))
+    batcher.next_batch()
     alive = [0]
-    while flow(alive) is not None:
-        alive.append(2 * len(alive))  # of each part one is still there
+    while batcher(alive) is not None:
+        alive.append(2 * len(alive))  # one sentence of each batch is unfinished
     assert len(alive) == MAX_ACTIVE_BATCHES
-    assert flow(alive[1:]) is not None
+    assert batcher(alive[1:]) is not None
 
 
-def test_a_long_text_does_not_keep_the_short_ones_waiting() -> None:
-    flow = ContinuousBatcher(
-        [pad([[EOS] * 60]), *(pad([[EOS] * 5] * 4) for _ in range(3))],
-        Capacity(100, 100),
-        begun,
-    )
-    flow.next_batch()
-    assert flow([0]) is not None
-    assert flow([0, 1, 2, 3, 4]) is None, "beside the long one, four more would be mostly padding"
+def test_short_sentences_join_a_long_one_unless_they_would_be_mostly_padding() -> None:
+    batcher = make_batcher([[60], *([5] * 4 for _ in range(3))], Capacity(100, 100))
+    batcher.next_batch()
+    assert batcher([0]) is not None
+    assert batcher([0, 1, 2, 3, 4]) is None

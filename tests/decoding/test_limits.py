@@ -1,4 +1,4 @@
-"""What once broke decoding."""
+"""Limits of decoding: ensembles and language models with fewer positions, weights and temperatures."""
 
 import numpy as np
 import pytest
@@ -17,62 +17,64 @@ from tongsa.models.rnn_lm import RNNLMConfig
 from tongsa.models.transformer.language_model import TransformerLMConfig
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
-PIECES = train_tokenizer(["a b c d", "가 나 다 라"], TokenizerConfig(model="char", vocab_size=300))
-LONG = "a b c d " * 8
+TOKENIZER = train_tokenizer(["a b c d", "가 나 다 라"], TokenizerConfig(model="char", vocab_size=300))
+LONG_TEXT = "a b c d " * 8
 
 
-def made(kind: str, config: ModelConfig) -> Bundle:
+def make_bundle(kind: str, config: ModelConfig) -> Bundle:
     torch.manual_seed(1)
-    model = config.build(len(PIECES), len(PIECES)).eval()
+    model = config.build(len(TOKENIZER), len(TOKENIZER)).eval()
     decoding = DecodingConfig(beam=2, max_extra_tokens=5)
     return Bundle(
-        kind=kind, config=config, model=model, source_tokenizer=PIECES, target_tokenizer=PIECES, decoding=decoding
+        kind=kind, config=config, model=model, source_tokenizer=TOKENIZER, target_tokenizer=TOKENIZER, decoding=decoding
     )
 
 
-def convolutional(longest: int) -> Bundle:
-    config = ConvS2SConfig(width=8, hidden=8, encoder_layers=1, decoder_layers=1, max_positions=longest)
-    return made("conv_s2s", config)
+def make_conv_s2s(max_positions: int) -> Bundle:
+    config = ConvS2SConfig(width=8, hidden=8, encoder_layers=1, decoder_layers=1, max_positions=max_positions)
+    return make_bundle("conv_s2s", config)
 
 
-def writer(longest: int) -> TextGenerator:
-    config = TransformerLMConfig(width=8, ffn_width=8, heads=2, layers=1, positions="learned", max_positions=longest)
-    return made("transformer_lm", config).generator()
+def make_generator(max_positions: int) -> TextGenerator:
+    config = TransformerLMConfig(
+        width=8, ffn_width=8, heads=2, layers=1, positions="learned", max_positions=max_positions
+    )
+    return make_bundle("transformer_lm", config).generator()
 
 
-def test_an_ensemble_reads_what_its_shortest_member_holds() -> None:
-    answer = convolutional(200).translator([convolutional(20)])(LONG)
-    assert answer.truncated
+def test_an_ensemble_truncates_to_its_shortest_member() -> None:
+    translation = make_conv_s2s(200).translator([make_conv_s2s(20)])(LONG_TEXT)
+    assert translation.truncated
 
 
-def test_an_ensemble_does_not_score_what_a_member_cannot_hold() -> None:
+def test_an_ensemble_refuses_to_score_what_is_too_long_for_a_member() -> None:
     with pytest.raises(InputError, match="19"):
-        convolutional(200).translator([convolutional(20)]).score([(LONG, "가")])
+        make_conv_s2s(200).translator([make_conv_s2s(20)]).score([(LONG_TEXT, "가")])
 
 
-def test_fusion_writes_no_more_than_its_language_model_holds() -> None:
-    answer = convolutional(200).translator(fusion=ShallowFusion(writer(20), 0.5))(LONG)
-    assert len(answer.tokens) < 20
+def test_shallow_fusion_stops_at_the_positions_of_the_language_model() -> None:
+    translation = make_conv_s2s(200).translator(fusion=ShallowFusion(make_generator(20), 0.5))(LONG_TEXT)
+    assert len(translation.tokens) < 20
 
 
-def test_the_total_of_a_fused_search_is_still_log_p_given_the_source() -> None:
-    loaded = convolutional(200)
-    lm = made("rnn_lm", RNNLMConfig(width=8, layers=1)).generator()
-    answer = loaded.translator(fusion=ShallowFusion(lm, 0.5))("a b")
-    source, target = answer._token_ids
+def test_log_prob_of_shallow_fusion_is_that_of_the_translation_model() -> None:
+    loaded = make_conv_s2s(200)
+    lm = make_bundle("rnn_lm", RNNLMConfig(width=8, layers=1)).generator()
+    translation = loaded.translator(fusion=ShallowFusion(lm, 0.5))("a b")
+    source, target = translation._token_ids
     batch = Examples(Ragged([source]), Ragged([target])).batch(np.array([0]))
     with torch.inference_mode():
-        every = loaded.model(batch.source, batch.decoder_input).log_softmax(dim=-1)
-    given = every.gather(2, batch.target.tokens.unsqueeze(2)).sum().item()
-    assert answer.log_prob == pytest.approx(given, abs=1e-3)
+        log_probs = loaded.model(batch.source, batch.decoder_input).log_softmax(dim=-1)
+    expected = log_probs.gather(2, batch.target.tokens.unsqueeze(2)).sum().item()
+    assert translation.log_prob == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf")])
-def test_fusion_refuses_a_weight_that_is_no_number(weight: float) -> None:
+def test_shallow_fusion_refuses_a_weight_that_is_not_a_number(weight: float) -> None:
     with pytest.raises(InputError, match="weight"):
-        convolutional(200).translator(fusion=ShallowFusion(writer(200), weight))("a b")
+        make_conv_s2s(200).translator(fusion=ShallowFusion(make_generator(200), weight))("a b")
 
 
-def test_a_very_low_temperature_draws_the_likeliest() -> None:
-    cold = writer(30).sample(2, SamplingConfig(temperature=1e-40), max_tokens=5)
-    assert cold == writer(30).sample(2, SamplingConfig(top_k=1), max_tokens=5)
+def test_a_very_low_temperature_samples_the_likeliest_tokens() -> None:
+    coldest = make_generator(30).sample(2, SamplingConfig(temperature=1e-40), max_tokens=5)
+    assert coldest == make_generator(30).sample(2, SamplingConfig(top_k=1), max_tokens=5)

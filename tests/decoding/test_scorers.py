@@ -1,4 +1,4 @@
-"""Several decoders judge as the mean of their probabilities; a language model adds its logarithm."""
+"""Scorers: an ensemble averages probabilities; shallow fusion adds weighted log-probabilities."""
 
 from typing import Any
 
@@ -12,51 +12,52 @@ from tongsa.decoding.scorers import CombinedState, decoder_scorer, ensemble_scor
 from tongsa.interface import Decoder
 from tongsa.tokenization.special import BOS
 
-FIRST = torch.tensor([BOS, BOS])
+BOS_TOKENS = torch.tensor([BOS, BOS])
 
 
-def started(kind: str, seed: int) -> tuple[Decoder[Any], Any]:
+def start(kind: str, seed: int) -> tuple[Decoder[Any], Any]:
     model = tiny(kind, seed)
     return model.decoder, model.decoder.start(model.encoder(padded(sentence(5), sentence(7))))
 
 
 @torch.no_grad()
-def test_an_ensemble_is_the_mean_of_probabilities() -> None:
-    (one, first), (other, second) = started("transformer", 1), started("rnn_attention", 2)
-    scores, _ = ensemble_scorer([one, other])(FIRST, CombinedState((first, second)))
-    alone_scores = [
-        decoder_scorer(decoder)(FIRST, state)[0].exp() for decoder, state in ((one, first), (other, second))
-    ]
-    assert_close(scores.exp(), (alone_scores[0] + alone_scores[1]) / 2)
+def test_an_ensemble_averages_probabilities() -> None:
+    (first_decoder, first_state), (second_decoder, second_state) = start("transformer", 1), start("rnn_attention", 2)
+    scores, _ = ensemble_scorer([first_decoder, second_decoder])(BOS_TOKENS, CombinedState((first_state, second_state)))
+    first_scores, second_scores = (
+        decoder_scorer(first_decoder)(BOS_TOKENS, first_state)[0],
+        decoder_scorer(second_decoder)(BOS_TOKENS, second_state)[0],
+    )
+    assert_close(scores.exp(), (first_scores.exp() + second_scores.exp()) / 2)
 
 
 @torch.no_grad()
-def test_twice_the_same_model_is_the_model() -> None:
-    decoder, state = started("rnn", 1)
-    limits = torch.tensor([9, 9])
-    by_itself = beam_search(decoder_scorer(decoder), state, limits, DecodingConfig(beam=3), nbest=3)
+def test_an_ensemble_of_equal_models_equals_the_model() -> None:
+    decoder, state = start("rnn", 1)
+    max_lengths = torch.tensor([9, 9])
+    alone = beam_search(decoder_scorer(decoder), state, max_lengths, DecodingConfig(beam=3), nbest=3)
     twice = beam_search(
-        ensemble_scorer([decoder, decoder]), CombinedState((state, state)), limits, DecodingConfig(beam=3), nbest=3
+        ensemble_scorer([decoder, decoder]), CombinedState((state, state)), max_lengths, DecodingConfig(beam=3), nbest=3
     )
-    assert [[one.tokens for one in row] for row in by_itself] == [[one.tokens for one in row] for row in twice]
+    for nbest, expected in zip(twice, alone, strict=True):
+        assert [hypothesis.tokens for hypothesis in nbest] == [hypothesis.tokens for hypothesis in expected]
 
 
 @torch.no_grad()
-def test_fusion_adds_the_weighted_logarithm_and_nothing_at_weight_zero() -> None:
-    (main, first), (language_model, second) = started("transformer", 1), started("rnn_lm", 2)
-    one, other = decoder_scorer(main), decoder_scorer(language_model)
-    both = CombinedState((first, second))
-    assert_close(shallow_fusion_scorer(one, other, 0.0)(FIRST, both)[0], one(FIRST, first)[0])
-    assert_close(
-        shallow_fusion_scorer(one, other, 0.5)(FIRST, both)[0], one(FIRST, first)[0] + 0.5 * other(FIRST, second)[0]
-    )
+def test_shallow_fusion_adds_weighted_log_probs() -> None:
+    (main, first_state), (language_model, second_state) = start("transformer", 1), start("rnn_lm", 2)
+    scorer, lm_scorer = decoder_scorer(main), decoder_scorer(language_model)
+    state = CombinedState((first_state, second_state))
+    log_probs, lm_log_probs = scorer(BOS_TOKENS, first_state)[0], lm_scorer(BOS_TOKENS, second_state)[0]
+    assert_close(shallow_fusion_scorer(scorer, lm_scorer, 0.0)(BOS_TOKENS, state)[0], log_probs)
+    assert_close(shallow_fusion_scorer(scorer, lm_scorer, 0.5)(BOS_TOKENS, state)[0], log_probs + 0.5 * lm_log_probs)
 
 
 @torch.no_grad()
-def test_a_strong_language_model_overrules() -> None:
-    (main, first), (language_model, second) = started("transformer", 1), started("rnn_lm", 2)
-    limits = torch.tensor([6, 6])
+def test_a_language_model_with_a_large_weight_decides() -> None:
+    (main, first_state), (language_model, second_state) = start("transformer", 1), start("rnn_lm", 2)
+    max_lengths = torch.tensor([6, 6])
     scorer = shallow_fusion_scorer(decoder_scorer(main), decoder_scorer(language_model), 1e4)
-    overruled = beam_search(scorer, CombinedState((first, second)), limits, DecodingConfig(beam=1))
-    by_itself = beam_search(decoder_scorer(language_model), second, limits, DecodingConfig(beam=1))
-    assert [row[0].tokens for row in overruled] == [row[0].tokens for row in by_itself]
+    fused = beam_search(scorer, CombinedState((first_state, second_state)), max_lengths, DecodingConfig(beam=1))
+    alone = beam_search(decoder_scorer(language_model), second_state, max_lengths, DecodingConfig(beam=1))
+    assert [row[0].tokens for row in fused] == [row[0].tokens for row in alone]

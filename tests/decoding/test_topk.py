@@ -1,4 +1,4 @@
-"""The best candidates found block by block are those that looking at each of them finds."""
+"""Top-k by blocks gives the same candidates as top-k over all."""
 
 import pytest
 import torch
@@ -14,80 +14,82 @@ from tongsa.nn.beam_layout import BeamLayout
 from tongsa.tokenization.special import EOS
 
 
-def drawn(sentences: int, width: int, size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+def random_scores(sentences: int, beam: int, vocab_size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    logs = torch.randn(sentences * width, size, generator=generator)
-    return logs, torch.randn(sentences, width, generator=generator)
+    log_probs = torch.randn(sentences * beam, vocab_size, generator=generator)
+    return log_probs, torch.randn(sentences, beam, generator=generator)
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(67, 400), st.integers(0, 999), st.data())
 @settings(max_examples=60)
-def test_blocks_find_what_looking_at_every_candidate_finds(
-    sentences: int, width: int, size: int, seed: int, data: st.DataObject
-) -> None:
-    logs, merits = drawn(sentences, width, size, seed)
-    dead = torch.tensor(data.draw(st.lists(st.booleans(), min_size=sentences * width, max_size=sentences * width)))
-    dead.view(sentences, width)[:, 0] = False  # a sentence without a hypothesis has left the batch
-    merits = merits.masked_fill(dead.view(sentences, width), -torch.inf)
-    every = logs.view(sentences, width, size) + merits.unsqueeze(2)
-    every[:, :, : EOS + 1] = -torch.inf
-    expected = every.flatten(1).topk(5, dim=1)
-    places = (~dead).nonzero().squeeze(1)
-    living = BeamLayout(width) if len(places) == len(dead) else BeamLayout(width, places)
-    found = blockwise_topk(logs[places], merits, living, 5)
-    assert torch.equal(found.ranking_score, expected.values)
-    assert torch.equal(found.parent * size + found.token, expected.indices)
-    assert torch.equal(found.token_log_prob, logs.view(sentences, -1).gather(1, expected.indices))
+def test_blockwise_topk_equals_topk(sentences: int, beam: int, vocab_size: int, seed: int, data: st.DataObject) -> None:
+    log_probs, ranking_scores = random_scores(sentences, beam, vocab_size, seed)
+    missing = torch.tensor(data.draw(st.lists(st.booleans(), min_size=sentences * beam, max_size=sentences * beam)))
+    missing.view(sentences, beam)[:, 0] = False  # a sentence without hypotheses is not in the batch
+    ranking_scores = ranking_scores.masked_fill(missing.view(sentences, beam), -torch.inf)
+    candidates = log_probs.view(sentences, beam, vocab_size) + ranking_scores.unsqueeze(2)
+    candidates[:, :, : EOS + 1] = -torch.inf
+    expected = candidates.flatten(1).topk(5, dim=1)
+    rows = (~missing).nonzero().squeeze(1)
+    layout = BeamLayout(beam) if len(rows) == len(missing) else BeamLayout(beam, rows)
+    step = blockwise_topk(log_probs[rows], ranking_scores, layout, 5)
+    assert torch.equal(step.ranking_score, expected.values)
+    assert torch.equal(step.parent * vocab_size + step.token, expected.indices)
+    assert torch.equal(step.token_log_prob, log_probs.view(sentences, -1).gather(1, expected.indices))
 
 
-def test_an_outlier_in_any_block_or_behind_the_last_one_is_found() -> None:
-    for piece in range(EOS + 1, 140):
-        logs, merits = drawn(1, 2, 140, seed=3)
-        logs[1, piece] = 99.0
-        assert blockwise_topk(logs, merits, BeamLayout(2), 3).token[0, 0] == piece
+def test_the_maximum_is_selected_wherever_it_is() -> None:
+    for token in range(EOS + 1, 140):
+        log_probs, ranking_scores = random_scores(1, 2, 140, seed=3)
+        log_probs[1, token] = 99.0
+        assert blockwise_topk(log_probs, ranking_scores, BeamLayout(2), 3).token[0, 0] == token
 
 
-def test_what_is_never_chosen_is_not_even_when_it_is_the_likeliest() -> None:
-    logs, merits = drawn(1, 1, 200, seed=1)
-    logs[:, : EOS + 1] = 99.0
-    assert (blockwise_topk(logs, merits, BeamLayout(1), 5).token > EOS).all()
+def test_special_tokens_are_never_selected() -> None:
+    log_probs, ranking_scores = random_scores(1, 1, 200, seed=1)
+    log_probs[:, : EOS + 1] = 99.0
+    assert (blockwise_topk(log_probs, ranking_scores, BeamLayout(1), 5).token > EOS).all()
 
 
-class Counting:
-    """A scorer with so many pieces that remembers which rows it was asked for, and how many at a time."""
+class RecordingScorer:
+    """A scorer of random log-probabilities that records the prefixes it is called with."""
 
-    def __init__(self, size: int = 700) -> None:
-        self.size = size
-        self.rows: list[int] = []
-        self.seen: list[tuple[int, ...]] = []
+    def __init__(self, vocab_size: int = 700) -> None:
+        self.vocab_size = vocab_size
+        self.batch_sizes: list[int] = []
+        self.prefixes: list[tuple[int, ...]] = []
 
-    def __call__(self, piece: torch.Tensor, state: Prefixes) -> tuple[torch.Tensor, Prefixes]:
-        rows = [(*row, at) for row, at in zip(state.rows, piece.tolist(), strict=True)]
-        self.rows.append(len(rows))
-        self.seen += rows
-        logits = torch.stack([drawn(1, 1, self.size, seed=hash(row) % 2**32)[0][0] * 3 for row in rows])
+    def __call__(self, token: torch.Tensor, state: Prefixes) -> tuple[torch.Tensor, Prefixes]:
+        rows = [(*row, last) for row, last in zip(state.rows, token.tolist(), strict=True)]
+        self.batch_sizes.append(len(rows))
+        self.prefixes += rows
+        logits = torch.stack([random_scores(1, 1, self.vocab_size, seed=hash(row) % 2**32)[0][0] * 3 for row in rows])
         logits[:, EOS] += 6.0
         return logits.log_softmax(-1), Prefixes(rows)
 
 
-@pytest.mark.parametrize("size", [700, 67, 66, 12])
-def test_a_whole_search_finds_the_same_with_blocks_and_without(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for many in (0, 1 << 40):
-        monkeypatch.setattr("tongsa.decoding.beam_search.MIN_BLOCKWISE_CANDIDATES", many)
-        state = Prefixes([(at,) for at in range(6)])
-        found.append(
-            beam_search(Counting(size), state, torch.tensor([4, 9, 1, 12, 12, 7]), DecodingConfig(beam=4), nbest=4)
+@pytest.mark.parametrize("vocab_size", [700, 67, 66, 12])
+def test_beam_search_gives_the_same_with_and_without_blocks(vocab_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = []
+    for min_candidates in (0, 1 << 40):
+        monkeypatch.setattr("tongsa.decoding.beam_search.MIN_BLOCKWISE_CANDIDATES", min_candidates)
+        state = Prefixes([(i,) for i in range(6)])
+        results.append(
+            beam_search(
+                RecordingScorer(vocab_size), state, torch.tensor([4, 9, 1, 12, 12, 7]), DecodingConfig(beam=4), nbest=4
+            )
         )
-    assert found[0] == found[1]
+    assert results[0] == results[1]
     assert module.BLOCK_SIZE < 700
 
 
-def test_finished_hypotheses_are_not_computed_any_further() -> None:
-    scorer, beam = Counting(), 4
-    found = beam_search(scorer, Prefixes([(0,)]), torch.tensor([12]), DecodingConfig(beam=beam, alpha=5.0), nbest=beam)
-    ended = [len(one.tokens) for one in found[0]]
-    assert len(ended) == beam
-    assert min(ended) < max(ended), "nothing finished before the end: the count shows nothing"
-    assert scorer.rows == [1] + [beam] * max(ended), "whoever finishes leaves its place to another prefix"
-    assert not any(EOS in row for row in scorer.seen)
+def test_finished_hypotheses_leave_their_place_in_the_beam() -> None:
+    scorer, beam = RecordingScorer(), 4
+    (nbest,) = beam_search(
+        scorer, Prefixes([(0,)]), torch.tensor([12]), DecodingConfig(beam=beam, alpha=5.0), nbest=beam
+    )
+    lengths = [len(hypothesis.tokens) for hypothesis in nbest]
+    assert len(lengths) == beam
+    assert min(lengths) < max(lengths), "all finished in the last step: the test shows nothing"
+    assert scorer.batch_sizes == [1] + [beam] * max(lengths), "a finished hypothesis was not replaced"
+    assert not any(EOS in row for row in scorer.prefixes)

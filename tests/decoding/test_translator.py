@@ -1,10 +1,7 @@
-"""What a translator can be asked for, on a model whose weights are drawn and which thus says anything."""
+"""Translator: requests, batches, threads, prefixes, alternatives, samples and errors, with random weights."""
 
 import math
 import random
-import re
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +9,11 @@ import pytest
 import torch
 
 from tongsa.batch import Padded
-from tongsa.decoding import glossary as glossary_module
+from tongsa.decoding.batches import SearchBatch
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.generator import TextGenerator
-from tongsa.decoding.glossary import Glossary, Term
+from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.translator import Translator
@@ -30,387 +27,260 @@ from tongsa.tokenization.words import word_alignment
 
 TEXTS = ["the cat sleeps", "I like New York and the York of old", "나는 고양이를 좋아한다", "", "a dog reads"]
 WORDS = ["고양이는 잔다", "뉴욕이 좋다", "개가 책을 읽는다", "the cat sleeps", "I like New York", "GitHub"]
-PIECES = train_tokenizer([*TEXTS, *WORDS], TokenizerConfig(model="bpe", vocab_size=330))
+TOKENIZER = train_tokenizer([*TEXTS, *WORDS], TokenizerConfig(model="bpe", vocab_size=330))
 
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
     torch.manual_seed(2)
     config = TransformerConfig(width=16, ffn_width=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    model = config.build(len(PIECES), len(PIECES)).eval()
+    model = config.build(len(TOKENIZER), len(TOKENIZER)).eval()
     decoding = DecodingConfig(beam=4, max_extra_tokens=6)
-    return Translator(model, PIECES, PIECES, decoding)
+    return Translator(model, TOKENIZER, TOKENIZER, decoding)
+
+
+def test_translate_and_decode_give_the_same(translator: Translator) -> None:
+    request = DecodeRequest(config=translator.config_with({"beam": 3, "alpha": 1.0}), nbest=2, prefixes=["고양이"] * 5)
+    by_keywords = translator.translate(TEXTS, nbest=2, prefixes=["고양이"] * 5, beam=3, alpha=1.0)
+    assert translator.decode(TEXTS, request) == by_keywords
+
+
+def test_a_record_has_the_names_of_the_attributes(translator: Translator) -> None:
+    translation = translator.translate(["the cat sleeps"], nbest=2)[0]
+    record = translation.record
+    assert list(record) == [
+        *("text", "score", "log_prob", "tokens", "token_log_probs", "source_tokens", "truncated", "terms", "nbest")
+    ]
+    for name in ("text", "score", "log_prob", "truncated"):
+        assert record[name] == getattr(translation, name)
+    for name in ("tokens", "token_log_probs", "source_tokens"):
+        assert tuple(record[name]) == getattr(translation, name)
+    assert [hypothesis["text"] for hypothesis in record["nbest"]] == [
+        hypothesis.text for hypothesis in translation.nbest
+    ]
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_places_that_become_free_are_taken_and_no_answer_changes(beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a model whose outputs of like sources end early or late."""
+def test_continuous_batching_saves_steps_and_changes_no_output(beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a model whose outputs for sources of similar length have different lengths."""
     torch.manual_seed(5)
     config = TransformerConfig(
         width=16, ffn_width=32, heads=2, encoder_layers=1, decoder_layers=2, tie_embeddings="none"
     )
-    model = config.build(len(PIECES), len(PIECES)).eval()
+    model = config.build(len(TOKENIZER), len(TOKENIZER)).eval()
     with torch.no_grad():
-        model.decoder.output.weight[EOS] *= 15  # type: ignore[attr-defined]
-    translator = Translator(model, PIECES, PIECES, DecodingConfig(beam=beam, max_extra_tokens=40), batch_tokens=400)
+        for name, parameter in model.named_parameters():
+            if "output" in name and parameter.shape[:1] == (len(TOKENIZER),):
+                parameter[EOS] *= 15
+    decoding = DecodingConfig(beam=beam, max_extra_tokens=40)
+    translator = Translator(model, TOKENIZER, TOKENIZER, decoding, batch_tokens=400)
     rows: list[int] = []
-    stepping = TransformerDecoder.step
+    step = TransformerDecoder.step
 
-    def counted(decoder: TransformerDecoder, piece: torch.Tensor, state: TransformerState) -> Any:
-        rows.append(len(piece))
-        return stepping(decoder, piece, state)
+    def count_rows(decoder: TransformerDecoder, token: torch.Tensor, state: TransformerState) -> Any:
+        rows.append(len(token))
+        return step(decoder, token, state)
 
-    monkeypatch.setattr(TransformerDecoder, "step", counted)
+    monkeypatch.setattr(TransformerDecoder, "step", count_rows)
     generator = random.Random(1)
     texts = [" ".join(generator.choices(" ".join(TEXTS).split(), k=6)) for _ in range(200)]
-    flowing = translator.translate(texts)
-    steps, computed = len(rows), sum(rows)
+    continuous = translator.translate(texts)
+    num_steps, num_rows = len(rows), sum(rows)
     rows.clear()
-    apart = translator.translate(texts, no_repeat_ngram=99)  # a rule, if one that never speaks: batch by batch
-    assert steps < 0.8 * len(rows) and computed == sum(rows)
-    assert [one.text for one in flowing] == [one.text for one in apart]
-    assert [one.score for one in flowing] == pytest.approx([one.score for one in apart], abs=1e-4)
+    batched = translator.translate(texts, no_repeat_ngram=99)  # a rule without effect switches refilling off
+    assert num_steps < 0.8 * len(rows) and num_rows == sum(rows)
+    assert [translation.text for translation in continuous] == [translation.text for translation in batched]
+    scores = [translation.score for translation in batched]
+    assert [translation.score for translation in continuous] == pytest.approx(scores, abs=1e-4)
 
 
-class Counting(Translator):
-    """Keeps the lengths of the sources that each thread was given."""
+def record_batches(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> list[SearchBatch]:
+    """Return a list to which each batch of the torch engine will be added."""
+    batches: list[SearchBatch] = []
+    decode = translator.torch_engine.decode
 
-    def __init__(self, *rest: Any, **others: Any) -> None:
-        super().__init__(*rest, **others)
-        self.given: list[list[int]] = []
-        self.places: list[int] = []
+    def record(batch: SearchBatch, *rest: Any, **others: Any) -> list[list[Hypothesis]]:
+        batches.append(batch)
+        return decode(batch, *rest, **others)
 
-    def _in_turn(self, sources: Sequence[Padded], *rest: Any) -> list[list[Hypothesis]]:
-        self.given.append([length for source in sources for length in source.lengths.tolist()])
-        self.places += [source.tokens.numel() for source in sources]
-        return super()._search_continuous(sources, *rest)
+    monkeypatch.setattr(translator.torch_engine, "decode", record)
+    return batches
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-@pytest.mark.parametrize("count", [0, 1, 2, 5, 23])
-def test_threads_get_about_as_many_pieces_and_change_no_answer(
-    translator: Translator, threads: int, count: int
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("count", [0, 1, 5, 23])
+def test_threads_get_similar_numbers_of_tokens_and_change_no_output(
+    translator: Translator, threads: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = [" ".join(TEXTS[0].split() * (1 + at % 4)) for at in range(count)]
-    before = torch.get_num_threads()
+    texts = [" ".join(TEXTS[0].split() * (1 + i % 4)) for i in range(count)]
+    expected = [translator(text).text for text in texts]
+    batches = record_batches(translator, monkeypatch)
+    threads_before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        counting = Counting(translator.model, PIECES, PIECES, translator.config)
-        made = counting.translate(texts)
+        translations = translator.translate(texts)
     finally:
-        torch.set_num_threads(before)
-    assert [one.text for one in made] == [translator(text).text for text in texts]
-    longest = max((len(PIECES.encode(text)) + 1 for text in texts), default=0)
-    given = [sum(lengths) for lengths in counting.given]
-    assert len(given) == min(threads, count)
-    assert max(given, default=0) - min(given, default=0) <= 2 * longest
+        torch.set_num_threads(threads_before)
+    assert [translation.text for translation in translations] == expected
+    tokens = [sum(len(source) for group in batch.sources for source in group) for batch in batches]
+    assert len(tokens) == min(threads, count)
+    longest_source = max((len(TOKENIZER.encode(text)) + 1 for text in texts), default=0)
+    assert max(tokens, default=0) - min(tokens, default=0) <= 2 * longest_source
 
 
-@pytest.mark.parametrize("longest", [10, 1000])
-def test_an_engine_gets_all_texts_at_once_or_those_batches_that_it_can(translator: Translator, longest: int) -> None:
-    class Other:
-        """Searches as torch does, but takes no long sources."""
-
-        name = "other"
-
-        def __init__(self) -> None:
-            self.given: list[int] = []
-
-        def supports(self, source: Padded, config: DecodingConfig) -> bool:
-            return config.beam > 0 and int(source.lengths.max()) <= longest
-
-        def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-            self.given.append(len(source.lengths))
-            return translator.search(source, config, nbest)
-
-    texts = [" ".join(TEXTS[0].split() * (1 + at % 4)) for at in range(40)]
-    engine = Other()
-    made = Translator(translator.model, PIECES, PIECES, translator.config, engine=engine, batch_tokens=64)
-    assert [one.text for one in made.translate(texts)] == [one.text for one in translator.translate(texts)]
-    assert engine.given == [40] if longest == 1000 else 0 < sum(engine.given) < 40
-
-
-def test_one_long_text_does_not_make_many_short_ones_long(translator: Translator) -> None:
-    """Equal shares are counted in pieces; padded to the longest they could be many times a batch."""
+def test_a_long_text_does_not_pad_many_short_ones(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the cat sleeps " * 30, *["cat"] * 120]
-    small = Counting(translator.model, PIECES, PIECES, translator.config, batch_tokens=256)
-    before = torch.get_num_threads()
+    small = Translator(translator.model, TOKENIZER, TOKENIZER, translator.config, batch_tokens=256)
+    batches = record_batches(small, monkeypatch)
+    threads_before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         small.translate(texts, beam=1)
     finally:
-        torch.set_num_threads(before)
-    assert max(small.places) <= 256
+        torch.set_num_threads(threads_before)
+    groups = [group for batch in batches for group in batch.sources]
+    assert max(len(group) * max(map(len, group)) for group in groups) <= 256
 
 
-def test_terms_are_in_the_output_and_the_report_says_so(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "고양이"), ("New York", "뉴욕"), ("York", "요크")], copies=["dog"])
-    found = translator.translate(TEXTS, glossary=glossary)
-    assert [[outcome.term for outcome in one.terms] for one in found] == [
-        [Term("cat", "고양이")],
-        [Term("New York", "뉴욕"), Term("York", "요크")],
-        [],
-        [],
-        [Term("dog", "dog")],
-    ]
-    assert "고양이" in found[0].text and "뉴욕" in found[1].text and "dog" in found[4].text
-    free = translator.translate(TEXTS)
-    assert "고양이" not in free[0].text, "it would have been there anyway: the test shows nothing"
-    assert found[2].text == free[2].text and found[3].text == ""
-    for one in found:
-        assert all(outcome.satisfied == (outcome.term.target in one.text) for outcome in one.terms)
+@pytest.mark.parametrize("max_source_length", [10, 1000])
+def test_an_engine_gets_all_texts_in_one_call_or_the_batches_that_it_supports(
+    translator: Translator, max_source_length: int
+) -> None:
+    class ShortSourceEngine:
+        name = "short sources only"
+
+        def __init__(self) -> None:
+            self.batch_sizes: list[int] = []
+
+        def supports(self, source: Padded, config: DecodingConfig) -> bool:
+            return config.beam > 0 and int(source.lengths.max()) <= max_source_length
+
+        def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
+            self.batch_sizes.append(len(source.lengths))
+            return translator.search(source, config, nbest)
+
+    texts = [" ".join(TEXTS[0].split() * (1 + i % 4)) for i in range(40)]
+    engine = ShortSourceEngine()
+    with_engine = Translator(translator.model, TOKENIZER, TOKENIZER, translator.config, engine=engine, batch_tokens=64)
+    expected = [translation.text for translation in translator.translate(texts)]
+    assert [translation.text for translation in with_engine.translate(texts)] == expected
+    assert engine.batch_sizes == [40] if max_source_length == 1000 else 0 < sum(engine.batch_sizes) < 40
 
 
-def test_a_term_that_does_not_fit_is_reported_as_missing_and_the_sentence_is_translated(translator: Translator) -> None:
-    long = " ".join(["고양이는 책을 읽는다"] * 9)
-    (found,) = translator.translate(["the cat sleeps"], glossary=Glossary.from_pairs([("cat", long)]))
-    assert found.text == translator("the cat sleeps").text
-    (outcome,) = found.terms
-    assert not outcome.satisfied and "raise beyond" in outcome.skipped_reason
-
-
-def test_one_term_that_does_not_fit_takes_no_other_with_it(translator: Translator) -> None:
-    long = " ".join(["고양이는 책을 읽는다"] * 9)
-    glossary = Glossary.from_pairs([("cat", long), ("sleeps", "잔다")])
-    (found,) = translator.translate(["the cat sleeps"], glossary=glossary)
-    assert [outcome.satisfied for outcome in found.terms] == [False, True]
-    assert [bool(outcome.skipped_reason) for outcome in found.terms] == [True, False]
-
-
-def test_a_ninth_term_is_given_up_and_says_why(translator: Translator) -> None:
-    words = [f"{first}{second}" for first in "abc" for second in "xyz"]
-    glossary = Glossary.from_pairs(zip(words, [*"고양이는책을읽잔", "뉴욕"], strict=True))
-    (found,) = translator.translate([" ".join(words)], glossary=glossary, max_extra_tokens=40)
-    (given_up,) = [outcome for outcome in found.terms if outcome.skipped_reason]
-    assert len(found.terms) == 9 and all(outcome.satisfied for outcome in found.terms if outcome is not given_up)
-    assert "held to 8 terms" in given_up.skipped_reason
-
-
-def test_a_term_without_room_beside_the_prefix_says_so_and_the_rest_is_translated(translator: Translator) -> None:
-    glossary, long = Glossary.from_pairs([("cat", "뉴욕이 좋다")]), "고양이는 " * 4
-    (alone,) = translator.translate(["the cat"], prefixes=[long], max_extra_tokens=10, glossary=glossary)
-    assert alone.text.startswith(long.strip())
-    (outcome,) = alone.terms
-    assert "shorten the prefix, or raise beyond" in outcome.skipped_reason
-    (roomy,) = translator.translate(["the cat"], prefixes=[long], max_extra_tokens=40, glossary=glossary)
-    assert roomy.terms[0].satisfied and not roomy.terms[0].skipped_reason
-
-
-def test_more_pieces_than_an_output_may_have_are_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
-    with pytest.raises(InputError, match=r"at_least 90: .* lower it, or raise beyond"):
+def test_min_tokens_above_the_maximum_length_is_an_error_with_a_remedy(translator: Translator) -> None:
+    with pytest.raises(InputError, match=r"min_tokens 90: .* Lower it, or raise max_extra_tokens"):
         translator.translate(["the cat sleeps"], min_tokens=90)
+    assert translator.translate(["the cat sleeps"], min_tokens=90, max_extra_tokens=200)
 
 
-def test_terms_do_not_make_alternatives_of_a_diverse_beam_alike(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "고양이")])
-    (found,) = translator.translate(["the cat sleeps"], nbest=4, groups=4, diversity_penalty=50.0, glossary=glossary)
-    texts = {one.text for one in (found, *found.alternatives)}
-    assert len(texts) > 1 and all("고양이" in text for text in texts)
-
-
-def test_what_is_drawn_gives_its_terms_up_and_says_so(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "고양이")])
-    (found,) = translator.translate(["the cat sleeps"], glossary=glossary, sampling=SamplingConfig())
-    assert "drawn" in found.terms[0].skipped_reason
-
-
-@pytest.mark.parametrize(
-    "glossary",
-    [Glossary.from_pairs([("cat", "cat")]), Glossary.from_pairs([], ["cat"]), Glossary.from_pairs([("cat", "")])],
-)
-def test_a_copy_is_what_stands_in_the_source_as_often_as_it_stands_there(
-    translator: Translator, glossary: Glossary
-) -> None:
-    (found,) = translator.translate(["the CAT and the cat like the cat"], glossary=glossary, max_extra_tokens=30)
-    assert [(one.text, one.expected) for one in found.terms] == [("CAT", 1), ("cat", 2)]
-    assert all(one.satisfied and one.occurrences == found.text.count(one.text) for one in found.terms)
-    (once,) = translator.translate(
-        ["the cat and the cat"], glossary=Glossary.from_pairs([("cat", "고양이")]), max_extra_tokens=30
-    )
-    assert [(one.text, one.expected) for one in once.terms] == [("고양이", 1)], "a translation is wanted once"
-
-
-def test_copies_within_longer_copies_are_counted_with_them() -> None:
-    glossary = Glossary.from_pairs([], ["New York", "York"])
-    assert [(one.text, one.times) for one in glossary.requirements("York, New York")] == [("York", 2), ("New York", 1)]
-    translated = Glossary.from_pairs([("New York", "뉴욕")], ["York"])
-    assert [(one.text, one.times) for one in translated.requirements("York, New York")] == [("York", 1), ("뉴욕", 1)]
-
-
-def test_copies_that_do_not_all_fit_or_that_no_repeat_forbids_are_fewer_and_the_report_says_so(
-    translator: Translator,
-) -> None:
-    text, glossary = "New York New York New York", Glossary.from_pairs([], ["New York"])
-    (found,) = translator.translate([text], glossary=glossary, no_repeat_ngram=1)
-    (outcome,) = found.terms
-    assert outcome.expected == 3 and outcome.occurrences == 1 and "no_repeat 1 forbids more" in outcome.skipped_reason
-    size = len(PIECES.encode(text))
-    (found,) = translator.translate([text], prefixes=["개가"], glossary=glossary, max_extra_tokens=0)
-    assert len(found.tokens) <= size + 1
-    (outcome,) = found.terms
-    assert 1 <= outcome.occurrences < 3 and re.search(
-        rf"{outcome.occurrences} of 3: no more room", outcome.skipped_reason
-    )
-
-
-def test_a_term_that_no_repeat_forbids_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "뉴욕 뉴욕")])
-    with pytest.raises(InputError, match="no_repeat 1"):
-        translator.translate(["the cat sleeps"], glossary=glossary, no_repeat_ngram=1)
-    (found,) = translator.translate(["the cat sleeps"], glossary=glossary, no_repeat_ngram=0)
-    assert "뉴욕 뉴욕" in found.text
-
-
-def test_a_glossary_is_read_with_its_comments_and_refused_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "terms.tsv"
-    path.write_text("# 용어집\ncat\t고양이\n\nGitHub\nGitLab\t\n", "utf-8")
-    assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"), Term("GitLab", "GitLab"))
-    path.write_text("cat\t고양이\ndog\t개\t멍멍이\n", "utf-8")
-    with pytest.raises(InputError, match=r"terms\.tsv:2"):
-        Glossary.read(path)
-
-
-@pytest.mark.parametrize(
-    ("term", "text", "there"),
-    [
-        ("cat", "The Cat sleeps", True),
-        ("cat", "a category", False),
-        ("cat", "concat", False),
-        ("고양이", "고양이가 잔다", True),
-        ("고양이", "길고양이가 잔다", False),
-        ("GitHub", "GitHub에서 찾았다", True),
-        ("Git", "GitHub에서 찾았다", False),
-        ("猫", "黒猫が寝る", True),
-        ("C++", "I write C++, not C", True),
-        ("3.5", "13.5 kg", False),
-    ],
-)
-def test_a_term_is_found_as_a_word_of_its_script(term: str, text: str, there: bool) -> None:
-    assert bool(Glossary.from_pairs([(term, "x")]).requirements(text)) == there
-
-
-def test_a_glossary_makes_its_patterns_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, pattern = list[str](), glossary_module._pattern
-
-    def counted(term: str) -> re.Pattern[str]:
-        made.append(term)
-        return pattern(term)
-
-    monkeypatch.setattr(glossary_module, "_pattern", counted)
-    glossary = Glossary.from_pairs([("York", "요크"), ("New York", "뉴욕")])
-    for _ in range(3):
-        found = glossary.requirements("York, New York and YORK, new york")
-        assert [one.term.source for one in found] == ["York", "New York"]
-    assert made == ["New York", "York"]
-
-
-def test_outputs_begin_as_asked(translator: Translator) -> None:
-    found = translator.translate(["the cat sleeps", "a dog reads"], prefixes=["고양이는", ""], nbest=3)
-    for one in (found[0], *found[0].alternatives):
-        assert one.text.startswith("고양이는")
-    assert found[1].text == translator("a dog reads").text
+def test_outputs_begin_with_their_prefix(translator: Translator) -> None:
+    first, second = translator.translate(["the cat sleeps", "a dog reads"], prefixes=["고양이는", ""], nbest=3)
+    assert all(hypothesis.text.startswith("고양이는") for hypothesis in first.nbest)
+    assert second.text == translator("a dog reads").text
     with pytest.raises(InputError, match="1 prefixes for 2 texts"):
         translator.translate(["the cat", "a dog"], prefixes=["고양이"])
 
 
-def test_a_beginning_that_is_too_long_is_told_as_that_and_not_as_a_broken_model(translator: Translator) -> None:
-    with pytest.raises(InputError, match="prefix: longer than the translation"):
-        translator.translate(["a dog reads"], prefixes=["고양이는 " * 30])
+def test_a_prefix_that_is_too_long_is_an_error_with_a_remedy(translator: Translator) -> None:
+    prefix = "고양이는 " * 30
+    with pytest.raises(InputError, match=r"prefix: longer than the translation.*max_extra_tokens=200"):
+        translator.translate(["a dog reads"], prefixes=[prefix])
+    assert translator.translate(["a dog reads"], prefixes=[prefix], max_extra_tokens=200)
 
 
-def test_alternatives_go_on_differently_after_the_same_beginning(translator: Translator) -> None:
-    found = translator.alternatives("the cat sleeps", "고양이는", count=4)
-    begun = len(PIECES.encode_all(["고양이는"])[0])
-    nexts = [one.tokens[begun] for one in found]
-    assert len(set(nexts)) == len(nexts) >= 3
-    assert all(one.text.startswith("고양이는") for one in found)
-    totals = [sum(one.token_log_probs[: begun + 1]) for one in found]
-    assert totals == sorted(totals, reverse=True), "the likeliest next piece comes first"
+def test_alternatives_continue_a_prefix_with_different_tokens(translator: Translator) -> None:
+    alternatives = translator.alternatives("the cat sleeps", "고양이는", count=4)
+    prefix_length = len(TOKENIZER.encode_all(["고양이는"])[0])
+    next_tokens = [alternative.tokens[prefix_length] for alternative in alternatives]
+    assert len(set(next_tokens)) == len(next_tokens) >= 3
+    assert all(alternative.text.startswith("고양이는") for alternative in alternatives)
+    log_probs = [sum(alternative.token_log_probs[: prefix_length + 1]) for alternative in alternatives]
+    assert log_probs == sorted(log_probs, reverse=True), "the likeliest next token comes first"
     assert translator.alternatives("", "고양이는") == []
 
 
-def test_the_end_is_a_way_to_go_on_where_it_is_among_the_likeliest(translator: Translator) -> None:
-    text, begun, size = "the cat sleeps", "고양이는", len(PIECES.encode("고양이는"))
-    found = translator.alternatives(text, begun, count=len(PIECES), beam=1)
-    (end,) = (one for one in found if len(one.tokens) == size)
-    (logs,) = translator.score([(text, begun)])
-    assert end.text == begun and end.log_prob == pytest.approx(sum(logs), abs=1e-4)
-    merits = [one.token_log_probs[size] for one in found]
-    assert merits == sorted(merits, reverse=True), "the end has its place among the others"
-    longer = translator.alternatives(text, begun, count=len(PIECES), beam=1, min_tokens=size + 1)
-    assert end.text not in [one.text for one in longer if len(one.tokens) == size]
+def test_alternatives_include_the_end_if_it_is_likely(translator: Translator) -> None:
+    text, prefix, length = "the cat sleeps", "고양이는", len(TOKENIZER.encode("고양이는"))
+    alternatives = translator.alternatives(text, prefix, count=len(TOKENIZER), beam=1)
+    (end,) = (alternative for alternative in alternatives if len(alternative.tokens) == length)
+    (token_log_probs,) = translator.score([(text, prefix)])
+    assert end.text == prefix and end.log_prob == pytest.approx(sum(token_log_probs), abs=1e-4)
+    next_log_probs = [alternative.token_log_probs[length] for alternative in alternatives]
+    assert next_log_probs == sorted(next_log_probs, reverse=True), "the end is ranked like any token"
+    longer = translator.alternatives(text, prefix, count=len(TOKENIZER), beam=1, min_tokens=length + 1)
+    assert end.text not in [alternative.text for alternative in longer if len(alternative.tokens) == length]
 
 
-def test_where_there_is_no_room_the_end_is_the_only_way_to_go_on(translator: Translator) -> None:
+def test_at_the_maximum_length_the_end_is_the_only_alternative(translator: Translator) -> None:
     text, prefix = "the cat sleeps", "고양이는 잔다"
-    beyond = len(PIECES.encode(prefix)) - len(PIECES.encode(text)) - 1
-    (end,) = translator.alternatives(text, prefix, max_extra_tokens=beyond)
+    extra = len(TOKENIZER.encode(prefix)) - len(TOKENIZER.encode(text)) - 1
+    (end,) = translator.alternatives(text, prefix, max_extra_tokens=extra)
     assert end.text == prefix
-    assert translator.alternatives(text, prefix + " 뉴욕", max_extra_tokens=beyond) == []
-    assert all(one.tokens for one in translator.alternatives(text, "", count=len(PIECES)))
+    assert translator.alternatives(text, prefix + " 뉴욕", max_extra_tokens=extra) == []
+    assert all(alternative.tokens for alternative in translator.alternatives(text, "", count=len(TOKENIZER)))
 
 
-def test_draws_are_repeatable_and_differ(translator: Translator) -> None:
-    def drawn(seed: int) -> list[str]:
-        (found,) = translator.translate(["the cat sleeps"], nbest=6, sampling=SamplingConfig(seed=seed))
-        return [found.text, *(one.text for one in found.alternatives)]
+def test_samples_depend_on_the_seed(translator: Translator) -> None:
+    def sample(seed: int) -> list[str]:
+        (translation,) = translator.translate(["the cat sleeps"], nbest=6, sampling=SamplingConfig(seed=seed))
+        return [hypothesis.text for hypothesis in translation.nbest]
 
-    assert drawn(1) == drawn(1) != drawn(2)
-    assert len(set(drawn(1))) > 1
-
-
-def test_every_piece_has_its_probability(translator: Translator) -> None:
-    (found,) = translator.translate(["the cat sleeps"], nbest=4)
-    for one in (found, *found.alternatives):
-        assert len(one.token_log_probs) == len(one.tokens) + 1
-        (scored,) = translator.score([("the cat sleeps", one.text)])
-        assert math.isclose(sum(one.token_log_probs), one.log_prob, abs_tol=1e-4)
-        if len(scored) == len(one.token_log_probs):  # the text may be split into pieces otherwise than it was written
-            np.testing.assert_allclose(one.token_log_probs, scored, atol=1e-4)
+    assert sample(1) == sample(1) != sample(2)
+    assert len(set(sample(1))) > 1
 
 
-def test_links_join_words_to_the_words_they_looked_at(translator: Translator) -> None:
-    found = translator("I like New York and the York of old")
-    assert [target for _, target in sorted(found.word_alignment, key=lambda one: one[1])] == [
-        *range(len(found.text.split()))
-    ]
-    assert {source for source, _ in found.word_alignment} <= {*range(9)}
+def test_token_log_probs_equal_teacher_forcing(translator: Translator) -> None:
+    (translation,) = translator.translate(["the cat sleeps"], nbest=4)
+    for hypothesis in translation.nbest:
+        assert len(hypothesis.token_log_probs) == len(hypothesis.tokens) + 1
+        (scored,) = translator.score([("the cat sleeps", hypothesis.text)])
+        assert math.isclose(sum(hypothesis.token_log_probs), hypothesis.log_prob, abs_tol=1e-4)
+        if len(scored) == len(hypothesis.token_log_probs):  # the text may be tokenized in another way
+            np.testing.assert_allclose(hypothesis.token_log_probs, scored, atol=1e-4)
+
+
+def test_every_output_word_is_aligned_to_a_source_word(translator: Translator) -> None:
+    translation = translator("I like New York and the York of old")
+    targets = sorted(target for _, target in translation.word_alignment)
+    assert targets == [*range(len(translation.text.split()))]
+    assert {source for source, _ in translation.word_alignment} <= {*range(9)}
     assert translator("").word_alignment == []
 
 
-def test_words_are_linked_by_the_sums_over_their_pieces() -> None:
+def test_words_are_aligned_by_the_sum_over_their_tokens() -> None:
     source, target = ["▁the", "▁sleep", "ing", "▁cat"], ["▁자는", "▁고", "양이"]
     weights = np.array([[0.4, 0.3, 0.25, 0.05], [0.1, 0.1, 0.1, 0.7], [0.45, 0.1, 0.1, 0.35]])
-    # 자는 looks most at "the", but more at the two pieces of "sleeping" together; 고양이 at "cat" in the mean
+    # 자는 attends most to "the", but more to the two tokens of "sleeping" together; 고양이 to "cat" on average
     assert word_alignment(weights, target, source) == [(1, 0), (2, 1)]
 
 
-def test_settings_that_are_none_are_refused_with_their_name(translator: Translator) -> None:
+def test_wrong_settings_are_refused_with_their_name(translator: Translator) -> None:
     with pytest.raises(InputError, match="bream"):
         translator.translate(["the cat"], bream=3)
-    with pytest.raises(InputError, match="groups 3"):
-        translator.translate(["the cat"], groups=3)
+    with pytest.raises(InputError, match="beam_groups 3"):
+        translator.translate(["the cat"], beam_groups=3)
     with pytest.raises(InputError, match="between 1 and the beam"):
         translator.translate(["the cat"], nbest=5)
+    with pytest.raises(InputError, match="between 1 and 1000"):
+        translator.translate(["the cat"], nbest=1001, sampling=SamplingConfig())
 
 
-def test_coverage_without_attention_is_a_sentence() -> None:
-    config = RNNConfig(width=16, embedding=8)
-    model = config.build(len(PIECES), len(PIECES)).eval()
-    made = Translator(model, PIECES, PIECES, DecodingConfig(beam=2, max_extra_tokens=3))
+def test_a_coverage_penalty_without_attention_is_refused() -> None:
+    model = RNNConfig(width=16, embedding=8).build(len(TOKENIZER), len(TOKENIZER)).eval()
+    translator = Translator(model, TOKENIZER, TOKENIZER, DecodingConfig(beam=2, max_extra_tokens=3))
     with pytest.raises(InputError, match="no attention"):
-        made.translate(["the cat"], coverage=0.2)
+        translator.translate(["the cat"], coverage_penalty=0.2)
 
 
-def test_one_text_where_a_list_is_wanted_is_not_taken_for_its_letters(translator: Translator) -> None:
-    with pytest.raises(InputError, match=r"write \['a dog reads'\]"):
+def test_a_string_instead_of_a_list_is_refused(translator: Translator) -> None:
+    with pytest.raises(InputError, match=r"Write \['a dog reads'\]"):
         translator.translate("a dog reads")
-    with pytest.raises(InputError, match="a list of texts is wanted"):
+    with pytest.raises(InputError, match="not a list of texts"):
         translator.translate(["a", "b"], prefixes="고양")
     with pytest.raises(InputError, match=r"pair 1: 'ab' is not \(source, target\)"):
         translator.score(("ab", "cd"))  # type: ignore[arg-type]
-    writer = TextGenerator(translator.model, PIECES, PIECES)
-    with pytest.raises(InputError, match="a list of texts is wanted"):
-        writer.score_texts("a dog reads")
-    with pytest.raises(InputError, match="a list of texts is wanted"):
-        TextClassifier(translator.model, PIECES, PIECES).classify("a dog reads")
+    generator = TextGenerator(translator.model, TOKENIZER, TOKENIZER)
+    with pytest.raises(InputError, match="not a list of texts"):
+        generator.score_texts("a dog reads")
+    with pytest.raises(InputError, match="not a list of texts"):
+        TextClassifier(translator.model, TOKENIZER, TOKENIZER).classify("a dog reads")

@@ -1,4 +1,4 @@
-"""Bundles small enough to export in no time, their weights shaken so that nothing in them is a zero or a one."""
+"""Small bundles with random weights: no parameter keeps its initial zero or one."""
 
 import json
 from pathlib import Path
@@ -18,13 +18,13 @@ SOURCE = train_tokenizer(["a b c d e f g 가 나 다"], TokenizerConfig(model="c
 TARGET = train_tokenizer(
     ["가 나 다 라 마 바 사 아 자 a b c d e"], TokenizerConfig(model="char", vocab_size=300, byte_fallback=False)
 )
-"""With a vocabulary of its own, which is much smaller."""
+"""Another, much smaller vocabulary."""
 LABELS = LabelTokenizer(["good", "좋다", "그저 그렇다"])
 
-SETTINGS = {"width": 16, "inner": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "longest": 64}
+SETTINGS = {"width": 16, "ffn_width": 24, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "max_positions": 64}
 
 
-def shaken(kind: str, config: ModelConfig, *, target: Tokenizer = SOURCE, seed: int = 1) -> Bundle:
+def random_bundle(kind: str, config: ModelConfig, *, target: Tokenizer = SOURCE, seed: int = 1) -> Bundle:
     torch.manual_seed(seed)
     model = config.build(len(SOURCE), len(target)).eval()
     with torch.no_grad():
@@ -44,18 +44,20 @@ def shaken(kind: str, config: ModelConfig, *, target: Tokenizer = SOURCE, seed: 
 
 def transformer(*, target: SubwordTokenizer = SOURCE, seed: int = 1, **settings: object) -> Bundle:
     config = TransformerConfig(**(SETTINGS | settings))  # type: ignore[arg-type]
-    return shaken("transformer", config, target=target, seed=seed)
+    return random_bundle("transformer", config, target=target, seed=seed)
 
 
-def saved(folder: Path, bundle: Bundle) -> Path:
+def save_run(folder: Path, bundle: Bundle) -> Path:
+    """Save a bundle as the model of a run and return the run."""
     save_bundle(folder / "model", bundle, "# card")
     return folder
 
 
-def told(folder: Path) -> dict[str, object]:
+def read_metadata(folder: Path) -> dict[str, object]:
+    """Return the tongsa.json of an export."""
     content: dict[str, object] = json.loads((folder / "tongsa.json").read_text("utf-8"))
     return content
 
 
-def everything(folder: Path) -> dict[str, str]:
+def file_hashes(folder: Path) -> dict[str, str]:
     return {file.name: storage.file_sha256(file) for file in folder.iterdir()}

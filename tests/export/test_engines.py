@@ -1,4 +1,4 @@
-"""Who searches is chosen by what is there, and the answer is the same."""
+"""Choice of the decoding engine: torch and CTranslate2 give the same translations."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import tongsa
-from export.bundles import saved, transformer
+from export.bundles import save_run, transformer
 from tongsa.cli import main
 from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
@@ -17,27 +17,27 @@ TEXTS = ["a b c", "g f e d c b a", "가 나", "", "a"]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return saved(tmp_path / "run", transformer())
+    return save_run(tmp_path / "run", transformer())
 
 
-def test_auto_takes_an_export_of_these_very_weights_and_nothing_else(run: Path) -> None:
+def test_auto_uses_an_export_of_the_current_weights_only(run: Path) -> None:
     assert tongsa.load(run).engine is None
     export(run, "ctranslate2")
     assert tongsa.load(run).engine.name == "ctranslate2"
     assert tongsa.load(run / "model").engine.name == "ctranslate2"
     assert tongsa.load(run, engine="torch").engine is None
-    saved(run, transformer(seed=2))
-    assert tongsa.load(run).engine is None, "an export of the weights of yesterday"
+    save_run(run, transformer(seed=2))
+    assert tongsa.load(run).engine is None, "a stale export"
     with pytest.raises(InputError, match="other weights"):
         tongsa.load(run, engine="ctranslate2")
 
 
-def test_an_engine_that_does_not_exist_is_not_taken_for_a_missing_export(run: Path) -> None:
-    with pytest.raises(InputError, match="engine 'torhc': there is none of this name; did you mean 'torch'"):
+def test_unknown_engine_is_an_error(run: Path) -> None:
+    with pytest.raises(InputError, match="engine 'torhc': unknown engine; did you mean 'torch'"):
         tongsa.load(run, engine="torhc")  # type: ignore[arg-type]
 
 
-def test_an_engine_beside_it_leaves_torch_its_threads(run: Path) -> None:
+def test_ctranslate2_does_not_change_the_number_of_torch_threads(run: Path) -> None:
     before = torch.get_num_threads()
     export(run, "ctranslate2")
     try:
@@ -48,47 +48,46 @@ def test_an_engine_beside_it_leaves_torch_its_threads(run: Path) -> None:
         torch.set_num_threads(before)
 
 
-def test_eight_bits_are_for_who_asks_for_them(run: Path) -> None:
+def test_int8_export_is_used_only_on_request(run: Path) -> None:
     export(run, "ctranslate2", int8=True)
     assert tongsa.load(run).engine is None
     assert tongsa.load(run, engine="ctranslate2").engine.name == "ctranslate2"
 
 
-def test_an_engine_that_was_not_exported_to_is_a_sentence(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_export_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match="tongsa export RUN --to ctranslate2"):
         tongsa.load(run, engine="ctranslate2")
     assert main(["translate", str(run), "nowhere.txt", "--engine", "ctranslate2"]) == 2
     assert "tongsa export" in capsys.readouterr().err
 
 
-def test_both_engines_say_the_same_and_torch_does_what_the_other_cannot(run: Path) -> None:
+def test_both_engines_agree_and_torch_does_what_ctranslate2_cannot(run: Path) -> None:
     export(run, "ctranslate2")
-    torch_alone, both = tongsa.load(run, engine="torch"), tongsa.load(run)
-    asked: list[object] = []
-    search = both.engine.search
+    torch_only, translator = tongsa.load(run, engine="torch"), tongsa.load(run)
+    requests: list[object] = []
+    search = translator.engine.search
 
-    def noted(*request: object) -> object:
-        asked.append(request)
+    def record(*request: object) -> object:
+        requests.append(request)
         return search(*request)
 
-    both.engine.search = noted
+    translator.engine.search = record
     for beam in (1, 4):
-        expected, found = torch_alone.translate(TEXTS, beam=beam), both.translate(TEXTS, beam=beam)
-        assert [one.text for one in found] == [one.text for one in expected]
-        for one, other in zip(found, expected, strict=True):
-            assert one.total == pytest.approx(other.total, abs=1e-3)
-            assert one.logs == pytest.approx(other.logs, abs=1e-3)
-    assert asked, "CTranslate2 was never asked"
-    asked.clear()
+        expected, results = torch_only.translate(TEXTS, beam=beam), translator.translate(TEXTS, beam=beam)
+        assert [result.text for result in results] == [translation.text for translation in expected]
+        for result, translation in zip(results, expected, strict=True):
+            assert result.log_prob == pytest.approx(translation.log_prob, abs=1e-3)
+            assert result.token_log_probs == pytest.approx(translation.token_log_probs, abs=1e-3)
+    assert requests, "CTranslate2 was not used"
+    requests.clear()
     glossary = Glossary.from_pairs([("a", "나 다")])
-    assert [one.text for one in both.translate(TEXTS, glossary=glossary)] == [
-        one.text for one in torch_alone.translate(TEXTS, glossary=glossary)
-    ]
-    both.translate(["a b c"], coverage=0.1)
-    assert not asked, "it cannot do this"
+    expected, results = (model.translate(TEXTS, glossary=glossary) for model in (torch_only, translator))
+    assert [result.text for result in results] == [translation.text for translation in expected]
+    translator.translate(["a b c"], coverage_penalty=0.1)
+    assert not requests, "CTranslate2 has no such setting"
 
 
-def test_a_score_by_another_engine_says_so(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_signature_names_the_engine(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     export(run, "ctranslate2")
     (tmp_path / "pairs.tsv").write_text("a b\t가 나\n", "utf-8")
     for engine, signed in (("auto", True), ("torch", False)):
@@ -97,7 +96,7 @@ def test_a_score_by_another_engine_says_so(run: Path, tmp_path: Path, capsys: py
         assert ("engine:ctranslate2" in capsys.readouterr().out) == signed
 
 
-def test_a_model_in_the_wrong_place_is_named_by_its_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = saved(run.parent / "말모델", transformer(seed=2))
+def test_translation_model_as_language_model_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = save_run(run.parent / "말모델", transformer(seed=2))
     assert main(["translate", str(run), "--lm", str(other)]) == 2
     assert f"tongsa: {other}: this model translates" in capsys.readouterr().err

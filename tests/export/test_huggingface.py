@@ -1,6 +1,7 @@
-"""MarianMTModel of transformers loads the folder and says the same as torch; what Marian has no place for is named."""
+"""MarianMTModel of transformers loads the export and gives the logits of torch; unsupported settings are errors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 import transformers
 from torch.testing import assert_close
 
-from export.bundles import SOURCE, TARGET, saved, shaken, told, transformer
+from export.bundles import SOURCE, TARGET, random_bundle, read_metadata, save_run, transformer
 from tiny import padded, sentence
 from tongsa import bundle
 from tongsa.bundle import Bundle
@@ -21,93 +22,95 @@ from tongsa.tokenization.special import BOS, EOS, PAD
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
 CASES: dict[str, dict[str, object]] = {
-    "as the paper has it": {},
-    "gelu, more decoder than encoder": {"activation": "gelu", "encoder_layers": 1, "decoder_layers": 3},
-    "plain products": {"attention": "dot"},
+    "base": {},
+    "gelu, more decoder than encoder layers": {"activation": "gelu", "encoder_layers": 1, "decoder_layers": 3},
+    "unscaled dot product": {"attention": "dot"},
     "two heads of odd width": {"width": 18, "heads": 2},
-    "three matrices": {"share": "none"},
-    "two vocabularies": {"share": "target", "target": TARGET},
-    "two vocabularies, three matrices": {"share": "none", "target": TARGET},
+    "untied embeddings": {"tie_embeddings": "none"},
+    "two vocabularies": {"tie_embeddings": "target", "target": TARGET},
+    "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET},
 }
 SOURCES, TARGETS = [sentence(5), sentence(9), sentence(3)], [sentence(4, 1), sentence(7, 1), sentence(7, 2)]
 
 
-def loaded(folder: Path) -> Any:
+def load_marian(folder: Path) -> Any:
     read: Any = transformers.MarianMTModel.from_pretrained
     model, report = read(folder, output_loading_info=True)
     positions = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}
-    assert set(report["missing_keys"]) <= positions, "a weight that the folder lacks is drawn at random"
+    assert set(report["missing_keys"]) <= positions, "missing weights would be random"
     assert not report["unexpected_keys"]
     assert not report["mismatched_keys"]
     return model.eval()
 
 
 @torch.no_grad()
-def differences(made: Bundle, model: Any) -> torch.Tensor:
-    """Of all logits that count."""
+def logit_differences(expected: Bundle, model: Any) -> torch.Tensor:
+    """Return the logit_differences of all logits that are not padding."""
     source, target = padded(*SOURCES), padded(*([BOS, *row[:-1]] for row in TARGETS))
-    theirs: torch.Tensor = model(
+    logits: torch.Tensor = model(
         input_ids=source.tokens, attention_mask=source.mask.long(), decoder_input_ids=target.tokens, use_cache=False
     ).logits
-    ours: torch.Tensor = made.model(source, target)
-    return torch.masked_select(ours - theirs, target.mask.unsqueeze(2))
+    expected_logits: torch.Tensor = expected.model(source, target)
+    return torch.masked_select(expected_logits - logits, target.mask.unsqueeze(2))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_its_logits_are_those_of_torch(name: str, tmp_path: Path) -> None:
-    made = transformer(**CASES[name])  # type: ignore[arg-type]
-    found = differences(made, loaded(export(saved(tmp_path, made), "huggingface")))
-    assert_close(found, torch.zeros_like(found), atol=1e-4, rtol=0)
+def test_logits_equal_those_of_torch(name: str, tmp_path: Path) -> None:
+    model_bundle = transformer(**CASES[name])  # type: ignore[arg-type]
+    differences = logit_differences(model_bundle, load_marian(export(save_run(tmp_path, model_bundle), "huggingface")))
+    assert_close(differences, torch.zeros_like(differences), atol=1e-4, rtol=0)
 
 
-def test_a_width_in_another_order_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test above can fail: without the permutation the positions are wrong, and nothing else would tell."""
-    made = transformer()
+def test_comparison_detects_a_wrong_permutation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: without the permutation only the positions are wrong."""
+    model_bundle = transformer()
     monkeypatch.setattr(huggingface, "_marian_permutation", torch.arange)
-    found = differences(made, loaded(export(saved(tmp_path, made), "huggingface")))
-    assert found.abs().max() > 1e-2
+    differences = logit_differences(model_bundle, load_marian(export(save_run(tmp_path, model_bundle), "huggingface")))
+    assert differences.abs().max() > 1e-2
 
 
-def test_saved_by_transformers_it_is_still_the_same(tmp_path: Path) -> None:
-    made = transformer()
-    loaded(export(saved(tmp_path, made), "huggingface")).save_pretrained(tmp_path / "again")
-    found = differences(made, loaded(tmp_path / "again"))
-    assert_close(found, torch.zeros_like(found), atol=1e-4, rtol=0)
+def test_model_saved_by_transformers_is_the_same(tmp_path: Path) -> None:
+    model_bundle = transformer()
+    load_marian(export(save_run(tmp_path, model_bundle), "huggingface")).save_pretrained(tmp_path / "again")
+    differences = logit_differences(model_bundle, load_marian(tmp_path / "again"))
+    assert_close(differences, torch.zeros_like(differences), atol=1e-4, rtol=0)
 
 
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
-@pytest.mark.parametrize("apart", [False, True])
-def test_its_tokenizer_splits_and_joins_as_our_pieces_do(apart: bool, tmp_path: Path) -> None:
-    made = transformer(share="target", target=TARGET if apart else SOURCE)
-    tokenizer = transformers.MarianTokenizer.from_pretrained(export(saved(tmp_path, made), "huggingface"))
+@pytest.mark.parametrize("separate", [False, True])
+def test_marian_tokenizer_encodes_and_decodes_like_ours(separate: bool, tmp_path: Path) -> None:
+    model_bundle = transformer(tie_embeddings="target", target=TARGET if separate else SOURCE)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(export(save_run(tmp_path, model_bundle), "huggingface"))
     for text in ("a b c", "가 나 다 a", "힣 🙂 é"):
         assert tokenizer(text).input_ids == [*SOURCE.encode(text), EOS]
-    indices = made.target_tokenizer.encode_all(["가 나 다"])[0]
-    assert tokenizer(text_target="가 나 다").input_ids == [*indices, EOS]
-    assert tokenizer.decode([*indices, EOS], skip_special_tokens=True) == "가 나 다"
+    ids = model_bundle.target_tokenizer.encode_all(["가 나 다"])[0]
+    assert tokenizer(text_target="가 나 다").input_ids == [*ids, EOS]
+    assert tokenizer.decode([*ids, EOS], skip_special_tokens=True) == "가 나 다"
     assert (tokenizer.pad_token_id, tokenizer.eos_token_id) == (PAD, EOS)
 
 
-def test_it_generates_greedily_what_our_search_finds(tmp_path: Path) -> None:
-    made, rows = transformer(seed=3), SOURCES
-    model = loaded(export(saved(tmp_path, made), "huggingface"))
-    source, config = padded(*rows), DecodingConfig(beam=1, max_extra_tokens=0)
-    ours = made.translator().search(source, config)
-    for row, answer in zip(rows, ours, strict=True):
-        alone = padded(row)
-        output = model.generate(alone.tokens, num_beams=1, length_penalty=1.0, max_length=len(row) + 2)
-        assert [piece for piece in output[0].tolist()[1:] if piece != EOS] == answer[0].tokens
+def test_greedy_generation_equals_our_search(tmp_path: Path) -> None:
+    model_bundle = transformer(seed=3)
+    model = load_marian(export(save_run(tmp_path, model_bundle), "huggingface"))
+    expected = model_bundle.translator().search(padded(*SOURCES), DecodingConfig(beam=1, max_extra_tokens=0))
+    for row, (best, *_) in zip(SOURCES, expected, strict=True):
+        output = model.generate(padded(row).tokens, num_beams=1, length_penalty=1.0, max_length=len(row) + 2)
+        assert [token for token in output[0].tolist()[1:] if token != EOS] == best.tokens
 
 
-def test_where_the_tokenizer_would_split_otherwise_there_is_none(tmp_path: Path) -> None:
-    pieces = train_tokenizer(["가 나 다 a b"], TokenizerConfig(model="char", vocab_size=300, jamo=True))
-    made = transformer()
-    taken_apart = Bundle(**{**vars(made), "source": pieces, "target": pieces})
-    taken_apart = Bundle(**{**vars(taken_apart), "model": made.config.build(len(pieces), len(pieces)).eval()})
-    folder = export(saved(tmp_path / "jamo", taken_apart), "huggingface")
-    assert told(folder)["tokenizer"] is False
+def test_no_tokenizer_files_if_marian_tokenizer_would_split_differently(tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(["가 나 다 a b"], TokenizerConfig(model="char", vocab_size=300, jamo=True))
+    model_bundle = transformer()
+    with_jamo = replace(
+        model_bundle,
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        model=model_bundle.config.build(len(tokenizer), len(tokenizer)).eval(),
+    )
+    folder = export(save_run(tmp_path / "jamo", with_jamo), "huggingface")
+    assert read_metadata(folder)["tokenizer"] is False
     assert not (folder / "vocab.json").exists()
-    assert told(export(saved(tmp_path / "plain", made), "huggingface"))["tokenizer"] is True
+    assert read_metadata(export(save_run(tmp_path / "plain", model_bundle), "huggingface"))["tokenizer"] is True
 
 
 @pytest.mark.parametrize(
@@ -119,28 +122,28 @@ def test_where_the_tokenizer_would_split_otherwise_there_is_none(tmp_path: Path)
         ("positions", "rotary"),
         ("activation", "swiglu"),
         ("attention", "additive"),
-        ("query_norm", True),
-        ("neighbourhood", 3),
+        ("qk_norm", True),
+        ("attention_window", 3),
         ("key_width", 6),
     ],
 )
-def test_a_setting_without_a_place_in_marian_is_named(setting: str, value: object, tmp_path: Path) -> None:
-    run = saved(tmp_path, transformer(**{setting: value}))  # type: ignore[arg-type]
-    remedy = rf"Marian cannot hold model\.{setting} = '?{value}.*train with --set model\.{setting}="
+def test_unsupported_setting_is_named_with_a_remedy(setting: str, value: object, tmp_path: Path) -> None:
+    run = save_run(tmp_path, transformer(**{setting: value}))  # type: ignore[arg-type]
+    remedy = rf"model\.{setting} = '?{value}'?: Marian supports only .*Train with --set model\.{setting}="
     with pytest.raises(InputError, match=remedy):
         export(run, "huggingface")
     assert not (tmp_path / "huggingface").exists()
 
 
-def test_another_kind_is_refused_by_marian(tmp_path: Path) -> None:
-    made = shaken("rnn", RNNConfig(width=8, embedding=8))
-    with pytest.raises(InputError, match="'recurrent', only 'transformer'; try --to onnx"):
-        export(saved(tmp_path, made), "huggingface")
+def test_unsupported_kind_is_an_error(tmp_path: Path) -> None:
+    model_bundle = random_bundle("rnn", RNNConfig(width=8, embedding=8))
+    with pytest.raises(InputError, match="'rnn': Marian supports only 'transformer'"):
+        export(save_run(tmp_path, model_bundle), "huggingface")
 
 
-def test_the_search_of_the_bundle_is_handed_on(tmp_path: Path) -> None:
-    made = Bundle(**{**vars(transformer()), "decoding": DecodingConfig(beam=7, alpha=0.3)})
-    folder = export(saved(tmp_path, made), "huggingface")
+def test_decoding_settings_are_exported(tmp_path: Path) -> None:
+    model_bundle = replace(transformer(), decoding=DecodingConfig(beam=7, alpha=0.3))
+    folder = export(save_run(tmp_path, model_bundle), "huggingface")
     assert bundle.load_bundle(tmp_path).decoding.beam == 7
     settings = json.loads((folder / "generation_config.json").read_text("utf-8"))
     assert (settings["num_beams"], settings["length_penalty"]) == (7, 0.3)

@@ -1,4 +1,4 @@
-"""Cached, batched and early-stopping search gives what the plainest search gives, token for token."""
+"""Cached, batched search with early stopping gives the result of the reference search, token for token."""
 
 import itertools
 from typing import Any
@@ -19,32 +19,32 @@ TRANSLATING = [name for name, config in CONFIGS.items() if config.task == "seq2s
 @pytest.mark.parametrize("kind", TRANSLATING)
 @pytest.mark.parametrize("beam", [1, 4])
 @pytest.mark.parametrize("refilled", [False, True])
-def test_the_search_agrees_with_the_reference(kind: str, beam: int, refilled: bool) -> None:
+def test_search_agrees_with_the_reference(kind: str, beam: int, refilled: bool) -> None:
     model, sources = tiny(kind), [sentence(length, seed=length) for length in (4, 9, 6, 2, 7)]
     config = DecodingConfig(beam=beam)
 
-    def begun(first: int, count: int) -> tuple[Any, torch.Tensor]:
-        part = slice(first, first + count)
-        return model.decoder.start(model.encoder(padded(*sources[part]))), torch.tensor(LIMITS[part])
+    def start(first: int, count: int) -> tuple[Any, torch.Tensor]:
+        rows = slice(first, first + count)
+        return model.decoder.start(model.encoder(padded(*sources[rows]))), torch.tensor(LIMITS[rows])
 
-    waiting = [begun(3, 1), begun(4, 1), begun(2, 1)] if refilled else []  # one after every second step at most
-    asked = itertools.count()
+    waiting = [start(3, 1), start(4, 1), start(2, 1)] if refilled else []  # at most one in two steps
+    calls = itertools.count()
     with torch.inference_mode():
-        found = beam_search(
+        results = beam_search(
             decoder_scorer(model.decoder),
-            *begun(0, 2 if refilled else 5),
+            *start(0, 2 if refilled else 5),
             config,
             nbest=beam,
-            refill=lambda alive: waiting.pop() if waiting and (next(asked) % 2 or not alive) else None,
+            refill=lambda alive: waiting.pop() if waiting and (next(calls) % 2 or not alive) else None,
         )
     if refilled:
-        found = [found[at] for at in (0, 1, 2, 4, 3)]
-    for source, limit, hypotheses in zip(sources, LIMITS, found, strict=True):
+        results = [results[i] for i in (0, 1, 2, 4, 3)]  # in the order of the sources
+    for source, limit, hypotheses in zip(sources, LIMITS, results, strict=True):
         expected = reference(model, source, limit, config)[:beam]
         torch.testing.assert_close(
-            [one.score for one in hypotheses], [score for _, score in expected], rtol=0, atol=1e-4
+            [hypothesis.score for hypothesis in hypotheses], [score for _, score in expected], rtol=0, atol=1e-4
         )
-        for at, (one, (pieces, score)) in enumerate(zip(hypotheses, expected, strict=True)):
-            neighbours = [other for _, other in expected[max(0, at - 1) : at + 2]]
-            tied = sum(abs(other - score) < 1e-5 for other in neighbours) > 1  # two of one score may change places
-            assert one.tokens == pieces or tied
+        for rank, (hypothesis, (tokens, score)) in enumerate(zip(hypotheses, expected, strict=True)):
+            neighbors = [other for _, other in expected[max(0, rank - 1) : rank + 2]]
+            tied = sum(abs(other - score) < 1e-5 for other in neighbors) > 1  # equal scores may come in any order
+            assert hypothesis.tokens == tokens or tied

@@ -1,4 +1,4 @@
-"""No prefix is computed twice: every step of a search costs the same products, however long the output is already."""
+"""Every step of a search costs the same matrix products, however long the output is: no prefix is computed twice."""
 
 import pytest
 import torch
@@ -9,64 +9,64 @@ from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.beams import SearchStrategy
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.rules import rules_from_config
-from tongsa.decoding.scorers import decoder_scorer
-from tongsa.interface import EncoderDecoder
+from tongsa.decoding.scorers import Scorer, decoder_scorer
+from tongsa.interface import S
 
-GROWING = {"bmm", "_scaled_dot_product_flash_attention_for_cpu", "baddbmm"}
-"""Attention looks at all that is there: its scores grow with the output, its projections do not."""
+ATTENTION_PRODUCTS = {"bmm", "_scaled_dot_product_flash_attention_for_cpu", "baddbmm"}
+"""Attention reads all earlier positions: its scores grow with the output, its projections do not."""
 
 
-def cost(model: EncoderDecoder, length: int) -> int:
-    """Multiply-adds of the products of a search whose outputs have exactly this length."""
+def step_costs(scorer: Scorer[S], state: S, length: int) -> list[int]:
+    """Return the multiply-adds of each step of a search whose outputs have this length, attention scores excluded."""
+    costs: list[int] = []
+
+    def counting_scorer(token: torch.Tensor, state: S) -> tuple[torch.Tensor, S]:
+        with FlopCounterMode(display=False) as counter:
+            log_probs, state = scorer(token, state)
+        flops = {str(name).removeprefix("aten."): count for name, count in counter.get_flop_counts()["Global"].items()}
+        projections = [int(count) for name, count in flops.items() if name.partition(".")[0] not in ATTENTION_PRODUCTS]
+        costs.append(sum(projections) // 2)
+        return log_probs, state
+
     config = DecodingConfig(beam=2, min_tokens=length)
-    with torch.inference_mode(), FlopCounterMode(display=False) as counter:
-        state = model.decoder.start(model.encoder(padded(sentence(5), sentence(7))))
-        found = beam_search(
-            decoder_scorer(model.decoder),
-            state,
-            torch.tensor([length, length]),
-            config,
-            strategy=SearchStrategy(rules_from_config(config)),
-        )
-    assert [len(one[0].tokens) for one in found] == [length, length]
-    counts = {str(name).removeprefix("aten."): flops for name, flops in counter.get_flop_counts()["Global"].items()}
-    return sum(int(flops) for name, flops in counts.items() if name.partition(".")[0] not in GROWING) // 2
+    rules = SearchStrategy(rules_from_config(config))
+    nbest_lists = beam_search(counting_scorer, state, torch.tensor([length, length]), config, strategy=rules)
+    assert [len(best.tokens) for best, *_ in nbest_lists] == [length, length]
+    return costs[1:]  # the first step has one row per sentence: the beam is not full yet
 
 
 @pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task != "classification"])
-def test_a_step_costs_the_same_wherever_it_is(kind: str) -> None:
+def test_every_step_costs_the_same(kind: str) -> None:
     model = tiny(kind)
-    early = cost(model, 8) - cost(model, 4)
-    late = cost(model, 16) - cost(model, 12)
-    assert early == late > 0
+    with torch.inference_mode():
+        state = model.decoder.start(model.encoder(padded(sentence(5), sentence(7))))
+        costs = step_costs(decoder_scorer(model.decoder), state, 16)
+    assert len(costs) == 16
+    assert len(set(costs)) == 1 and costs[0] > 0
 
 
-def test_the_count_would_notice_a_prefix_computed_again() -> None:
+def test_the_count_shows_a_decoder_without_a_cache() -> None:
     model = tiny("transformer")
 
-    class Forgetful:
-        """Steps by teacher forcing over the whole prefix, as a decoder without a cache does."""
-
+    class PrefixState:
         def __init__(self, prefix: torch.Tensor) -> None:
             self.prefix = prefix
 
-        def select(self, rows: torch.Tensor) -> "Forgetful":
-            return Forgetful(self.prefix[rows])
+        def select(self, rows: torch.Tensor) -> "PrefixState":
+            return PrefixState(self.prefix[rows])
 
-        def concat(self, other: "Forgetful") -> "Forgetful":
-            return Forgetful(torch.cat([self.prefix, other.prefix]))
+        def concat(self, other: "PrefixState") -> "PrefixState":
+            return PrefixState(torch.cat([self.prefix, other.prefix]))
 
-    memory = model.encoder(padded(sentence(5)))
+    with torch.inference_mode():
+        memory = model.encoder(padded(*[sentence(5)] * 4))  # two sentences, two hypotheses each
 
-    def step(piece: torch.Tensor, state: Forgetful) -> tuple[torch.Tensor, Forgetful]:
-        after = torch.cat([state.prefix, piece.unsqueeze(1)], dim=1)
-        return model.decoder(padded(*after.tolist()), memory)[:, -1].log_softmax(-1), Forgetful(after)
+    def step(token: torch.Tensor, state: PrefixState) -> tuple[torch.Tensor, PrefixState]:
+        prefix = torch.cat([state.prefix, token.unsqueeze(1)], dim=1)
+        rows = memory._replace(slots=memory.slots[: len(token)], mask=memory.mask[: len(token)])
+        return model.decoder(padded(*prefix.tolist()), rows)[:, -1].log_softmax(-1), PrefixState(prefix)
 
-    def again(length: int) -> int:
-        config = DecodingConfig(beam=1, min_tokens=length)
-        with torch.inference_mode(), FlopCounterMode(display=False) as counter:
-            empty = Forgetful(torch.zeros(1, 0, dtype=torch.long))
-            beam_search(step, empty, torch.tensor([length]), config, strategy=SearchStrategy(rules_from_config(config)))
-        return int(counter.get_total_flops())
-
-    assert again(16) - again(12) > 1.5 * (again(8) - again(4))
+    with torch.inference_mode():
+        costs = step_costs(step, PrefixState(torch.zeros(2, 0, dtype=torch.long)), 8)
+    assert costs == sorted(set(costs))
+    assert costs[-1] > 2 * costs[0]

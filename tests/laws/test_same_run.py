@@ -1,4 +1,4 @@
-"""Every kind goes on from a snapshot to the same bytes; tests/experiment/test_resume.py does it with real signals."""
+"""Exact resume of each kind of model; tests/runs/test_resume.py does it with real signals."""
 
 import random
 import shutil
@@ -8,21 +8,23 @@ import pytest
 
 from tiny import CONFIGS, kind_of, reversing, write_pairs
 from tongsa import config, runs, storage
+from tongsa.interface import Task
 
 STEPS = 6
 
 
-def rows(task: str) -> list[tuple[str, str]]:
+def write_data(folder: Path, task: Task) -> Path:
     pairs, generator = reversing(80), random.Random(3)
-    return [(source, generator.choice(["가", "나"])) for source, _ in pairs] if task == "classification" else pairs
-
-
-def recipe(name: str, folder: Path) -> Path:
-    task = CONFIGS[name].task
-    data = write_pairs(folder / "data.tsv", rows(task))
     if task == "language_model":
-        data = folder / "data.txt"
-        data.write_text("\n".join(target for _, target in rows(task)) + "\n", "utf-8")
+        storage.write_text(folder / "data.txt", "\n".join(target for _, target in pairs) + "\n")
+        return folder / "data.txt"
+    if task == "classification":
+        pairs = [(source, generator.choice(["가", "나"])) for source, _ in pairs]
+    return write_pairs(folder / "data.tsv", pairs)
+
+
+def write_recipe(name: str, folder: Path) -> Path:
+    data = write_data(folder, CONFIGS[name].task)
     tables = {
         "data": {"train": str(data), "max_tokens": 40},
         "tokenizer": {"vocab_size": 300},
@@ -46,9 +48,9 @@ def recipe(name: str, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_run_goes_on_to_the_same_bytes(name: str, tmp_path: Path) -> None:
+def test_resume_gives_identical_bytes(name: str, tmp_path: Path) -> None:
     run, last = tmp_path / "run", f"{STEPS:09d}"
-    runs.train(recipe(name, tmp_path), run=run, quiet=True)
+    runs.train(write_recipe(name, tmp_path), run=run, quiet=True)
     weights = (run / "model" / "weights.safetensors").read_bytes()
     state = (run / "checkpoints" / last / "state.safetensors").read_bytes()
     shutil.rmtree(run / "checkpoints" / last)

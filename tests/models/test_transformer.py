@@ -1,4 +1,4 @@
-"""Settings of a Transformer that cannot be meant, and sub-layers against their equations."""
+"""Impossible settings of a Transformer, and the feed-forward networks against their equations."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ from tongsa.nn.feed_forward import ACTIVATIONS, Activation
     [
         ({"heads": 7}, "512 is not a multiple of heads 7"),
         ({"heads": 7, "key_width": 64}, "512 is not a multiple of heads 7"),
-        ({"heads": 0}, "at least 1"),
-        ({"neighbourhood": -1}, "not negative"),
-        ({"norm_kind": "group", "beam_groups": 3}, "512 is not a multiple of groups 3"),
-        ({"positions": "rotary", "attention": "additive"}, "only a product"),
+        ({"heads": 0}, "heads: 0 is not at least 1"),
+        ({"attention_window": -1}, "attention_window: -1 is not at least 0"),
+        ({"norm_kind": "group", "groups": 3}, "512 is not a multiple of groups 3"),
+        ({"positions": "rotary", "attention": "additive"}, "needs a dot product"),
         ({"positions": "rotary", "key_width": 9}, "key_width 9 is odd"),
-        ({"dropout": 1.0}, "dropout 1.0 is not in"),
-        ({"decoder_layers": 0}, "decoder_layers are at least 1"),
+        ({"dropout": 1.0}, r"dropout: 1\.0 is not in"),
+        ({"decoder_layers": 0}, "decoder_layers: 0 is not at least 1"),
     ],
 )
-def test_impossible_settings_are_refused_in_a_sentence(settings: Any, message: str) -> None:
+def test_impossible_settings_are_refused(settings: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TransformerConfig(**settings)
 
@@ -34,20 +34,20 @@ def test_feed_forward_networks_by_their_equations() -> None:
     torch.manual_seed(0)
     inputs = torch.randn(2, 3, 4)
     for activation, network in ACTIVATIONS.items():
-        made = network(4, 6, 0.0, gain=1.0)
-        widened = inputs @ made.up_projection.weight.T + made.up_projection.bias
+        layer = network(4, 6, 0.0, gain=1.0)
+        hidden = inputs @ layer.up_projection.weight.T + layer.up_projection.bias
         if activation == "relu":
-            bent = widened.clamp(min=0)
+            activated = hidden.clamp(min=0)
         elif activation == "gelu":
-            bent = widened * (1 + torch.erf(widened / 2**0.5)) / 2
+            activated = hidden * (1 + torch.erf(hidden / 2**0.5)) / 2
         else:
-            bent = widened[..., :6] * torch.sigmoid(widened[..., :6]) * widened[..., 6:]
-        assert_close(made(inputs), F.linear(bent, made.down_projection.weight, made.down_projection.bias))
+            activated = hidden[..., :6] * torch.sigmoid(hidden[..., :6]) * hidden[..., 6:]
+        assert_close(layer(inputs), F.linear(activated, layer.down_projection.weight, layer.down_projection.bias))
 
 
-def test_swiglu_with_two_thirds_of_the_width_costs_as_much_as_relu() -> None:
-    def size(activation: Activation, inner: int) -> int:
-        network = ACTIVATIONS[activation](512, inner, 0.0, gain=1.0)
+def test_swiglu_with_two_thirds_of_the_width_has_as_many_parameters_as_relu() -> None:
+    def size(activation: Activation, ffn_width: int) -> int:
+        network = ACTIVATIONS[activation](512, ffn_width, 0.0, gain=1.0)
         return sum(weight.numel() for weight in network.parameters())
 
     assert size("swiglu", 1024) - size("relu", 1536) == 512  # biases

@@ -10,21 +10,21 @@ from tongsa.nn.dropout import Dropout, sample_keep_mask
 
 @given(st.floats(0.01, 0.9), st.integers(0, 100))
 def test_each_lane_is_dropped_at_the_rate(rate: float, seed: int) -> None:
-    """Four elements share a 64-bit draw: none of the four may be luckier than the others."""
+    """Four elements share a 64-bit draw: all four are dropped at the same rate."""
     torch.manual_seed(seed)
     mask = sample_keep_mask(torch.Size([20_000, 4]), rate)
     deviation = (rate * (1 - rate) / 20_000) ** 0.5
     assert ((1 - mask.mean(dim=0)) - rate).abs().max() < 5 * deviation + 1e-4
 
 
-def test_neighbours_are_independent() -> None:
+def test_neighboring_elements_are_independent() -> None:
     torch.manual_seed(1)
     mask = sample_keep_mask(torch.Size([50_000, 8]), 0.3)
     correlation = torch.corrcoef(mask.T) - torch.eye(8)
     assert correlation.abs().max() < 0.02
 
 
-def test_what_is_kept_is_scaled_and_so_is_its_gradient() -> None:
+def test_kept_elements_and_their_gradients_are_scaled() -> None:
     torch.manual_seed(1)
     values = torch.randn(31, 7, requires_grad=True)
     dropped = Dropout(0.25)(values)
@@ -35,7 +35,7 @@ def test_what_is_kept_is_scaled_and_so_is_its_gradient() -> None:
     torch.testing.assert_close(gradient * values, dropped)
 
 
-def test_it_follows_the_seed_and_rests_in_evaluation() -> None:
+def test_dropout_follows_the_seed_and_is_off_in_evaluation() -> None:
     layer, values = Dropout(0.5), torch.ones(100)
     torch.manual_seed(7)
     first = layer(values)
@@ -45,28 +45,28 @@ def test_it_follows_the_seed_and_rests_in_evaluation() -> None:
     assert torch.equal(layer.eval()(values), values)
 
 
-def test_the_passes_that_do_more_at_once_do_the_same() -> None:
+def test_fused_passes_equal_separate_ones() -> None:
     layer, values, residual = (
         Dropout(0.3),
         torch.randn(50, 9, requires_grad=True),
         torch.randn(50, 9, requires_grad=True),
     )
-    ways: list[tuple[Callable[[], Tensor], Callable[[], Tensor]]] = [
+    cases: list[tuple[Callable[[], Tensor], Callable[[], Tensor]]] = [
         (lambda: layer.add_residual(residual, values), lambda: residual + layer(values)),
         (lambda: layer.relu(values), lambda: layer(torch.relu(values))),
     ]
-    for fused, plain in ways:
+    for fused, plain in cases:
         torch.manual_seed(3)
-        once = fused()
+        outputs = fused()
         torch.manual_seed(3)
-        twice = plain()
-        torch.testing.assert_close(once, twice)
-        slope = torch.randn_like(once)
-        for one, other in zip(
-            torch.autograd.grad(once, [values, residual], slope, allow_unused=True),
-            torch.autograd.grad(twice, [values, residual], slope, allow_unused=True),
+        expected = plain()
+        torch.testing.assert_close(outputs, expected)
+        output_gradient = torch.randn_like(outputs)
+        for gradient, expected_gradient in zip(
+            torch.autograd.grad(outputs, [values, residual], output_gradient, allow_unused=True),
+            torch.autograd.grad(expected, [values, residual], output_gradient, allow_unused=True),
             strict=True,
         ):
-            assert (one is None) == (other is None)
-            if one is not None:
-                torch.testing.assert_close(one, other)
+            assert (gradient is None) == (expected_gradient is None)
+            if gradient is not None:
+                torch.testing.assert_close(gradient, expected_gradient)

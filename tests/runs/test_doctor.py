@@ -42,9 +42,7 @@ def test_good_data_and_a_sound_model_have_no_warning(files: tuple[Path, Path]) -
     train, dev = files
     findings = doctor.run_doctor(data=train, dev=dev, settings=SETTINGS)
     assert {finding.name for finding in findings if finding.level in ("warning", "fault")} == set()
-    assert {"causal mask", "loss at the start", "one batch by heart", "alignment", "memory", "time"} <= set(
-        by_name(findings)
-    )
+    assert {"causal mask", "initial loss", "overfit one batch", "alignment", "memory", "time"} <= set(by_name(findings))
     assert sorted(train.parent.iterdir()) == sorted(files), "the doctor leaves no files"
 
 

@@ -1,10 +1,9 @@
-"""Fifty faults at random moments: killed, stopped, out of disk, checkpoints torn, numbers lost. No byte differs."""
+"""Fifty random faults (kills, stops, full disks, damaged checkpoints, NaN losses) change no byte of the result."""
 
 import json
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tiny import SMALL, reversing, write_pairs
+from processes import ENVIRONMENT, finish_successfully, journal_steps, saved_bytes, start_training, write_recipe
 from tongsa.training import checkpoint
 
-STEPS, EVERY, FAULTS = 1200, 5, 50
+STEPS, CHECKPOINT_EVERY, FAULTS = 1200, 5, 50
 SETTINGS = [
-    *SMALL,
     f"training.steps={STEPS}",
-    f"training.checkpoint_every={EVERY}",
+    f"training.checkpoint_every={CHECKPOINT_EVERY}",
     "training.keep_checkpoints=3",
     "training.validate_every=60",
     "training.validate_sentences=5",
@@ -30,174 +28,154 @@ SETTINGS = [
     "tokenizer.subword_regularization=0.3",
     "decoding.max_extra_tokens=3",
 ]
-POISON = """
+NAN_SCRIPT = """
 import sys
 import torch
 from tongsa.training import loop
 
-whole, left = loop._loss, [int(sys.argv.pop(1))]
+batch_loss, countdown = loop._batch_loss, [int(sys.argv.pop(1))]
 
-def poisoned(*arguments):
-    left[0] -= 1
-    loss, plain = whole(*arguments)
-    return (loss * torch.nan, plain * torch.nan) if left[0] in (0, -1) else (loss, plain)
+def nan_loss(*arguments):
+    countdown[0] -= 1
+    loss, plain = batch_loss(*arguments)
+    return (loss * torch.nan, plain * torch.nan) if countdown[0] in (0, -1) else (loss, plain)
 
-loop._loss = poisoned
+loop._batch_loss = nan_loss
 from tongsa.cli import main
 sys.exit(main())
 """
-"""A worker whose arithmetic fails twice in a row, as a faulty memory would have it."""
+"""Training whose loss is NaN twice in a row, as with faulty memory."""
 
 
-def command(run: Path) -> list[str]:
-    if (run / "run.toml").exists():
-        return ["train", "--resume", run.name]
-    return ["train", "--data", "pairs.tsv", "--run", run.name, *(w for s in SETTINGS for w in ("--set", s))]
+def start(run: Path, *program: str, max_file_bytes: int | None = None) -> "subprocess.Popen[str]":
+    """Start or resume the run, with a limit on the size of files."""
 
+    def limit_file_size() -> None:
+        if max_file_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
 
-def start(run: Path, *before: str, limit: int | None = None) -> "subprocess.Popen[str]":
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit or 0, limit or 0))
-
+    is_new = not (run / "run.toml").exists()
+    arguments = [str(run.parent / "recipe.toml"), "--run", run.name] if is_new else ["--resume", run.name]
     return subprocess.Popen(
-        [sys.executable, *(before or ("-m", "tongsa.cli")), *command(run)],
+        [sys.executable, *(program or ("-m", "tongsa.cli")), "train", *arguments],
         cwd=run.parent,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=ENVIRONMENT,
         text=True,
         stderr=subprocess.PIPE,
-        preexec_fn=limited if limit else None,
+        preexec_fn=limit_file_size,
     )
 
 
-def steps(run: Path) -> list[int]:
-    journal = run / "journal.jsonl"
-    lines = journal.read_text("utf-8").splitlines() if journal.exists() else []
-    return [int(line.split(",")[0].removeprefix('{"step": ')) for line in lines if '"loss"' in line]
-
-
-def run_for(run: Path, process: "subprocess.Popen[str]", count: int) -> None:
-    """Until so many more steps are in the journal."""
-    began = None
+def wait_for_updates(run: Path, process: "subprocess.Popen[str]", count: int) -> None:
+    """Wait until the journal has this many more updates."""
+    first = None
     while process.poll() is None:
-        now = max(steps(run), default=0)
-        began = now if began is None else min(began, now)  # on resuming, the journal is taken back first
-        if now >= began + count:
+        last = max(journal_steps(run), default=0)
+        first = last if first is None else min(first, last)  # resuming first truncates the journal
+        if last >= first + count:
             return
         time.sleep(0.002)
 
 
-def struck(number: signal.Signals) -> Callable[[Path, random.Random], None]:
-    def strike(run: Path, chance: random.Random) -> None:
+def send_signal(signum: signal.Signals) -> Callable[[Path, random.Random], None]:
+    def fault(run: Path, generator: random.Random) -> None:
         process = start(run)
-        run_for(run, process, chance.randint(1, 2 * EVERY))
-        time.sleep(chance.random() * 0.02)
-        process.send_signal(number)
+        wait_for_updates(run, process, generator.randint(1, 2 * CHECKPOINT_EVERY))
+        time.sleep(generator.random() * 0.02)
+        process.send_signal(signum)
         _, messages = process.communicate(timeout=120)
-        assert process.returncode in {-number, 130}, f"it ended by itself: {messages}"
-        saved = int(newest(run)[-1].name) if newest(run) else 0
-        lost = max(steps(run), default=0) - saved
-        assert lost <= (EVERY if number == signal.SIGKILL else 0), f"{lost} steps are lost"
+        assert process.returncode in {-signum, 130}, f"it ended by itself: {messages}"
+        saved = int(checkpoint_folders(run)[-1].name) if checkpoint_folders(run) else 0
+        lost = max(journal_steps(run), default=0) - saved
+        assert lost <= (CHECKPOINT_EVERY if signum == signal.SIGKILL else 0), f"{lost} steps are lost"
 
-    return strike
+    return fault
 
 
-def full_disk(run: Path, chance: random.Random) -> None:
-    """No file may grow beyond some size: the write of a journal, of pieces or of a snapshot fails in the middle."""
-    small, large = chance.randrange(300, 3_000), chance.randrange(20_000, 400_000)
-    process = start(run, limit=chance.choice([small, large]))
+def fill_disk(run: Path, generator: random.Random) -> None:
+    """Limit the size of files: writing the journal, the tokenizer or a checkpoint fails in the middle."""
+    small, large = generator.randrange(300, 3_000), generator.randrange(20_000, 400_000)
+    process = start(run, max_file_bytes=generator.choice([small, large]))
     _, messages = process.communicate(timeout=120)
     assert process.returncode == 2, messages
     assert "larger than the disk" in messages
     assert "Traceback" not in messages
 
 
-def newest(run: Path) -> list[Path]:
+def checkpoint_folders(run: Path) -> list[Path]:
     checkpoints = run / "checkpoints"
     return sorted(path for path in checkpoints.iterdir() if path.name.isdigit()) if checkpoints.exists() else []
 
 
-def damaged(path: Path, damage: Callable[[bytes], bytes]) -> None:
-    """The newest snapshot is whole before, and passed over after."""
+def damage_file(path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """Damage the newest checkpoint, which was intact; afterwards the one before it is used."""
     folder = path.parent.parent
-    whole, remarks = checkpoint.latest_checkpoint(folder)
-    assert whole is not None and not remarks and whole.progress.step == int(path.parent.name)
+    intact, messages = checkpoint.latest_checkpoint(folder)
+    assert intact is not None and not messages and intact.progress.step == int(path.parent.name)
     path.write_bytes(damage(path.read_bytes()))
-    found, remarks = checkpoint.latest_checkpoint(folder)
-    assert found is not None and remarks and found.progress.step < whole.progress.step
+    previous, messages = checkpoint.latest_checkpoint(folder)
+    assert previous is not None and messages and previous.progress.step < intact.progress.step
 
 
-def torn(run: Path, chance: random.Random) -> None:
-    path = newest(run)[-1] / chance.choice(["state.safetensors", "progress.json"])
-    damaged(path, lambda content: content[: chance.randrange(len(content))])
+def truncate_checkpoint(run: Path, generator: random.Random) -> None:
+    path = checkpoint_folders(run)[-1] / generator.choice(["state.safetensors", "progress.json"])
+    damage_file(path, lambda content: content[: generator.randrange(len(content))])
 
 
-def corrupted(run: Path, chance: random.Random) -> None:
-    def flipped(content: bytes) -> bytes:
-        found = bytearray(content)
-        found[chance.randrange(len(found))] ^= 1 << chance.randrange(8)
-        return bytes(found)
+def flip_bit_of_checkpoint(run: Path, generator: random.Random) -> None:
+    def flip_bit(content: bytes) -> bytes:
+        flipped = bytearray(content)
+        flipped[generator.randrange(len(flipped))] ^= 1 << generator.randrange(8)
+        return bytes(flipped)
 
-    damaged(newest(run)[-1] / "state.safetensors", flipped)
+    damage_file(checkpoint_folders(run)[-1] / "state.safetensors", flip_bit)
 
 
-def numbers_lost(run: Path, chance: random.Random) -> None:
-    script = run.parent / "poison.py"
-    script.write_text(POISON, "utf-8")
-    process = start(run, str(script), str(chance.randint(1, 2 * EVERY)))
+def return_nan(run: Path, generator: random.Random) -> None:
+    script = run.parent / "nan_loss.py"
+    script.write_text(NAN_SCRIPT, "utf-8")
+    process = start(run, str(script), str(generator.randint(1, 2 * CHECKPOINT_EVERY)))
     _, messages = process.communicate(timeout=120)
     assert process.returncode == 2, messages
     assert "Traceback" not in messages
     assert "the loss is nan" in messages
 
 
-def finish(run: Path) -> None:
-    process = start(run)
-    _, messages = process.communicate(timeout=600)
-    assert process.returncode == 0, messages
-
-
 KINDS_OF_FAULT = {
-    "killed": struck(signal.SIGKILL),
-    "stopped": struck(signal.SIGTERM),
-    "full disk": full_disk,
-    "torn": torn,
-    "corrupted": corrupted,
-    "numbers lost": numbers_lost,
+    "kill": send_signal(signal.SIGKILL),
+    "stop": send_signal(signal.SIGTERM),
+    "full disk": fill_disk,
+    "truncated checkpoint": truncate_checkpoint,
+    "flipped bit": flip_bit_of_checkpoint,
+    "nan": return_nan,
 }
 
 
-def ready(run: Path) -> bool:
-    """Whether there are a newest snapshot, which is whole, and one behind it."""
-    return len(newest(run)) > 1 and not checkpoint.latest_checkpoint(run / "checkpoints")[1]
+def can_damage(run: Path) -> bool:
+    """Return whether the newest checkpoint is intact and another one precedes it."""
+    return len(checkpoint_folders(run)) > 1 and not checkpoint.latest_checkpoint(run / "checkpoints")[1]
 
 
-def bytes_of(run: Path) -> list[bytes]:
-    return [
-        (run / name).read_bytes() for name in ("model/weights.safetensors", f"checkpoints/{STEPS:09d}/state.safetensors")
-    ]
-
-
-@pytest.mark.slow
+@pytest.mark.slow  # fifty processes, one after another
 @pytest.mark.timeout(3000)
-def test_fifty_faults_change_no_byte_and_lose_no_step_beyond_the_last_snapshot(tmp_path: Path) -> None:
-    write_pairs(tmp_path / "pairs.tsv", reversing(400))
+def test_fifty_faults_change_no_byte_and_lose_no_step_before_the_last_checkpoint(tmp_path: Path) -> None:
+    write_recipe(tmp_path, SETTINGS)
     undisturbed, run = tmp_path / "undisturbed", tmp_path / "faulty"
-    finish(undisturbed)
+    finish_successfully(start(undisturbed))
     seed = int.from_bytes(os.urandom(4), "big")
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     kinds = [*KINDS_OF_FAULT] * -(-FAULTS // len(KINDS_OF_FAULT))
-    chance.shuffle(kinds)
+    generator.shuffle(kinds)
     for count, kind in enumerate(kinds):
-        while kind in ("torn", "corrupted") and not ready(run):
-            KINDS_OF_FAULT["stopped"](run, chance)
-        before = newest(run)[-1:]
-        KINDS_OF_FAULT[kind](run, chance)
-        assert set(before) <= set(newest(run)) or len(newest(run)) == 3, (
-            f"a snapshot was lost: seed {seed}, fault {count}, {kind}"
+        while kind in ("truncated checkpoint", "flipped bit") and not can_damage(run):
+            KINDS_OF_FAULT["stop"](run, generator)
+        before = checkpoint_folders(run)[-1:]
+        KINDS_OF_FAULT[kind](run, generator)
+        assert set(before) <= set(checkpoint_folders(run)) or len(checkpoint_folders(run)) == 3, (
+            f"a checkpoint was lost: seed {seed}, fault {count}, {kind}"
         )
-    finish(run)
-    assert bytes_of(run) == bytes_of(undisturbed), f"seed {seed}"
-    assert steps(run) == list(range(1, STEPS + 1))
+    finish_successfully(start_training(tmp_path, "--resume", run.name))
+    assert saved_bytes(run, STEPS) == saved_bytes(undisturbed, STEPS), f"seed {seed}"
+    assert journal_steps(run) == list(range(1, STEPS + 1))
     records = [json.loads(line) for line in (run / "journal.jsonl").read_text("utf-8").splitlines()]
     assert len(records) == len({json.dumps(record, sort_keys=True) for record in records})
-    shutil.rmtree(run)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import command, done, finish, long_lines, wait_for, write_model
+from jobs import command, finish, lines_done, long_lines, wait_for, write_model
 from tongsa.cli import main
 from tongsa.data.chunks import ChunkReader
 from tongsa.runs.ray_backend import TranslateActor
@@ -98,10 +98,10 @@ def test_a_killed_worker_loses_no_line(long_folder: Path, environment: dict[str,
     workers = [pid for pid, name in before.items() if "MapBatches(TranslateActor)" in name]
     assert workers, f"no worker: {before}"
     os.kill(min(workers), signal.SIGKILL)
-    lines_done = done(output)
+    line_count = lines_done(output)
     code, messages = finish(process)
     assert code == 0, messages
-    assert lines_done < 1400, "killed too late: all lines were done"
+    assert line_count < 1400, "killed too late: all lines were done"
     assert output.read_bytes() == (long_folder / "local.txt").read_bytes()
     assert not list(long_folder.glob("worker.txt.*"))
     assert all_gone(before.keys() - {process.pid}), "the cluster still runs"
@@ -124,10 +124,10 @@ def test_a_killed_job_ends_its_cluster_and_continues_locally(
     finally:
         for agent in agents:  # they end by themselves a minute later
             os.kill(agent, signal.SIGKILL)
-    lines_done = done(output)
-    assert 0 < lines_done < 1500
+    line_count = lines_done(output)
+    assert 0 < line_count < 1500
     assert main(command(long_folder, output.name)) == 0
-    assert f"continuing after line {lines_done:,}" in capsys.readouterr().err
+    assert f"continuing after line {line_count:,}" in capsys.readouterr().err
     assert output.read_bytes() == (long_folder / "local.txt").read_bytes()
 
 
@@ -176,7 +176,7 @@ def test_input_errors_come_before_a_cluster_is_started(
     assert "no connection" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(command(folder, "far.txt", "--executor", "ray")) == 2
-    assert "pip install 'ray[data]'" in capsys.readouterr().err
+    assert "pip install -e '.[cluster]' -c constraints.txt" in capsys.readouterr().err
     monkeypatch.undo()
     assert main(command(folder, "far.txt")) == 0
     assert (folder / "far.txt").read_bytes() == (folder / "local.txt").read_bytes()

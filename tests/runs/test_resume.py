@@ -1,157 +1,151 @@
-"""Killed and resumed gives the same bytes: with real processes and real signals."""
+"""A run that was killed or stopped resumes to identical bytes: with real processes and real signals."""
 
-import hashlib
-import json
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tiny import SMALL, reversing, write_pairs
+from processes import (
+    UNLIMITED_STEPS,
+    finish,
+    finish_successfully,
+    journal_steps,
+    limit_steps,
+    new_run,
+    saved_bytes,
+    start_training,
+    train_reference,
+    wait_for_step,
+    write_recipe,
+)
+from tongsa.cli import main
+from tongsa.errors import InputError
+from tongsa.training import checkpoint
 
-COMMAND = [sys.executable, "-m", "tongsa.cli", "train"]
-STEPS = 60
-
-
-def settings(*more: str) -> list[str]:
-    assignments = [
-        *SMALL,
-        f"training.steps={STEPS}",
-        "training.checkpoint_every=5",
-        "training.validate_every=15",
-        "training.validate_sentences=10",
-        "training.ema=0.9",
-        "training.average_last=2",
-        "tokenizer.subword_regularization=0.3",
-        "training.lr.warmup=10",
-        *more,
-    ]
-    return [word for assignment in assignments for word in ("--set", assignment)]
-
-
-def start(*arguments: str, cwd: Path) -> "subprocess.Popen[str]":
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([*COMMAND, *arguments], cwd=cwd, env=environment, text=True, stderr=subprocess.PIPE)
-
-
-def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    _, messages = process.communicate(timeout=300)
-    return process.returncode, messages
-
-
-def wait_for(folder: Path, step: int, process: "subprocess.Popen[str]") -> None:
-    """Until the journal has reached a step; then the caller strikes at once."""
-    journal = folder / "journal.jsonl"
-    while process.poll() is None:
-        lines = journal.read_text("utf-8").splitlines() if journal.exists() else []
-        if any(f'"step": {step}' in line for line in lines):
-            return
-        time.sleep(0.002)
-
-
-def bytes_of(folder: Path) -> dict[str, str]:
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in [*(folder / "model").iterdir(), folder / "checkpoints" / f"{STEPS:09d}" / "state.safetensors"]
-        if path.name != "card.md"
-    }
+STEPS, CHECKPOINT_EVERY = 60, 5
+SETTINGS = [
+    f"training.steps={STEPS}",
+    f"training.checkpoint_every={CHECKPOINT_EVERY}",
+    "training.validate_every=15",
+    "training.validate_sentences=10",
+    "training.ema=0.9",
+    "training.average_last=2",
+    "tokenizer.subword_regularization=0.3",
+    "training.lr.warmup=10",
+]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    write_pairs(folder / "pairs.tsv", reversing(400))
-    code, messages = finish(start("--data", "pairs.tsv", "--run", "whole", *settings(), cwd=folder))
-    assert code == 0, messages
-    return folder
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_recipe(tmp_path_factory.mktemp("resume"), SETTINGS)
 
 
-def test_killed_at_random_moments_and_resumed_a_run_ends_in_the_same_bytes(undisturbed: Path) -> None:
+@pytest.fixture(scope="module")
+def reference(recipe: Path) -> Path:
+    return train_reference(recipe, STEPS)
+
+
+def assert_resumes_to_identical_bytes(recipe: Path, run: Path) -> None:
+    """Resume with some steps to go, by the command line; compare with a run that was never interrupted."""
+    steps = max(STEPS, max(journal_steps(run)) + CHECKPOINT_EVERY)
+    limit_steps(run, steps)
+    finish_successfully(start_training(run.parent, "--resume", run.name))
+    assert saved_bytes(run, steps) == saved_bytes(train_reference(recipe, steps), steps)
+    assert journal_steps(run) == list(range(1, steps + 1))
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [1, pytest.param(3, marks=pytest.mark.slow)],  # slow: each kill starts another process
+)
+def test_resume_after_sigkill_gives_identical_bytes(recipe: Path, kills: int) -> None:
     generator = random.Random(os.urandom(8))
-    moments = sorted(generator.sample(range(2, STEPS - 5), 3))
-    run = undisturbed / "killed"
-    process = start("--data", "pairs.tsv", "--run", "killed", *settings(), cwd=undisturbed)
-    for moment in moments:
-        wait_for(run, moment, process)
-        time.sleep(generator.random() * 0.05)  # in the middle of a step, a validation, a snapshot
+    run = recipe.parent / f"killed-{kills}"
+    process = new_run(recipe, run.name, f"training.steps={UNLIMITED_STEPS}")
+    for kill in range(kills):
+        if kill:
+            process = start_training(recipe.parent, "--resume", run.name)
+        wait_for_step(run, generator.randint(2, 15) + max(journal_steps(run), default=0), process)
+        time.sleep(generator.random() * 0.05)  # in the middle of an update, a validation or a checkpoint
         process.send_signal(signal.SIGKILL)
-        assert finish(process)[0] == -signal.SIGKILL, f"over before it was killed at {moment}"
-        process = start("--resume", "killed", cwd=undisturbed)
-    code, messages = finish(process)
-    assert code == 0, messages
-    assert bytes_of(run) == bytes_of(undisturbed / "whole"), f"killed at {moments}"
-    records = [json.loads(line) for line in (run / "journal.jsonl").read_text("utf-8").splitlines()]
-    assert [record["step"] for record in records if "loss" in record] == list(range(1, STEPS + 1))
+        assert finish(process)[0] == -signal.SIGKILL
+    assert_resumes_to_identical_bytes(recipe, run)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_saves_says_how_to_go_on_and_does(undisturbed: Path, number: signal.Signals) -> None:
-    run = undisturbed / number.name
-    process = start(
-        "--data", "pairs.tsv", "--run", number.name, *settings("training.checkpoint_every=1000"), cwd=undisturbed
+@pytest.mark.parametrize(
+    "signum",
+    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)],  # slow: the same handler
+)
+def test_a_stop_signal_saves_a_checkpoint_and_prints_how_to_resume(recipe: Path, signum: signal.Signals) -> None:
+    run = recipe.parent / signum.name
+    # the last assignment of a key counts: no checkpoint but the one of the signal
+    process = new_run(
+        recipe, run.name, f"training.steps={UNLIMITED_STEPS}", f"training.checkpoint_every={UNLIMITED_STEPS}"
     )
-    wait_for(run, 20, process)
-    process.send_signal(number)
+    wait_for_step(run, 20, process)
+    process.send_signal(signum)
     code, messages = finish(process)
-    assert code == 130
-    assert f"tongsa train --resume {number.name}" in messages
+    assert code == 130, messages
+    assert f"tongsa train --resume {run.name}" in messages
     (saved,) = (run / "checkpoints").iterdir()
-    assert 20 <= int(saved.name) <= 25, "the work since the last snapshot was lost"
-    code, messages = finish(start("--resume", number.name, cwd=undisturbed))
-    assert code == 0, messages
-    assert bytes_of(run) == bytes_of(undisturbed / "whole")
+    assert int(saved.name) == max(journal_steps(run)), "updates were lost"
+    assert_resumes_to_identical_bytes(recipe, run)
 
 
-def cut_in_half(path: Path) -> None:
+def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def flip_a_bit(path: Path) -> None:
+def flip_bit(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) * 2 // 3] ^= 1
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("harm", [cut_in_half, flip_a_bit, Path.unlink])
+@pytest.mark.parametrize("damage", [truncate, flip_bit, Path.unlink])
 @pytest.mark.parametrize("name", ["state.safetensors", "progress.json"])
-def test_a_damaged_snapshot_is_recognised_and_the_one_before_it_used(
-    undisturbed: Path, harm: object, name: str
+def test_a_damaged_checkpoint_is_skipped(reference: Path, tmp_path: Path, damage: object, name: str) -> None:
+    shutil.copytree(reference / "checkpoints", tmp_path / "checkpoints")
+    newest = max((tmp_path / "checkpoints").iterdir())
+    damage(newest / name)  # type: ignore[operator]
+    intact, messages = checkpoint.latest_checkpoint(tmp_path / "checkpoints")
+    assert intact is not None
+    assert intact.progress.step == STEPS - CHECKPOINT_EVERY
+    assert str(newest) in messages[0]
+    assert "damaged" in messages[0]
+
+
+def test_a_checkpoint_of_another_format_is_refused(reference: Path, tmp_path: Path) -> None:
+    shutil.copytree(reference / "checkpoints", tmp_path / "checkpoints")
+    progress = max((tmp_path / "checkpoints").iterdir()) / "progress.json"
+    progress.write_text(progress.read_text("utf-8").replace('"format": 1', '"format": 2'), "utf-8")
+    with pytest.raises(InputError, match="checkpoint format 2, but this tongsa reads format 1"):
+        checkpoint.latest_checkpoint(tmp_path / "checkpoints")
+
+
+def test_resume_after_a_truncated_checkpoint_gives_identical_bytes(
+    reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tongsa.training import checkpoint
-
-    copied = undisturbed / "damaged"
-    shutil.copytree(undisturbed / "whole" / "checkpoints", copied)
-    newest = max(copied.iterdir())
-    harm(newest / name)  # type: ignore[operator]
-    found, remarks = checkpoint.latest_checkpoint(copied)
-    shutil.rmtree(copied)
-    assert found is not None
-    assert found.progress.step == STEPS - 5
-    assert str(newest) in remarks[0]
-    assert "damaged" in remarks[0]
+    run = tmp_path / "run"
+    shutil.copytree(reference, run)
+    truncate(run / "checkpoints" / f"{STEPS:09d}" / "state.safetensors")
+    assert main(["train", "--resume", str(run)]) == 0
+    assert "damaged" in capsys.readouterr().err
+    assert saved_bytes(run, STEPS) == saved_bytes(reference, STEPS)
 
 
-def test_a_run_over_a_torn_snapshot_ends_in_the_same_bytes(undisturbed: Path) -> None:
-    shutil.copytree(undisturbed / "whole", undisturbed / "torn")
-    cut_in_half(undisturbed / "torn" / "checkpoints" / f"{STEPS:09d}" / "state.safetensors")
-    code, messages = finish(start("--resume", "torn", cwd=undisturbed))
-    assert code == 0, messages
-    assert "damaged" in messages
-    assert bytes_of(undisturbed / "torn") == bytes_of(undisturbed / "whole")
-
-
-def test_a_run_does_not_go_on_with_other_data(undisturbed: Path) -> None:
-    shutil.copytree(undisturbed / "whole", undisturbed / "other")
-    pairs = undisturbed / "pairs.tsv"
+def test_resume_refuses_changed_data(reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(reference, run)
+    pairs = reference.parent / "pairs.tsv"
     original = pairs.read_bytes()
     pairs.write_bytes(original + b"a\tb\n")
-    code, messages = finish(start("--resume", "other", cwd=undisturbed))
-    pairs.write_bytes(original)
-    assert code == 2
-    assert "pairs.tsv: changed since this run began" in messages
+    try:
+        assert main(["train", "--resume", str(run)]) == 2
+    finally:
+        pairs.write_bytes(original)
+    assert "pairs.tsv: changed since this run began" in capsys.readouterr().err

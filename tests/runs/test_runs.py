@@ -19,6 +19,7 @@ from tongsa.runs.run import open_run
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.journal import read_journal
 from tongsa.training.loop import DataPosition, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import build_optimizers
 from tongsa.training.precision import measure_bf16_speedup
 
@@ -159,5 +160,5 @@ def test_the_recipes_of_the_transformer_paper_train(name: str, tmp_path: Path) -
     batches = iterate_batches(lambda _: Examples(rows, rows), batch_tokens=32, seed=1, start=DataPosition())
     training = recipe.training
     schedule = training.lr.build(recipe.model.width, training.steps)  # type: ignore[attr-defined]
-    step = next(train(model, batches, build_optimizers(model, training), schedule, training))
+    step = next(train(TrainingModel(model, training), batches, build_optimizers(model, training), schedule, training))
     assert 5 < step.loss < 9, "ln 500 is 6.2"

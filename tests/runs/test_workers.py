@@ -1,23 +1,35 @@
-"""Any number of workers gives the same run: real processes, real sockets, both of torch's engines."""
+"""Training with several workers equals training with one: real processes and sockets, DDP and FSDP2."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
-import time
+import tomllib
 from pathlib import Path
 
 import pytest
 from torch.testing import assert_close
 
-from tiny import SMALL, reversing, write_pairs
-from tongsa.cli import worker_processes as launcher
+from processes import (
+    UNLIMITED_STEPS,
+    finish,
+    finish_successfully,
+    journal_losses,
+    journal_steps,
+    limit_steps,
+    new_run,
+    saved_bytes,
+    start_training,
+    train_reference,
+    wait_for_step,
+    write_recipe,
+)
+from tongsa import runs
+from tongsa.cli import worker_processes
 
+slow = pytest.mark.slow  # several processes, each of which imports torch
 STEPS = 12
 SETTINGS = [
-    *SMALL,
     f"training.steps={STEPS}",
     "training.grad_accumulation=4",
     "training.checkpoint_every=4",
@@ -32,147 +44,141 @@ SETTINGS = [
 ]
 
 
-def train(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tongsa.cli", "train", *arguments]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, cwd=folder, env=environment, text=True, stderr=subprocess.PIPE)
-
-
-def finished(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    _, messages = process.communicate(timeout=300)
-    return process.returncode, messages
-
-
-def begin(folder: Path, run: str, workers: int, *settings: str) -> "subprocess.Popen[str]":
-    words = [word for setting in [*SETTINGS, *settings] for word in ("--set", setting)]
-    return train(folder, "--data", "pairs.tsv", "--run", run, "--workers", str(workers), *words)
-
-
-def losses(run: Path, count: int = STEPS) -> list[float]:
-    """Of every update, then of every validation."""
-    records = [json.loads(line) for line in (run / "journal.jsonl").read_text("utf-8").splitlines()]
-    steps = [record for record in records if "loss" in record]
-    assert [record["step"] for record in steps] == list(range(1, count + 1))
-    return [record["loss"] for record in steps] + [r["validation"]["dev_loss"] for r in records if "validation" in r]
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_recipe(tmp_path_factory.mktemp("workers"), SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workers")
-    write_pairs(folder / "pairs.tsv", reversing(400))
-    code, messages = finished(begin(folder, "alone", 1))
-    assert code == 0, messages
-    return folder
+def reference(recipe: Path) -> Path:
+    return train_reference(recipe, STEPS)
 
 
-def assert_same_run(one: Path, other: Path) -> None:
-    assert_close(losses(one), losses(other), rtol=0, atol=1e-4)
+def assert_same_losses(run: Path, reference: Path) -> None:
+    """Compare all updates and validations. The order of summation differs, so the last digits may."""
+    assert journal_steps(run) == journal_steps(reference)
+    assert_close(journal_losses(run), journal_losses(reference), rtol=0, atol=1e-4)
 
 
-slow = pytest.mark.slow
-
-
-@pytest.mark.parametrize(
-    ("workers", "shard"),
-    [(2, False), (4, False), (2, True), pytest.param(3, False, marks=slow), pytest.param(4, True, marks=slow)],
-)
-def test_workers_share_an_update_and_change_nothing(alone: Path, workers: int, shard: bool) -> None:
-    run = alone / f"{workers}-{shard}"
-    code, messages = finished(begin(alone, run.name, workers, f"training.shard={str(shard).lower()}"))
-    assert code == 0, messages
-    assert_same_run(alone / "alone", run)
-    assert messages.count("done: 12 steps") == 1, "every worker speaks"
+def assert_no_pickle(run: Path) -> None:
     assert not list(run.rglob("*.pt")) and not list(run.rglob("*.distcp")), "a pickle was written"
-    if shard:
-        assert len(list((run / "checkpoints" / f"{STEPS:09d}").glob("*.safetensors"))) == workers
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "shard"),
-    [
-        (2, 1, False),
-        (2, 4, True),
-        pytest.param(1, 4, False, marks=slow),
-        pytest.param(2, 4, False, marks=slow),
-        pytest.param(2, 1, True, marks=slow),
-    ],
-)
-def test_a_run_goes_on_on_another_number_of_workers(alone: Path, before: int, after: int, shard: bool) -> None:
-    run = alone / f"{before}-to-{after}-{shard}"
-    code, messages = finished(begin(alone, run.name, before, f"training.shard={str(shard).lower()}"))
-    assert code == 0, messages
+def test_two_workers_give_the_bytes_of_one_process(recipe: Path) -> None:
+    """With two batches per update a sum has one order only, so nothing may differ, not even by rounding."""
+    settings = ["training.grad_accumulation=2", "training.optimizer=adam"]
+    messages = finish_successfully(new_run(recipe, "two", *settings, workers=2))
+    run, single = recipe.parent / "two", train_reference(recipe, STEPS, *settings)
+    assert saved_bytes(run, STEPS) == saved_bytes(single, STEPS)
+    assert journal_losses(run) == journal_losses(single)
+    assert messages.count("12 steps") == 1, "only rank 0 prints"
+    assert_no_pickle(run)
+
+
+@pytest.mark.parametrize("workers", [2, pytest.param(4, marks=slow)])
+def test_a_sharded_run_has_the_losses_of_one_process_and_resumes_unsharded(
+    recipe: Path, reference: Path, workers: int
+) -> None:
+    run = recipe.parent / f"sharded-{workers}"
+    finish_successfully(new_run(recipe, run.name, "training.shard=true", workers=workers))
+    assert_same_losses(run, reference)
+    assert len(list((run / "checkpoints" / f"{STEPS:09d}").glob("*.safetensors"))) == workers
+    assert_no_pickle(run)
     for step in (8, 12):
         shutil.rmtree(run / "checkpoints" / f"{step:09d}")
-    code, messages = finished(train(alone, "--resume", run.name, "--workers", str(after)))
-    assert code == 0, messages
-    assert_same_run(alone / "alone", run)
+    runs.resume(run, quiet=True)
+    assert_same_losses(run, reference)
 
 
-def test_a_snapshot_with_a_corrupted_or_a_lost_shard_is_passed_over_by_all_workers(alone: Path) -> None:
-    code, messages = finished(begin(alone, "shards", 2, "training.shard=true"))
-    assert code == 0, messages
-    whole = (alone / "shards" / "model" / "weights.safetensors").read_bytes()
-    newest, before = (alone / "shards" / "checkpoints" / f"{step:09d}" for step in (12, 8))
-    _, shard = sorted(newest.glob("*.safetensors"))  # that of the second worker; the first reads its own alone
+@slow
+@pytest.mark.parametrize("workers", [2, 3, 4])
+def test_any_number_of_workers_gives_the_same_losses(recipe: Path, reference: Path, workers: int) -> None:
+    messages = finish_successfully(new_run(recipe, f"ddp-{workers}", workers=workers))
+    assert_same_losses(recipe.parent / f"ddp-{workers}", reference)
+    assert messages.count("12 steps") == 1, "only rank 0 prints"
+
+
+@slow
+@pytest.mark.parametrize(
+    ("workers", "resumed_workers", "shard"), [(2, 1, False), (1, 4, False), (2, 4, False), (2, 4, True)]
+)
+def test_a_run_resumes_with_another_number_of_workers(
+    recipe: Path, reference: Path, workers: int, resumed_workers: int, shard: bool
+) -> None:
+    run = recipe.parent / f"{workers}-to-{resumed_workers}-{shard}"
+    finish_successfully(new_run(recipe, run.name, f"training.shard={str(shard).lower()}", workers=workers))
+    for step in (8, 12):
+        shutil.rmtree(run / "checkpoints" / f"{step:09d}")
+    finish_successfully(start_training(recipe.parent, "--resume", run.name, "--workers", str(resumed_workers)))
+    assert_same_losses(run, reference)
+
+
+@slow
+def test_all_workers_skip_a_checkpoint_with_a_damaged_or_missing_shard(recipe: Path, reference: Path) -> None:
+    run = recipe.parent / "shards"
+    finish_successfully(new_run(recipe, run.name, "training.shard=true", workers=2))
+    weights = (run / "model" / "weights.safetensors").read_bytes()
+    newest, previous = (run / "checkpoints" / f"{step:09d}" for step in (12, 8))
+    _, shard = sorted(newest.glob("*.safetensors"))  # that of rank 1, which rank 0 does not need
     content = bytearray(shard.read_bytes())
     content[-7] ^= 1
     shard.write_bytes(content)
-    sorted(before.glob("*.safetensors"))[1].unlink()
-    code, messages = finished(train(alone, "--resume", "shards", "--workers", "2"))
-    assert code == 0, messages
+    sorted(previous.glob("*.safetensors"))[1].unlink()
+    messages = finish_successfully(start_training(recipe.parent, "--resume", run.name, "--workers", "2"))
     assert f"{newest.name}: damaged (the checksum of {shard.name} is wrong)" in messages
-    assert f"{before.name}: damaged" in messages
-    assert_same_run(alone / "alone", alone / "shards")
-    assert (alone / "shards" / "model" / "weights.safetensors").read_bytes() == whole
+    assert f"{previous.name}: damaged" in messages
+    assert_same_losses(run, reference)
+    assert (run / "model" / "weights.safetensors").read_bytes() == weights
 
 
-def test_two_workers_killed_and_resumed_end_in_the_same_bytes(alone: Path) -> None:
-    process = begin(alone, "whole", 2)
-    code, messages = finished(process)
-    assert code == 0, messages
-    process = begin(alone, "killed", 2)
-    journal = alone / "killed" / "journal.jsonl"
-    while process.poll() is None and not (journal.exists() and '"step": 6' in journal.read_text("utf-8")):
-        time.sleep(0.01)
-    victim = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()[-1]
-    os.kill(int(victim), signal.SIGKILL)
-    code, messages = finished(process)
+@slow
+def test_two_workers_resume_to_identical_bytes_after_one_was_killed(recipe: Path) -> None:
+    run = recipe.parent / "killed"
+    process = new_run(recipe, run.name, f"training.steps={UNLIMITED_STEPS}", workers=2)
+    wait_for_step(run, 6, process)
+    worker = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()[-1]
+    os.kill(int(worker), signal.SIGKILL)
+    code, messages = finish(process)
     assert code == 1
     assert "was killed (SIGKILL)" in messages
     assert "--resume" in messages
     assert "Traceback" not in messages
-    code, messages = finished(train(alone, "--resume", "killed", "--workers", "2"))
-    assert code == 0, messages
-    for name in ("model/weights.safetensors", f"checkpoints/{STEPS:09d}/state.safetensors"):
-        assert (alone / "killed" / name).read_bytes() == (alone / "whole" / name).read_bytes(), name
+    steps = max(journal_steps(run)) + 4
+    limit_steps(run, steps)
+    finish_successfully(start_training(recipe.parent, "--resume", run.name, "--workers", "2"))
+    finish_successfully(new_run(recipe, "not-killed", f"training.steps={steps}", workers=2))
+    assert saved_bytes(run, steps) == saved_bytes(recipe.parent / "not-killed", steps)
 
 
-def test_a_stop_asked_of_the_launcher_saves_in_all_workers(alone: Path) -> None:
-    process = begin(alone, "stopped", 2, "training.checkpoint_every=1000")
-    journal = alone / "stopped" / "journal.jsonl"
-    while process.poll() is None and not (journal.exists() and '"step": 3' in journal.read_text("utf-8")):
-        time.sleep(0.01)
+@slow
+def test_a_stop_signal_to_the_launcher_saves_and_ends_all_workers(recipe: Path) -> None:
+    run = recipe.parent / "stopped"
+    unlimited = [f"training.steps={UNLIMITED_STEPS}", f"training.checkpoint_every={UNLIMITED_STEPS}"]
+    process = new_run(recipe, run.name, *unlimited, workers=2)
+    wait_for_step(run, 3, process)
     process.send_signal(signal.SIGTERM)
-    code, messages = finished(process)
+    code, messages = finish(process)
     assert code == 130, messages
-    assert messages.count("go on with: tongsa train --resume stopped") == 1
-    code, messages = finished(train(alone, "--resume", "stopped", "--workers", "2"))
-    assert code == 0, messages
-    assert_same_run(alone / "alone", alone / "stopped")
+    assert messages.count("tongsa train --resume stopped") == 1
+    steps = max(journal_steps(run)) + 4
+    limit_steps(run, steps)
+    finish_successfully(start_training(recipe.parent, "--resume", run.name, "--workers", "2"))
+    assert_same_losses(run, train_reference(recipe, steps))
 
 
-def test_a_mistake_is_told_once_with_exit_code_2(alone: Path) -> None:
-    code, messages = finished(train(alone, "--data", "no.tsv", "--run", "no", "--workers", "2"))
-    assert code == 2
+@slow
+def test_wrong_input_is_reported_once_with_exit_code_2(recipe: Path) -> None:
+    code, messages = finish(new_run(recipe, "no", "data.train=no.tsv", workers=2))
+    assert code == 2, messages
     assert messages.count("no.tsv") == 1
     assert "Traceback" not in messages
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"),
+    ("ends", "expected"),
     [
         (["exit 2", "sleep 0.3; exit 1"], 0),
-        (["sleep 0.3; exit 2", "exit 1"], 0),  # the others may see it go before it has gone
+        (["sleep 0.3; exit 2", "exit 1"], 0),  # others may notice the loss before the process has ended
         (["exit 2", "exit 1"], 0),
         (["exit 1", "exit 2"], 1),
         (["exit 2", "exit 2"], 0),
@@ -182,44 +188,45 @@ def test_a_mistake_is_told_once_with_exit_code_2(alone: Path) -> None:
         (["exit 0", "exit 0"], 0),
     ],
 )
-def test_the_worker_that_explains_the_end_is_named_whoever_ends_first(ends: list[str], told: int) -> None:
-    assert launcher.wait_for_workers([subprocess.Popen(["/bin/sh", "-c", end]) for end in ends]) == told
+def test_the_launcher_names_the_worker_that_caused_the_end(ends: list[str], expected: int) -> None:
+    assert worker_processes.wait_for_workers([subprocess.Popen(["/bin/sh", "-c", end]) for end in ends]) == expected
 
 
 def test_a_worker_that_does_not_stop_with_the_others_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "SHUTDOWN_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(worker_processes, "SHUTDOWN_TIMEOUT_SECONDS", 0.3)
     workers = [subprocess.Popen(["/bin/sh", "-c", end]) for end in ("exit 1", "sleep 600")]
-    assert launcher.wait_for_workers(workers) == 0
+    assert worker_processes.wait_for_workers(workers) == 0
     assert workers[1].returncode == -signal.SIGKILL
 
 
-def test_more_workers_than_batches_in_an_update_are_refused(alone: Path) -> None:
-    code, messages = finished(train(alone, "--resume", "alone", "--workers", "5"))
-    assert code == 2
+@slow
+@pytest.mark.parametrize(("workers", "shard"), [(5, False), (3, True)])
+def test_a_number_of_workers_that_does_not_fit_the_update_is_refused(
+    recipe: Path, reference: Path, workers: int, shard: bool
+) -> None:
+    """At most one worker per batch; sharded ranks compute in lockstep and need equally many batches."""
+    run = recipe.parent / f"refused-{workers}"
+    shutil.copytree(reference, run)
+    settings = (run / "run.toml").read_text("utf-8")
+    (run / "run.toml").write_text(settings.replace("shard = false", f"shard = {str(shard).lower()}"), "utf-8")
+    code, messages = finish(start_training(recipe.parent, "--resume", run.name, "--workers", str(workers)))
+    assert code == 2, messages
     assert "4 batches" in messages
-    assert "take at most so many" in messages
+    assert "training.grad_accumulation" in messages
+    assert "Traceback" not in messages
 
 
-def test_workers_that_keep_parts_of_a_model_need_equally_many_batches(alone: Path) -> None:
-    shutil.copytree(alone / "alone", alone / "parts")
-    settings = (alone / "parts" / "run.toml").read_text("utf-8")
-    (alone / "parts" / "run.toml").write_text(settings.replace("shard = false", "shard = true"), "utf-8")
-    code, messages = finished(train(alone, "--resume", "parts", "--workers", "3"))
-    assert code == 2
-    assert "take a divisor of it" in messages
+@slow
+def test_a_new_run_divides_its_update_so_that_each_worker_has_a_batch(recipe: Path) -> None:
+    settings = ["training.grad_accumulation=1", "training.batch_tokens=256", "training.steps=2"]
+    finish_successfully(new_run(recipe, "divided", *settings, workers=2))
+    training = tomllib.loads((recipe.parent / "divided" / "run.toml").read_text("utf-8"))["training"]
+    assert (training["grad_accumulation"], training["batch_tokens"]) == (2, 128)
 
 
-def test_a_new_run_cuts_its_update_so_that_every_worker_has_a_batch(alone: Path) -> None:
-    code, messages = finished(begin(alone, "cut", 2, "training.grad_accumulation=1", "training.steps=2"))
-    assert code == 0, messages
-    settings = (alone / "cut" / "run.toml").read_text("utf-8")
-    assert "accumulate = 2\n" in settings
-    assert "batch_tokens = 128\n" in settings
-
-
-def test_the_same_command_again_goes_on(alone: Path) -> None:
-    words = ["--data", "pairs.tsv", "--run", "again", "--resume-if-exists", *(w for s in SETTINGS for w in ("--set", s))]
-    for _ in range(2):
-        code, messages = finished(train(alone, *words))
-        assert code == 0, messages
-    assert "done: 12 steps" in messages
+def test_resume_if_exists_continues_the_run_with_its_first_settings(recipe: Path) -> None:
+    run = recipe.parent / "again"
+    runs.train(recipe, run=run, settings=["training.steps=4"], resume_if_exists=True, quiet=True)
+    progress = runs.train(recipe, run=run, resume_if_exists=True, quiet=True)
+    assert progress.step == 4
+    assert journal_steps(run) == [1, 2, 3, 4]

@@ -3,16 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from served import Running, drawn, serving
+from live_server import LiveServer, live_server, random_model
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return drawn(tmp_path_factory.mktemp("served") / "en-ko")
+    return random_model(tmp_path_factory.mktemp("server") / "en-ko")
 
 
 @pytest.fixture(scope="session")
-def server(run: Path) -> Iterator[Running]:
-    """One for all tests that leave it as they find it."""
-    with serving(run) as running:
+def server(run: Path) -> Iterator[LiveServer]:
+    """A server for all tests that do not change it."""
+    with live_server(run) as running:
         yield running

@@ -1,14 +1,15 @@
-"""With CTranslate2 beside torch, who searches depends on a sentence alone and never on its company."""
+"""CTranslate2 and torch in one server: the engine of a sentence never depends on its batch."""
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import tongsa
-from export.bundles import saved, transformer
-from served import serving, texts
+from export.bundles import save_run, transformer
+from live_server import live_server, sample_texts
 from tongsa.export import export
 from tongsa.server.batch_tasks import TranslateTask
 from tongsa.server.config import ServerConfig
@@ -18,59 +19,62 @@ from tongsa.server.queue import QueuedSentence
 pytest.importorskip("ctranslate2")
 
 
-def test_a_sentence_for_torch_does_not_move_its_batch_there(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
+@pytest.fixture(scope="module")
+def exported_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = save_run(tmp_path_factory.mktemp("engine") / "run", transformer(norm="pre", positions="learned"))
     export(run, "ctranslate2")
-    own = tongsa.load(run)
-    assert own.engine, "the export is not used: nothing is tested"
-    long = " ".join("abcdefg"[at % 7] for at in range(25))  # its output may be longer than was exported
-    with serving(run, wait_ms=30) as server:
-        model = server.worker.model
-        assert model.engine == "ctranslate2"
-        asked: list[list[str]] = []
-        search = own.engine.search
+    return run
 
-        def counted(source, config, nbest=1):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-            asked.append(source.lengths.tolist())
+
+def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported_run: Path) -> None:
+    translator = tongsa.load(exported_run)
+    assert translator.engine, "the export is not used: nothing is tested"
+    long = " ".join("abcdefg"[i % 7] for i in range(25))  # its output may be longer than the exported positions
+    with live_server(exported_run, batch_wait_ms=30) as server:
+        model = server.queue.model
+        assert model.engine == "ctranslate2"
+        searched: list[list[str]] = []
+        search = translator.engine.search
+
+        def recording_search(source: Any, config: Any, nbest: int = 1) -> Any:
+            searched.append(source.lengths.tolist())
             return search(source, config, nbest)
 
-        model.reader.engine.search = counted
-        short = texts(20)
+        model.text_model.engine.search = recording_search
+        short = sample_texts(20)
         together = server.translate([*short, long])
         alone = [server.translate(text)[0] for text in short]
-        assert [one["text"] for one in together[:-1]] == [one["text"] for one in alone]
-        assert [one["text"] for one in alone] == [one.text for one in map(own, short)]
-        takes = [model.quick(model.size(text)) for text in (*short, long)]
-        assert sum(map(len, asked[:-20])) == sum(takes) > 0
+        assert [translation["text"] for translation in together[:-1]] == [translation["text"] for translation in alone]
+        assert [translation["text"] for translation in alone] == [translator(text).text for text in short]
+        supported = [model.engine_supports(model.count_tokens(text)) for text in (*short, long)]
+        assert sum(map(len, searched[:-20])) == sum(supported) > 0
 
 
-def test_pieces_have_the_probabilities_that_the_translator_tells_beside_this_engine(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
-    export(run, "ctranslate2")
-    own = tongsa.load(run)
-    with serving(run) as server:
-        assert server.worker.model.engine == "ctranslate2"
-        for text in texts(6):
-            (made,) = server.translate(text, nbest=2, piece_probabilities=True)
-            (one,), best = made["sentences"], own.translate([text], nbest=2)[0]
-            for shown, wanted in zip([one, *one["alternatives"]], [best, *best.alternatives], strict=True):
-                assert [piece["piece"] for piece in shown["pieces"]] == [*wanted.pieces, "</s>"]
-                logs = [math.log(piece["probability"]) for piece in shown["pieces"]]
-                assert logs == pytest.approx(wanted.logs, abs=1e-4)
-                assert sum(logs) == pytest.approx(wanted.total, abs=1e-3), "the engine searched with other numbers"
+def test_token_probabilities_equal_the_translators(exported_run: Path) -> None:
+    translator = tongsa.load(exported_run)
+    with live_server(exported_run) as server:
+        assert server.queue.model.engine == "ctranslate2"
+        for text in sample_texts(6):
+            (translated,) = server.translate(text, nbest=2, token_probabilities=True)
+            (sentence,), best = translated["sentences"], translator.translate([text], nbest=2)[0]
+            for actual, expected in zip([sentence, *sentence["alternatives"]], [best, *best.alternatives], strict=True):
+                assert [token["token"] for token in actual["tokens"]] == [*expected.tokens, "</s>"]
+                log_probs = [math.log(token["probability"]) for token in actual["tokens"]]
+                assert log_probs == pytest.approx(expected.token_log_probs, abs=1e-4)
+                assert sum(log_probs) == pytest.approx(expected.log_prob, abs=1e-3), "engine and torch disagree"
 
 
-def test_parts_of_a_batch_side_by_side_give_the_same_answers_in_the_same_order(tmp_path: Path) -> None:
-    run = saved(tmp_path / "run", transformer(norm="pre", positions="learned"))
-    export(run, "ctranslate2")
-    model = load_model(ModelSource("run", run), ServerConfig())
-    jobs = [QueuedSentence(TranslateTask(use_engine=True), text, model.count_tokens(text)) for text in texts(7)]
-    whole = TranslateTask(use_engine=True).translate(model, jobs, {})
+def test_threads_share_a_batch_without_changing_results_or_their_order(exported_run: Path) -> None:
+    model = load_model(ModelSource("run", exported_run), ServerConfig())
+    task = TranslateTask(use_engine=True)
+    sentences = [QueuedSentence(task, text, model.count_tokens(text)) for text in sample_texts(7)]
+    one_thread = task.translate(model, sentences, {})
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        parts = TranslateTask(use_engine=True).translate(model, jobs, {})
+        three_threads = task.translate(model, sentences, {})
     finally:
         torch.set_num_threads(before)
-    assert [one.text for one in parts] == [one.text for one in whole]
-    assert len({one.text for one in whole}) > 3
+    texts = [translation.text for translation in one_thread]
+    assert [translation.text for translation in three_threads] == texts
+    assert len(set(texts)) > 3

@@ -1,4 +1,4 @@
-"""A model that torch compiles learns what it would learn otherwise, and goes on to the same bytes."""
+"""torch.compile: the same gradients, and exact resume."""
 
 import shutil
 from pathlib import Path
@@ -11,34 +11,37 @@ from tiny import SIZE, SMALL, reversing, write_pairs
 from tongsa import runs
 from tongsa.batch import Batch, pad
 from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.tokenization.special import BOS
 from tongsa.training import journal
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import SINGLE_PROCESS
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # of torch's compiler
+pytestmark = [
+    pytest.mark.slow,  # the compiler takes most of a minute
+    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning"),  # of torch's compiler
+]
 
 
-def test_the_gradient_is_that_of_the_model_as_it_is() -> None:
+def test_a_compiled_model_has_the_same_gradients() -> None:
     config = TrainingConfig(steps=3, precision="fp32", device="cpu", compile=True)
     model = TransformerConfig(width=16, ffn_width=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    found = []
+    gradients = []
     for compiled in (False, True):
         torch.manual_seed(3)
-        learner = SINGLE_PROCESS.wrap_model(
-            model.build(SIZE, SIZE), torch.device("cpu"), shard=False, compiled=compiled
+        wrapped = SINGLE_PROCESS.wrap_model(
+            TrainingModel(model.build(SIZE, SIZE), config), torch.device("cpu"), shard=False, compiled=compiled
         )
-        for length in (4, 7):  # one graph serves both
-            lines = [[4 + at, *range(5, 4 + length)] for at in range(length)]
-            compute_gradient(
-                learner.train(), [[Batch(pad(lines), pad([[1, *line[:-1]] for line in lines]), pad(lines))]], 1, config
-            )
-        found.append({name: value.grad for name, value in learner.named_parameters()})
-    assert_close(found[1], found[0])
+        for length in (4, 7):  # one graph for both lengths
+            rows = [[4 + row, *range(5, 4 + length)] for row in range(length)]
+            batch = Batch(pad(rows), pad([[BOS, *row[:-1]] for row in rows]), pad(rows))
+            compute_gradient(wrapped.train(), [[batch]], 1, config)
+        gradients.append({name: value.grad for name, value in wrapped.named_parameters()})
+    assert_close(gradients[1], gradients[0])
 
 
-@pytest.mark.slow
-def test_a_compiled_run_with_dropout_learns_and_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_compiled_run_with_dropout_learns_and_resumes_to_identical_bytes(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv", reversing(200))
     settings = [*SMALL, "training.compile=true", "training.steps=12", "training.checkpoint_every=6"]
     run = tmp_path / "run"

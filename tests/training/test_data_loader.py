@@ -1,4 +1,4 @@
-"""Batches made ahead: the same ones in the same order, faults told, and nobody left behind."""
+"""Prefetching: the same batches in the same order, errors in their turn, and no thread left behind."""
 
 import threading
 from collections.abc import Iterator
@@ -7,63 +7,63 @@ import pytest
 
 from tiny import sentence
 from tongsa.batch import Examples, Ragged
-from tongsa.training.data_loader import PREFETCH_BATCHES, iterate_batches, prefetch
+from tongsa.training.data_loader import PREFETCH_BATCHES, PREFETCH_THREAD_NAME, iterate_batches, prefetch
 from tongsa.training.loop import DataPosition
 
 
-def waiting() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("ahead")]
+def prefetch_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith(PREFETCH_THREAD_NAME)]
 
 
-def test_items_come_in_order_and_to_the_last() -> None:
+def test_all_items_come_in_order() -> None:
     for count in (0, 1, PREFETCH_BATCHES, 5 * PREFETCH_BATCHES):
         assert list(prefetch(iter(range(count)))) == list(range(count))
-    assert waiting() == []
+    assert prefetch_threads() == []
 
 
-def test_they_are_made_in_one_other_thread_before_they_are_asked_for() -> None:
-    makers, enough = set[int](), threading.Event()
+def test_items_are_computed_ahead_in_one_other_thread() -> None:
+    thread_ids, is_ahead = set[int](), threading.Event()
 
     def numbers() -> Iterator[int]:
         for number in range(100):
-            makers.add(threading.get_ident())
-            if number == PREFETCH_BATCHES:  # the first is asked for, so this one is made
-                enough.set()
+            thread_ids.add(threading.get_ident())
+            if number == PREFETCH_BATCHES:  # computed as soon as the first item has been taken
+                is_ahead.set()
             yield number
 
-    made = prefetch(numbers())
-    assert next(made) == 0
-    assert enough.wait(timeout=30)
-    made.close()  # type: ignore[attr-defined]
-    assert len(makers) == 1
-    assert makers != {threading.get_ident()}
+    items = prefetch(numbers())
+    assert next(items) == 0
+    assert is_ahead.wait(timeout=300)
+    items.close()  # type: ignore[attr-defined]
+    assert len(thread_ids) == 1
+    assert thread_ids != {threading.get_ident()}
 
 
-def test_a_fault_comes_up_where_its_batch_is_asked_for_and_not_before() -> None:
+def test_an_error_is_raised_at_its_item_and_not_before() -> None:
     def numbers() -> Iterator[int]:
         yield 0
         yield 1
         raise ZeroDivisionError("no batch")
 
-    made = prefetch(numbers())
-    assert [next(made), next(made)] == [0, 1]
+    items = prefetch(numbers())
+    assert [next(items), next(items)] == [0, 1]
     with pytest.raises(ZeroDivisionError, match="no batch"):
-        next(made)
-    assert waiting() == []
+        next(items)
+    assert prefetch_threads() == []
 
 
-def test_a_stream_that_is_closed_or_forgotten_leaves_no_thread() -> None:
-    lines = Ragged([sentence(3 + at % 5, at)[:-1] for at in range(40)])
+def test_a_closed_or_deleted_iterator_leaves_no_thread() -> None:
+    rows = Ragged([sentence(3 + row % 5, row)[:-1] for row in range(40)])
 
-    def opened() -> Iterator[object]:
-        return iterate_batches(lambda _: Examples(lines, lines), batch_tokens=30, seed=1, start=DataPosition())
+    def open_iterator() -> Iterator[object]:
+        return iterate_batches(lambda _: Examples(rows, rows), batch_tokens=30, seed=1, start=DataPosition())
 
-    closed, forgotten = opened(), opened()
-    next(closed), next(forgotten)
-    assert len(waiting()) == 2
+    closed, deleted = open_iterator(), open_iterator()
+    next(closed), next(deleted)
+    assert len(prefetch_threads()) == 2
     closed.close()  # type: ignore[attr-defined]
-    assert len(waiting()) == 1
-    del forgotten
-    assert waiting() == []
-    opened()
-    assert waiting() == [], "none before the first batch is asked for"
+    assert len(prefetch_threads()) == 1
+    del deleted
+    assert prefetch_threads() == []
+    open_iterator()
+    assert prefetch_threads() == [], "no thread before the first batch is taken"

@@ -1,191 +1,209 @@
-"""Batches in parts: the same gradient, within the memory given; and numbers that overflow, slip or do not fit."""
+"""Micro-batches: the same gradient within a memory limit; retries after out-of-memory, NaN and fp16 overflow."""
 
-import json
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from tiny import SIZE, SMALL, reversing, tiny, write_pairs
+from processes import ENVIRONMENT, write_recipe
+from tiny import SIZE, tiny
 from tongsa.batch import Batch, Padded, pad
 from tongsa.errors import InputError
-from tongsa.training import loop
+from tongsa.interface import EncoderDecoder
+from tongsa.tokenization.special import BOS
 from tongsa.training.config import TrainingConfig
-from tongsa.training.loop import INITIAL_LOSS_SCALE, DataPosition, DivergedError, compute_gradient, train
+from tongsa.training.journal import read_journal
+from tongsa.training.loop import (
+    INITIAL_LOSS_SCALE,
+    DataPosition,
+    DivergedError,
+    UpdateResult,
+    compute_gradient,
+    train,
+)
+from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import build_optimizers
 from tongsa.training.precision import Precision, measure_bf16_speedup
 
 CONFIG = TrainingConfig(steps=3, grad_accumulation=1, precision="fp32", device="cpu", optimizer="adamw")
 
 
-def batch(rows: int = 7) -> Batch:
+def make_batch(rows: int = 7) -> Batch:
     generator = torch.Generator().manual_seed(rows)
-    lines = [torch.randint(4, SIZE, (3 + at % 4,), generator=generator).tolist() for at in range(rows)]
-    return Batch(pad(lines), pad([[1, *line[:-1]] for line in lines]), pad(lines))
+    tokens = [torch.randint(4, SIZE, (3 + row % 4,), generator=generator).tolist() for row in range(rows)]
+    return Batch(pad(tokens), pad([[BOS, *row[:-1]] for row in tokens]), pad(tokens))
 
 
-def gradients(model: nn.Module, parts: list[Batch]) -> list[Tensor]:
+def gradients(model: EncoderDecoder, micro_batches: list[Batch]) -> list[Tensor]:
     model.zero_grad()
-    compute_gradient(model, [parts], 1, CONFIG)
+    compute_gradient(TrainingModel(model, CONFIG), [micro_batches], 1, CONFIG)
     return [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
 
 
-@pytest.mark.parametrize("most", [1, 6, 13, 20, 41])
-def test_a_batch_in_parts_has_the_same_rows_and_the_same_gradient(most: int) -> None:
-    model, whole = tiny("transformer").eval(), batch()
-    parts = whole.micro_batches(most)
-    assert len(parts) > 1
-    assert all(part.padded_size <= most or len(part.source.lengths) == 1 for part in parts)
-    rows = [row[:length].tolist() for part in parts for row, length in zip(*part.source, strict=True)]
-    assert rows == [row[:length].tolist() for row, length in zip(*whole.source, strict=True)]
-    assert_close(gradients(model, parts), gradients(model, [whole]))
+@pytest.mark.parametrize("max_tokens", [1, 6, 13, 20, 41])
+def test_micro_batches_have_the_same_rows_and_the_same_gradient(max_tokens: int) -> None:
+    model, batch = tiny("transformer").eval(), make_batch()
+    micro_batches = batch.micro_batches(max_tokens)
+    assert len(micro_batches) > 1
+    assert all(part.padded_size <= max_tokens or len(part.source.lengths) == 1 for part in micro_batches)
+    rows = [row[:length].tolist() for part in micro_batches for row, length in zip(*part.source, strict=True)]
+    assert rows == [row[:length].tolist() for row, length in zip(*batch.source, strict=True)]
+    assert_close(gradients(model, micro_batches), gradients(model, [batch]))
 
 
-class Scarce(nn.Module):
-    """A model on a device that holds so many places at once."""
+class LimitedMemoryModel(nn.Module):
+    """A model on a device with memory for this many tokens."""
 
-    def __init__(self, model: nn.Module, room: int) -> None:
+    def __init__(self, model: nn.Module, max_tokens: int) -> None:
         super().__init__()
-        self.model, self.room, self.seen = model, room, list[int]()
+        self.model, self.max_tokens, self.sizes = model, max_tokens, list[int]()
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:
-        if source.tokens.numel() > self.room:
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        if batch.source.tokens.numel() > self.max_tokens:
             raise torch.OutOfMemoryError("out of memory")
-        self.seen.append(source.tokens.numel())
-        logits: Tensor = self.model(source, target)
-        return logits
+        self.sizes.append(batch.source.tokens.numel())
+        losses: tuple[Tensor, Tensor] = self.model(batch)
+        return losses
 
 
-def endless(one: Batch) -> Iterator[tuple[DataPosition, Batch]]:
+def repeat_batch(batch: Batch) -> Iterator[tuple[DataPosition, Batch]]:
     while True:
-        yield DataPosition(), one
+        yield DataPosition(), batch
 
 
-def steps(model: nn.Module, config: TrainingConfig, scale: float = 1.0) -> list[loop.UpdateResult]:
+def run_updates(model: nn.Module, config: TrainingConfig, loss_scale: float = 1.0) -> list[UpdateResult]:
     schedule = config.lr.build(32, config.steps)
-    return list(train(model, endless(batch()), build_optimizers(model, config), schedule, config, loss_scale=scale))
+    batches, optimizers = repeat_batch(make_batch()), build_optimizers(model, config)
+    return list(train(model, batches, optimizers, schedule, config, loss_scale=loss_scale))
 
 
-def test_a_batch_that_does_not_fit_is_computed_in_parts_and_the_run_lives() -> None:
-    model = Scarce(tiny("transformer"), room=15)
-    made = steps(model, CONFIG)
-    assert len(made) == 3
-    assert max(model.seen) <= 15
+def test_a_batch_that_does_not_fit_is_computed_in_micro_batches() -> None:
+    model = LimitedMemoryModel(TrainingModel(tiny("transformer"), CONFIG), max_tokens=15)
+    assert len(run_updates(model, CONFIG)) == 3
+    assert max(model.sizes) <= 15
 
 
 def test_a_single_row_that_does_not_fit_is_an_error_with_a_remedy() -> None:
-    with pytest.raises(InputError, match=r"lower training\.batch_tokens"):
-        steps(Scarce(tiny("transformer"), room=2), CONFIG)
+    with pytest.raises(InputError, match=r"step 1: out of memory .*Lower training\.batch_tokens"):
+        run_updates(LimitedMemoryModel(TrainingModel(tiny("transformer"), CONFIG), max_tokens=2), CONFIG)
 
 
-class Slipping(nn.Module):
-    """A model on a machine that computes wrongly at times."""
+class UnreliableModel(nn.Module):
+    """A model whose losses of these calls are NaN."""
 
-    def __init__(self, model: nn.Module, wrong: set[int]) -> None:
+    def __init__(self, model: nn.Module, nan_calls: set[int]) -> None:
         super().__init__()
-        self.model, self.wrong, self.calls = model, wrong, 0
+        self.model, self.nan_calls, self.calls = model, nan_calls, 0
 
-    def forward(self, source: Padded, target: Padded) -> Tensor:
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         self.calls += 1
-        logits: Tensor = self.model(source, target)
-        return logits * math.nan if self.calls in self.wrong else logits
+        loss, plain = self.model(batch)
+        factor = math.nan if self.calls in self.nan_calls else 1.0
+        return loss * factor, plain * factor
 
 
-def test_a_slip_of_the_machine_changes_nothing() -> None:
-    good, bad = tiny("transformer"), tiny("transformer")
-    steady, slipping = steps(good, CONFIG), steps(Slipping(bad, {2}), CONFIG)
-    assert [step.loss for step in steady] == [step.loss for step in slipping]
-    assert all(torch.equal(*pair) for pair in zip(good.parameters(), bad.parameters(), strict=True))
+def test_a_single_nan_is_retried_with_the_same_result() -> None:
+    reliable, unreliable = tiny("transformer"), tiny("transformer")
+    expected = run_updates(TrainingModel(reliable, CONFIG), CONFIG)
+    results = run_updates(UnreliableModel(TrainingModel(unreliable, CONFIG), {2}), CONFIG)
+    assert [result.loss for result in results] == [result.loss for result in expected]
+    assert all(torch.equal(*pair) for pair in zip(reliable.parameters(), unreliable.parameters(), strict=True))
 
 
-def test_a_loss_that_stays_no_number_stops_the_run_before_the_weights_are_harmed() -> None:
+def test_a_repeated_nan_stops_the_run_before_the_weights_change() -> None:
     model = tiny("transformer")
     before = [parameter.clone() for parameter in model.parameters()]
     with pytest.raises(DivergedError, match="step 1: the loss is nan"):
-        steps(Slipping(model, {1, 2}), CONFIG)
+        run_updates(UnreliableModel(TrainingModel(model, CONFIG), {1, 2}), CONFIG)
     assert all(torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
 
 
-class Overflowing(torch.autograd.Function):
-    """Gradients as half-precision numbers: beyond 65,504 they are infinite."""
+class HalfPrecisionGradient(torch.autograd.Function):
+    """Identity whose gradient is rounded to fp16: beyond 65,504 it is infinite."""
 
     @staticmethod
     def forward(_: object, values: Tensor) -> Tensor:
         return values.clone()
 
     @staticmethod
-    def backward(_: object, *slopes: Tensor) -> Tensor:
-        return slopes[0].half().float()
+    def backward(_: object, *gradients: Tensor) -> Tensor:
+        return gradients[0].half().float()
 
 
-class Half(nn.Module):
+class HalfPrecisionModel(nn.Module):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, source: Padded, target: Padded) -> Tensor:
-        found: Tensor = Overflowing.apply(self.model(source, target).float() * 1e3)  # type: ignore[no-untyped-call]
-        return found / 1e3
+        logits: Tensor = HalfPrecisionGradient.apply(self.model(source, target).float() * 1e3)  # type: ignore[no-untyped-call]
+        return logits / 1e3
 
 
-def test_a_scale_too_large_for_half_precision_is_halved_until_the_gradient_passes() -> None:
+def test_a_too_large_loss_scale_is_halved_until_the_gradient_is_finite() -> None:
     config = replace(CONFIG, precision="fp16")
-    made = steps(Half(tiny("transformer")), config, scale=2.0**40)
-    assert 1 <= made[0].loss_scale < 2.0**40
-    assert all(math.isfinite(step.grad_norm) for step in made)
-    assert len({step.loss_scale for step in made}) == 1, "once it fits it stays"
+    model: Any = HalfPrecisionModel(tiny("transformer"))
+    results = run_updates(TrainingModel(model, config), config, loss_scale=2.0**40)
+    assert 1 <= results[0].loss_scale < 2.0**40
+    assert all(math.isfinite(result.grad_norm) for result in results)
+    assert len({result.loss_scale for result in results}) == 1, "a scale that works is kept"
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_a_half_precision_gradient_is_close_to_the_full_one(precision: Precision) -> None:
+def test_half_precision_is_close_to_full_precision(precision: Precision) -> None:
     try:
         torch.ones(2, 2).to(torch.float16) @ torch.ones(2, 2).to(torch.float16)
     except RuntimeError:
-        pytest.skip("no half-precision products here")
+        pytest.skip("no fp16 matrix products on this CPU")
     if precision == "bf16" and not measure_bf16_speedup() > 0:
-        pytest.skip("this CPU does not survive bf16")
+        pytest.skip("bf16 crashes on this CPU")
     full, half = tiny("transformer").eval(), tiny("transformer").eval()
-    scale = INITIAL_LOSS_SCALE if precision == "fp16" else 1.0
-    found = [
-        compute_gradient(model, [[batch()]], 1, replace(CONFIG, precision=kind), loss_scale=by)
-        for model, kind, by in ((full, CONFIG.precision, 1.0), (half, precision, scale))
-    ]
-    assert found[1] != found[0], "it was not computed in half precision"
-    assert_close(found[1], found[0], rtol=0.02, atol=0.02)
+    loss_scale = INITIAL_LOSS_SCALE if precision == "fp16" else 1.0
+    expected = compute_gradient(TrainingModel(full, CONFIG), [[make_batch()]], 1, CONFIG)
+    config = replace(CONFIG, precision=precision)
+    result = compute_gradient(TrainingModel(half, config), [[make_batch()]], 1, config, loss_scale=loss_scale)
+    assert result != expected, "it was not computed in half precision"
+    assert_close(result, expected, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-def test_a_run_keeps_to_the_memory_given(tmp_path: Path) -> None:
-    """Peak of the whole process, validations and checkpoints included; without the limit it takes more."""
-    write_pairs(tmp_path / "pairs.tsv", reversing(3000))
-    sizes = [f"model.{name}={size}" for name, size in (("width", 256), ("inner", 2048), ("encoder_layers", 4))]
-    settings = [*SMALL, *sizes, "training.steps=2", "training.batch_tokens=16384", "training.validate_sentences=5"]
+def test_a_run_stays_below_its_memory_limit(tmp_path: Path) -> None:
+    """Peak of the whole process, with validation and checkpoints; without the limit it is higher."""
+    sizes = ["model.width=128", "model.ffn_width=1024", "model.encoder_layers=3"]
+    recipe = write_recipe(
+        tmp_path,
+        [
+            *sizes,
+            "training.steps=2",
+            "training.batch_tokens=8192",
+            "training.validate_sentences=5",
+            "decoding.max_extra_tokens=3",
+        ],
+        pairs=1500,
+    )
 
-    def peak(name: str, *more: str) -> int:
-        words = [word for setting in [*settings, "decoding.max_extra_tokens=3", *more] for word in ("--set", setting)]
-        code = (
+    def peak_mib(run: str, *settings: str) -> int:
+        words = [word for setting in settings for word in ("--set", setting)]
+        script = (
             "import sys; from pathlib import Path; from tongsa.cli import main; code = main(sys.argv[1:]); "
             "lines = Path('/proc/self/status').read_text().splitlines(); "
             "print(next(int(line.split()[1]) // 1024 for line in lines if line.startswith('VmHWM'))); sys.exit(code)"
         )
-        command = [sys.executable, "-c", code, "train", "--data", "pairs.tsv", "--run", name, *words]
-        done = subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return int(done.stdout)
+        command = [sys.executable, "-c", script, "train", str(recipe), "--run", run, *words]
+        child = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        assert child.returncode == 0, child.stderr
+        return int(child.stdout.splitlines()[-1])
 
-    free = peak("free")
-    limit = free * 2 // 3
-    assert peak("limited", f"training.memory_limit_mib={limit}") <= limit
-    losses = [
-        json.loads((tmp_path / run / "journal.jsonl").read_text("utf-8").splitlines()[0]) for run in ("free", "limited")
-    ]
-    assert losses[0]["tokens"] == losses[1]["tokens"]
-    assert losses[0]["loss"] == pytest.approx(losses[1]["loss"], abs=0.02), "only dropout differs"
+    limit = peak_mib("unlimited") * 2 // 3
+    assert peak_mib("limited", f"training.memory_limit_mib={limit}") <= limit
+    unlimited, limited = (read_journal(tmp_path / run / "journal.jsonl")[0] for run in ("unlimited", "limited"))
+    assert unlimited["tokens"] == limited["tokens"]
+    assert unlimited["loss"] == pytest.approx(limited["loss"], abs=0.02), "only the dropout masks differ"

@@ -14,11 +14,11 @@ RECORDS: list[dict[str, float]] = [{"step": n, "loss": 8 / n} for n in range(1, 
 RECORDS += [{"step": n, "dev_loss": 9 / n, "bleu": n / 100} for n in range(500, 2001, 500)]
 
 
-def drawn(records: list[dict[str, float]], kind: str) -> list[tuple[float, ...]]:
-    """The points of a curve, without the sample in the legend, which has no dot after it."""
-    tree = list(ET.fromstring(curves_svg(records)))  # noqa: S314 - our own text
+def svg_points(records: list[dict[str, float]], key: str) -> list[tuple[float, ...]]:
+    """Return the points of a curve, not those of its sample in the legend, which is not followed by a dot."""
+    tree = list(ET.fromstring(curves_svg(records)))  # noqa: S314 - our own SVG
     pairs = pairwise(tree)
-    line = next(a for a, b in pairs if a.tag == f"{SVG}polyline" and a.get("class") == kind and b.tag == f"{SVG}circle")
+    line = next(a for a, b in pairs if a.tag == f"{SVG}polyline" and a.get("class") == key and b.tag == f"{SVG}circle")
     return [tuple(map(float, point.split(","))) for point in line.get("points", "").split()]
 
 
@@ -26,26 +26,26 @@ def drawn(records: list[dict[str, float]], kind: str) -> list[tuple[float, ...]]
     "records",
     [[], RECORDS, RECORDS[:1], [{"step": 1, "loss": math.nan}], [{"step": 3, "bleu": 0}], [{"epoch": 1}]],
 )
-def test_it_is_well_formed_and_tells_its_numbers(records: list[dict[str, float]]) -> None:
-    tree = ET.fromstring(curves_svg(records))  # noqa: S314 - our own text
+def test_svg_is_well_formed_and_has_a_text_alternative(records: list[dict[str, float]]) -> None:
+    tree = ET.fromstring(curves_svg(records))  # noqa: S314 - our own SVG
     assert tree.tag == f"{SVG}svg" and tree.get("aria-label")
 
 
-def test_a_falling_loss_falls_and_a_rising_score_rises() -> None:
-    loss, bleu = [[y for _, y in drawn(RECORDS, kind)] for kind in ("dev_loss", "bleu")]
+def test_falling_loss_falls_and_rising_score_rises() -> None:
+    loss, bleu = [[y for _, y in svg_points(RECORDS, key)] for key in ("dev_loss", "bleu")]
     assert loss == sorted(loss) and bleu == sorted(bleu, reverse=True)  # in SVG, y grows downwards
 
 
-def test_a_long_run_stays_small() -> None:
-    assert 1 < len(drawn(RECORDS, "loss")) <= MAX_POINTS
+def test_long_curves_are_thinned() -> None:
+    assert 1 < len(svg_points(RECORDS, "loss")) <= MAX_POINTS
 
 
-def test_validation_points_are_drawn_one_by_one() -> None:
-    assert len(drawn(RECORDS, "dev_loss")) == 4
+def test_short_curves_keep_all_points() -> None:
+    assert len(svg_points(RECORDS, "dev_loss")) == 4
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
-def test_ticks_hold_the_values_between_them(low: float, span: float) -> None:
+def test_ticks_enclose_the_values(low: float, span: float) -> None:
     marks = ticks(low, low + span)
     slack = 1e-6 * max(1.0, abs(low), span)
     assert marks[0] <= low + slack and marks[-1] >= low + span - slack

@@ -1,4 +1,4 @@
-"""Every kind of model can be looked into, whatever it has learnt."""
+"""Pages for all kinds of models."""
 
 import json
 from pathlib import Path
@@ -16,13 +16,12 @@ from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
-from tongsa.visualize import Page
-from tongsa.visualize.curves import page_data as told_curves
-from tongsa.visualize.modules import bundle_script, import_order, read_asset
+from tongsa.visualize import Page, curves
+from tongsa.visualize.js_modules import bundle_script, import_order, read_asset
 from tongsa.visualize.packing import pack_uint16, unpack_uint16
 from tongsa.visualize.positions import position_encodings
 
-PIECES = train_tokenizer(["a b c d e f g 가 나 다"], TokenizerConfig(model="char", vocab_size=300))
+TOKENIZER = train_tokenizer(["a b c d e f g 가 나 다"], TokenizerConfig(model="char", vocab_size=300))
 LABELS = LabelTokenizer(("나쁨", "좋음"))
 TEXT = "가 나 a"
 ROLES = {
@@ -36,35 +35,35 @@ ROLES = {
     "transformer_classifier": {"encoder"},
     "transformer_lm": {"decoder"},
 }
-"""What there is to look at, by kind, or by kind and option."""
+"""Attention roles by kind, or by the name of a test configuration."""
 
 
-def small(name: str) -> Bundle:
+def random_bundle(name: str) -> Bundle:
     torch.manual_seed(1)
     config = CONFIGS[name]
-    target = LABELS if config.task == "classification" else PIECES
-    model = config.build(len(PIECES), len(target)).eval()
+    target = LABELS if config.task == "classification" else TOKENIZER
+    model = config.build(len(TOKENIZER), len(target)).eval()
     decoding = DecodingConfig(beam=2, max_extra_tokens=2)
     return Bundle(
         kind=kind_of(name),
         config=config,
         model=model,
-        source_tokenizer=PIECES,
+        source_tokenizer=TOKENIZER,
         target_tokenizer=target,
         decoding=decoding,
     )
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_every_attention_of_every_kind_is_on_the_page(name: str) -> None:
-    wanted = ROLES.get(name, ROLES[kind_of(name)])
+def test_page_has_all_attention_roles_of_the_model(name: str) -> None:
+    roles = ROLES.get(name, ROLES[kind_of(name)])
     if kind_of(name) == "rnn_lm":
-        with pytest.raises(InputError, match="nothing to look at"):
-            tongsa.view(small(name), TEXT)
+        with pytest.raises(InputError, match="nothing to show"):
+            tongsa.view(random_bundle(name), TEXT)
         return
-    page = tongsa.view(small(name), TEXT)
-    told = page.panels.get("attention", {"readings": [{"roles": []}]})
-    assert {role["role"] for role in told["readings"][0]["roles"]} == wanted
+    page = tongsa.view(random_bundle(name), TEXT)
+    attention = page.panels.get("attention", {"examples": [{"roles": []}]})
+    assert {role["role"] for role in attention["examples"][0]["roles"]} == roles
     assert ("tree" in page.panels) == (CONFIGS[name].task == "seq2seq")
     assert TEXT in page.html
 
@@ -80,38 +79,38 @@ def test_every_attention_of_every_kind_is_on_the_page(name: str) -> None:
         ("rnn_attention", []),
     ],
 )
-def test_positions_of_every_kind_are_found_and_equal_ones_once(name: str, kinds: list[str]) -> None:
+def test_position_encodings_of_each_kind_are_found_and_equal_ones_merged(name: str, kinds: list[str]) -> None:
     assert [table.kind for table in position_encodings(CONFIGS[name].build(20, 20))] == kinds
 
 
-def test_sinusoids_are_those_of_the_paper_and_alike_by_distance_alone() -> None:
+def test_sinusoids_follow_the_paper_and_their_similarity_depends_on_distance_alone() -> None:
     (table,) = position_encodings(CONFIGS["transformer"].build(20, 20))
     assert table.used_by == ("encoder", "decoder")
     assert_allclose(table.values[3, :2], [np.sin(3), np.cos(3)], atol=1e-6)
-    likeness = table.cosine_similarity
-    assert_allclose(np.diag(likeness), 1)
+    similarity = table.cosine_similarity
+    assert_allclose(np.diag(similarity), 1)
     for distance in (1, 5):
-        assert np.ptp(np.diag(likeness, distance)) < 1e-5
+        assert np.ptp(np.diag(similarity, distance)) < 1e-5
 
 
-def test_numbers_come_back_from_a_page() -> None:
+def test_packed_numbers_are_unpacked_again() -> None:
     numbers = np.array([0, 1, 255, 256, 65_535, 0.4])
     assert unpack_uint16(pack_uint16(numbers)).tolist() == [0, 1, 255, 256, 65_535, 0]
 
 
-def test_curves_of_a_journal_hold_rate_and_scores() -> None:
+def test_curves_of_a_journal_have_learning_rate_and_scores() -> None:
     journal: list[dict[str, Any]] = [
-        {"step": n, "loss": 1 / n, "rate": n * 1e-5, "norm": float("nan")} for n in range(1, 11)
+        {"step": n, "loss": 1 / n, "lr": n * 1e-5, "grad_norm": float("nan")} for n in range(1, 11)
     ]
     journal += [{"step": 10, "validation": {"bleu": 12.5, "dev_loss": 0.3}}]
-    told = {panel["name"]: panel["lines"] for panel in told_curves(journal)["panels"]}
-    assert told.keys() == {"loss", "score", "rate"}  # what was never a number has no curve
-    assert told["loss"]["dev_loss"] == [(10.0, 0.3)] and told["score"] == {"bleu": [(10.0, 12.5)]}
-    assert told["rate"]["rate"][-1] == (10.0, 1e-4)
+    panels = {panel["name"]: panel["lines"] for panel in curves.page_data(journal)["panels"]}
+    assert panels.keys() == {"loss", "score", "lr"}  # grad_norm is never finite and has no curve
+    assert panels["loss"]["dev_loss"] == [(10.0, 0.3)] and panels["score"] == {"bleu": [(10.0, 12.5)]}
+    assert panels["lr"]["lr"][-1] == (10.0, 1e-4)
 
 
-def test_a_run_brings_its_journal_along(tmp_path: Path) -> None:
-    save_bundle(tmp_path / "model", small("transformer"), "# card")
+def test_page_of_a_run_has_its_training_curves(tmp_path: Path) -> None:
+    save_bundle(tmp_path / "model", random_bundle("transformer"), "# card")
     assert "curves" not in tongsa.view(tmp_path, TEXT).panels
     (tmp_path / "journal.jsonl").write_text(json.dumps({"step": 1, "loss": 2.0}) + "\n", "utf-8")
     page = tongsa.view(tmp_path, TEXT)
@@ -120,27 +119,27 @@ def test_a_run_brings_its_journal_along(tmp_path: Path) -> None:
     assert page.save(tmp_path / "page.html").read_text("utf-8") == page.html
 
 
-def test_a_reader_that_is_loaded_already_can_be_looked_into(tmp_path: Path) -> None:
-    save_bundle(tmp_path / "model", small("structured_self_attention"), "# card")
+def test_page_of_a_loaded_model(tmp_path: Path) -> None:
+    save_bundle(tmp_path / "model", random_bundle("structured_self_attention"), "# card")
     assert tongsa.view(tongsa.load(tmp_path), TEXT).title == TEXT
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("a", " \t")])
-def test_nothing_to_read_is_refused(texts: tuple[str, ...]) -> None:
-    with pytest.raises(InputError, match="give a sentence"):
-        tongsa.view(small("rnn_attention"), *texts)
+def test_empty_text_is_an_error(texts: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="Give a sentence"):
+        tongsa.view(random_bundle("rnn_attention"), *texts)
 
 
-def test_a_frame_in_a_notebook_cannot_be_broken_out_of() -> None:
-    shown = Page('"><script>alert(1)</script>', {})._repr_html_()
-    assert shown.count("<") == shown.count(">") == 2 and "<script" not in shown
+def test_title_cannot_break_out_of_the_notebook_frame() -> None:
+    frame = Page('"><script>alert(1)</script>', {})._repr_html_()
+    assert frame.count("<") == frame.count(">") == 2 and "<script" not in frame
 
 
-def test_modules_stand_before_whoever_imports_them_and_no_import_is_left() -> None:
-    names = import_order("view.js")
-    assert len(names) == len(set(names)) and names[-1] == "view.js"
-    for at, name in enumerate(names):
+def test_bundled_modules_come_before_their_importers() -> None:
+    names = import_order("offline_page.js")
+    assert len(names) == len(set(names)) and names[-1] == "offline_page.js"
+    for i, name in enumerate(names):
         imported = [line.split('"./')[1].rstrip('";') for line in read_asset(name).splitlines() if ' from "./' in line]
-        assert set(imported) <= set(names[:at]), name
-    script = bundle_script("view.js")
+        assert set(imported) <= set(names[:i]), name
+    script = bundle_script("offline_page.js")
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]

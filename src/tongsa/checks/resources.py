@@ -1,4 +1,4 @@
-"""What a run will need: memory at its largest batch, and time. Measured by real updates of a copy of the model."""
+"""Resource checks: peak memory at the largest batch and training time, measured by real updates of a scratch copy."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -10,59 +10,63 @@ from tongsa.checks.finding import Finding, Level
 from tongsa.interface import EncoderDecoder
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import DataPosition, UpdateResult, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.memory import BYTES_PER_MIB, available_memory, peak_memory, reset_peak_memory, scratch_copy
 from tongsa.training.optimizer import build_optimizers
 
 MEMORY_WARNING_FRACTION = 0.8
-"""Share of the memory at hand from which on it gets close."""
+"""Fraction of the available memory above which the check warns."""
 TRIAL_BATCH_DIVISOR = 4
-"""The largest batch is tried only after a part of it, this small, has shown that it will fit."""
+"""A part of the largest batch, smaller by this factor, is tried first: the whole only if it will fit."""
 MAX_TRIAL_UPDATE_SECONDS = 10.0
-"""Seconds of an update from which on the part must do for the whole."""
+"""Above this time per update only the part is tried."""
 TIMED_UPDATES = 3
-"""Updates on ordinary batches, from which the time of all is reckoned."""
+"""Updates on typical batches; the last one gives the time per update."""
 LONG_RUN_SECONDS = 86400.0
 VALUES_PER_PARAMETER = 4
-"""Weights, gradients and two moments of each: numbers kept for each parameter."""
+"""Weight, gradient and two optimizer moments."""
 
 
 class ResourceEstimate(NamedTuple):
     peak_bytes: float
-    """Bytes of the whole process."""
+    """Peak memory of the process."""
     update_seconds: float
-    """Of an update."""
     extrapolated: bool
-    """From a part of the largest batch, because the whole would have been too much to try."""
+    """True if computed from a part of the largest batch, because the whole was too large to try."""
     available_bytes: float
-    """Bytes that the process had before, and could still get."""
+    """Memory that the process used before the trial plus what it could still allocate."""
 
 
 def estimate_resources(
     model: EncoderDecoder, largest_batch: Batch, typical_batches: Iterable[Batch], config: TrainingConfig
 ) -> ResourceEstimate:
+    """Measure memory and time of updates: first on a part of the largest batch, then, if it fits, on all of it."""
     device = next(model.parameters()).device
-    weights = sum(value.numel() * value.element_size() for value in model.parameters())
+    weight_bytes = sum(value.numel() * value.element_size() for value in model.parameters())
     reset_peak_memory()
-    before, count = peak_memory(device), max(1, len(largest_batch.source.lengths) // TRIAL_BATCH_DIVISOR)
-    room = before + available_memory(device)
-    part = Batch(*(side.select(slice(count)) for side in largest_batch))
-    (step,) = _trial_updates(model, [part], replace(config, steps=1, grad_accumulation=1))
-    share = len(largest_batch.source.lengths) / count
-    activations = max(0.0, peak_memory(device) - before - VALUES_PER_PARAMETER * weights)
-    reckoned = before + (VALUES_PER_PARAMETER - 1) * weights + share * activations
-    seconds = step.seconds * share * config.grad_accumulation
-    if seconds > MAX_TRIAL_UPDATE_SECONDS or reckoned > MEMORY_WARNING_FRACTION * room:
-        return ResourceEstimate(reckoned, seconds, True, room)
+    base_bytes, rows = peak_memory(device), len(largest_batch.source.lengths)
+    available_bytes = base_bytes + available_memory(device)
+    trial_rows = max(1, rows // TRIAL_BATCH_DIVISOR)
+    part = Batch(*(side.select(slice(trial_rows)) for side in largest_batch))
+    (result,) = _trial_updates(model, [part], replace(config, steps=1, grad_accumulation=1))
+    factor = rows / trial_rows
+    activation_bytes = max(0.0, peak_memory(device) - base_bytes - VALUES_PER_PARAMETER * weight_bytes)
+    # without the weights: they are in base_bytes already
+    expected_bytes = base_bytes + (VALUES_PER_PARAMETER - 1) * weight_bytes + factor * activation_bytes
+    seconds = result.seconds * factor * config.grad_accumulation
+    if seconds > MAX_TRIAL_UPDATE_SECONDS or expected_bytes > MEMORY_WARNING_FRACTION * available_bytes:
+        return ResourceEstimate(expected_bytes, seconds, True, available_bytes)
     batches = chain(repeat(largest_batch, config.grad_accumulation), typical_batches)
     last = list(_trial_updates(model, batches, replace(config, steps=1 + TIMED_UPDATES)))[-1]
-    return ResourceEstimate(peak_memory(device) - weights, last.seconds, False, room)  # the run itself makes no copy
+    # the training itself makes no scratch copy
+    return ResourceEstimate(peak_memory(device) - weight_bytes, last.seconds, False, available_bytes)
 
 
 def _trial_updates(model: EncoderDecoder, batches: Iterable[Batch], config: TrainingConfig) -> Iterator[UpdateResult]:
     with scratch_copy(model) as copied:
         schedule = config.lr.build(1, config.steps)
         yield from train(
-            copied,
+            TrainingModel(copied, config),
             zip(repeat(DataPosition()), batches, strict=False),
             build_optimizers(copied, config),
             schedule,
@@ -71,23 +75,17 @@ def _trial_updates(model: EncoderDecoder, batches: Iterable[Batch], config: Trai
 
 
 def check_memory(estimate: ResourceEstimate) -> Finding:
-    level: Level = (
-        "fault"
-        if estimate.peak_bytes > estimate.available_bytes
-        else "warning"
-        if estimate.peak_bytes > MEMORY_WARNING_FRACTION * estimate.available_bytes
-        else "ok"
-    )
-    how = "reckoned from a part of it" if estimate.extrapolated else "measured"
+    peak, available = estimate.peak_bytes / BYTES_PER_MIB, estimate.available_bytes / BYTES_PER_MIB
+    level: Level = "fault" if peak > available else "warning" if peak > MEMORY_WARNING_FRACTION * available else "ok"
+    method = "extrapolated from a part of it" if estimate.extrapolated else "measured"
     return Finding(
         name="memory",
         level=level,
-        seen=f"about {estimate.peak_bytes / BYTES_PER_MIB:,.0f} MiB at the largest batch ({how}); "
-        f"there are about {estimate.available_bytes / BYTES_PER_MIB:,.0f} MiB",
-        means="the system will stop the run, or swap, at the first large batch",
-        remedy="halve training.batch_tokens and double training.grad_accumulation, which leaves the updates as they are; "
+        seen=f"about {peak:,.0f} MiB at the largest batch ({method}); about {available:,.0f} MiB are available",
+        means="at the first large batch the system will kill the run or swap",
+        remedy="halve training.batch_tokens and double training.grad_accumulation (the updates stay the same), "
         "or lower data.max_tokens",
-        numbers={"peak_mib": estimate.peak_bytes / BYTES_PER_MIB, "room_mib": estimate.available_bytes / BYTES_PER_MIB},
+        numbers={"peak_mib": peak, "available_mib": available},
     )
 
 
@@ -96,9 +94,10 @@ def check_training_time(estimate: ResourceEstimate, config: TrainingConfig) -> F
     return Finding(
         name="time",
         level="remark" if total > LONG_RUN_SECONDS else "ok",
-        seen=f"{config.steps:,} updates of about {estimate.update_seconds:.2g} s: {_format_duration(total)}, and the validations",
+        seen=f"{config.steps:,} updates of about {estimate.update_seconds:.2g} s: {_format_duration(total)}, "
+        "without validations",
         means="more than a day on this machine",
-        remedy="plan for the time there is with --budget, lower training.steps or the sizes of the model",
+        remedy="set a time limit with --budget, or lower training.steps or the model's sizes",
         numbers={"update_seconds": estimate.update_seconds, "seconds": total},
     )
 

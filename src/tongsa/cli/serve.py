@@ -18,7 +18,7 @@ Serve models over HTTP until Ctrl-C or SIGTERM. Accepted requests are answered f
 
 docs/serving.md describes the API, LibreTranslate clients and deployment.
 """
-REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart")
+REQUIRED_PACKAGES = ("starlette", "uvicorn", "prometheus_client", "python_multipart", "pydantic")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> None:
         _create_key(options)
         return
     if not all(map(find_spec, REQUIRED_PACKAGES)):
-        raise InputError("serve: required packages are missing. Install them: pip install 'tongsa[serve]'.")
+        raise InputError(
+            "serve: required packages are missing. Install them: pip install -e '.[serve]' -c constraints.txt"
+        )
     from dataclasses import replace
 
     from tongsa import config

@@ -1,4 +1,4 @@
-"""`tongsa translate`: to standard output, or with -o as a job that can be killed and continues."""
+"""`tongsa translate`: translate a file or standard input, to standard output or to a resumable file."""
 
 import argparse
 import signal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tongsa.runs.translate_job import TranslateJobConfig
 
     FileTranslator = Callable[[ChunkReader], Iterator[tuple[Chunk, TranslatedChunk]]]
-    """From the rest of an input to its translated chunks, in order."""
+    """Translate the rest of an input, chunk by chunk, in order."""
 
 HELP = "translate text: one output line per input line"
 DESCRIPTION = """\
@@ -37,12 +37,12 @@ Translate text: one output line per input line, in order. Files of any length ar
   tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
   tongsa translate runs/mine input.txt --glossary glossary.tsv --set decoding.no_repeat_ngram=4
   tongsa translate runs/mine input.txt --sample --top-p 0.9 --nbest 5
-  tongsa translate runs/mine input.txt.gz -o output.txt                  if killed, the same command continues
+  tongsa translate runs/mine input.txt.gz -o output.txt                  if killed, the same command resumes
   tongsa translate runs/mine input.txt -o output.txt --executor ray      on a Ray cluster (RAY_ADDRESS, or local)
 
 With -o, finished lines are in OUT.partial and the progress is in OUT.journal.json until all lines are translated.
 """
-SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "seed")
+SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,10 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--temperature", type=float, metavar="T", help="softmax temperature (with --sample or --mbr)")
     parser.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
     parser.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling with probability P")
+    parser.add_argument("--min-p", type=float, metavar="P", help="sample from tokens with P times the top probability")
     parser.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
     parser.add_argument("--mbr", type=int, default=0, metavar="N", help="minimum Bayes risk decoding over N samples")
     parser.add_argument("--alignments", action="store_true", help="add word alignments i-j after each output")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file, as a job that can continue")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file; the same command resumes")
     parser.add_argument("--restart", action="store_true", help="with -o: discard earlier progress and replace OUT")
     parser.add_argument("--executor", choices=["local", "ray"], default="local", help="with -o: where to translate")
 
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.runs.translate_job import TranslateJobConfig
 
     settings = parse_tables(options.set, ["decoding", "sampling"])
-    job_config = TranslateJobConfig(
+    job = TranslateJobConfig(
         models=model_spec(options),
         decoding_overrides=settings["decoding"] | decoding_flags(options),
         nbest=options.nbest,
@@ -81,11 +82,11 @@ def run(options: argparse.Namespace) -> None:
         alignments=options.alignments,
     )
     if options.output is not None:
-        return _translate_to_file(options, job_config)
+        return _translate_to_file(options, job)
     if options.restart or options.executor != "local":
         flag = "--restart" if options.restart else f"--executor {options.executor}"
-        raise InputError(f"{flag}: only for a job with an output file. Add -o OUT.")
-    return _translate_to_stdout(options.file, job_config)
+        raise InputError(f"{flag}: needs an output file. Add -o OUT.")
+    return _translate_to_stdout(options.file, job)
 
 
 def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "SamplingConfig | None":
@@ -94,64 +95,64 @@ def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "
 
     flags = {name: value for name in SAMPLING_FLAGS if (value := getattr(options, name)) is not None}
     if options.sample or options.mbr:
-        return config.build_config(SamplingConfig, settings | flags)
+        return config.build_config(SamplingConfig, settings | flags, "sampling")
     if surplus := [f"--{name.replace('_', '-')}" for name in flags] or [f"--set sampling.{key}=…" for key in settings]:
         raise InputError(f"{surplus[0]}: only for sampling. Add --sample.")
     return None
 
 
-def _translate_to_stdout(file: str, job_config: "TranslateJobConfig") -> None:
+def _translate_to_stdout(file: str, job: "TranslateJobConfig") -> None:
     from tongsa.data.chunks import ChunkReader
     from tongsa.runs.reporting import TranslationDisplay
 
-    translate = job_config.build()
+    translate_lines = job.build()
     with ChunkReader(file) as reader:
-        shown = reader.total_bytes is not None and not sys.stdout.isatty()
-        with TranslationDisplay(reader.total_bytes, reader.bytes_read, 0, enabled=shown) as progress_bar:
+        show_progress = reader.total_bytes is not None and not sys.stdout.isatty()
+        with TranslationDisplay(reader.total_bytes, reader.bytes_read, 0, enabled=show_progress) as display:
             for chunk in reader.chunks(lines_per_chunk(file)):
-                translated = translate(chunk.lines, chunk.first_line)
-                for line in translated.lines:
+                result = translate_lines(chunk.lines, chunk.first_line)
+                for line in result.lines:
                     print_result(line)
                 sys.stdout.flush()
-                _report_progress(chunk, translated, progress_bar, reader)
+                _report_progress(chunk, result, display, reader)
 
 
 def _report_progress(
-    chunk: "Chunk", result: "TranslatedChunk", progress_bar: "TranslationDisplay", reader: "ChunkReader"
+    chunk: "Chunk", result: "TranslatedChunk", display: "TranslationDisplay", reader: "ChunkReader"
 ) -> None:
-    for row in result.truncated:
-        progress_bar.log(f"{chunk.name}:{chunk.first_line + row + 1}: truncated, longer than the model can read")
-    progress_bar.update(reader.bytes_read, chunk.first_line + len(chunk))
+    for i in result.truncated:
+        display.log(f"{chunk.name}:{chunk.first_line + i + 1}: longer than the model can read, truncated")
+    display.update(reader.bytes_read, chunk.first_line + len(chunk))
 
 
-def _translate_to_file(options: argparse.Namespace, job_config: "TranslateJobConfig") -> None:
+def _translate_to_file(options: argparse.Namespace, job: "TranslateJobConfig") -> None:
     from tongsa.data.chunks import ChunkReader
     from tongsa.runs.translate_file import ResumableOutput
 
-    translate_chunks = _file_translator(options.executor, job_config)  # first, so that a bad setting leaves no files
+    translate_chunks = _file_translator(options.executor, job)  # before the output: wrong settings leave no files
     with (
         ChunkReader(options.file) as reader,
-        ResumableOutput(options.output, job_config.fingerprint(), restart=options.restart) as job,
+        ResumableOutput(options.output, job.fingerprint(), restart=options.restart) as output,
     ):
-        if not job.finished:
+        if not output.finished:
             try:
                 with _sigterm_as_interrupt():
-                    _translate_into(job, reader, translate_chunks)
+                    _translate_into(output, reader, translate_chunks)
             except KeyboardInterrupt:
-                saved = f"{job.progress.lines:,} lines are in {job.partial}"
-                raise InterruptedRun(f"stopped: {saved}. The same command continues.") from None
-        job.finish()
-        truncated = f", {job.progress.truncated:,} of them truncated" if job.progress.truncated else ""
-        print_status(f"done: {job.progress.lines:,} lines{truncated} in {job.output}")
+                lines = f"{output.progress.lines:,} lines are in {output.partial}"
+                raise InterruptedRun(f"stopped: {lines}. The same command resumes.") from None
+        output.finish()
+        truncated = f", {output.progress.truncated:,} of them truncated" if output.progress.truncated else ""
+        print_status(f"done: {output.progress.lines:,} lines{truncated} in {output.output}")
 
 
-def _file_translator(executor: str, job_config: "TranslateJobConfig") -> "FileTranslator":
-    translate = job_config.build()
+def _file_translator(executor: str, job: "TranslateJobConfig") -> "FileTranslator":
+    translate_lines = job.build()
     if executor == "local":
-        return lambda reader: ((chunk, translate(chunk.lines, chunk.first_line)) for chunk in reader.chunks())
+        return lambda reader: ((chunk, translate_lines(chunk.lines, chunk.first_line)) for chunk in reader.chunks())
     from tongsa.runs import ray_backend
 
-    return lambda reader: ray_backend.translate_with_ray(reader, job_config)
+    return lambda reader: ray_backend.translate_with_ray(reader, job)
 
 
 def _translate_into(output: "ResumableOutput", reader: "ChunkReader", translate_chunks: "FileTranslator") -> None:
@@ -159,18 +160,18 @@ def _translate_into(output: "ResumableOutput", reader: "ChunkReader", translate_
 
     output.resume(reader)
     if output.progress.lines:
-        print_status(f"continuing after line {output.progress.lines:,}")
-    with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as progress_bar:
-        for chunk, translated in translate_chunks(reader):
-            output.write(chunk, translated)
-            _report_progress(chunk, translated, progress_bar, reader)
+        print_status(f"resuming after line {output.progress.lines:,}")
+    with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as display:
+        for chunk, result in translate_chunks(reader):
+            output.write(chunk, result)
+            _report_progress(chunk, result, display, reader)
 
 
 @contextmanager
 def _sigterm_as_interrupt() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C."""
-    old_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Handle SIGTERM like Ctrl-C."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, old_handler)
+        signal.signal(signal.SIGTERM, before)

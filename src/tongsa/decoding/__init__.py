@@ -1,1 +1,1 @@
-"""From a memory to an output: search, and text to text."""
+"""Decoding: from a trained model to text."""

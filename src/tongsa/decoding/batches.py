@@ -1,45 +1,109 @@
-"""The texts of one call as batches: of like length, no larger than there is room for, and as many as threads want."""
+"""Batches for decoding: texts of similar length, limited by memory, and shared evenly among threads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Indices, batch_by_tokens
+from tongsa.batch import Indices, Padded, Ragged, append_eos, batch_by_tokens, pad
+from tongsa.decoding.constraints import OutputConstraints
+from tongsa.decoding.glossary import TermConstraint
 
 MIN_BATCHES_PER_THREAD = 4
-"""Batches for each thread, below which all get equally many."""
+"""With fewer batches per thread than this, all threads get equally many."""
 STEP_COST_TOKENS = 16
-"""Pieces in whose time a step is made, however few take it."""
+"""Cost of one step of the search apart from its rows, measured in tokens."""
 MAX_SCORES_PER_STEP = 1 << 25
-"""Scores of next pieces that a step may hold at once: 128 MiB."""
+"""Largest number of next-token scores in one step: 128 MiB in float32."""
 
 
 class Capacity(NamedTuple):
-    """What may be searched for at once."""
+    """Size of the largest batch."""
 
     max_tokens: int
-    """Source pieces."""
+    """Source tokens."""
     max_sentences: int
 
     @classmethod
     def for_candidates(cls, max_tokens: int, candidates_per_sentence: int) -> "Capacity":
-        """So many sentences that a step, with this many candidates for each of them, holds no more than CANDIDATES."""
+        """Limit the sentences so that a step has at most MAX_SCORES_PER_STEP candidates."""
         return cls(max_tokens, max(1, MAX_SCORES_PER_STEP // candidates_per_sentence))
 
     def divide(self, parts: int) -> "Capacity":
         return Capacity(max(1, self.max_tokens // parts), max(1, self.max_sentences // parts))
 
 
+UNLIMITED = Capacity(1 << 62, 1 << 62)
+
+
+class SearchBatch(NamedTuple):
+    """Sentences for one call of beam search."""
+
+    sources: Sequence[Sequence[NDArray[np.int32]]]
+    """Source tokens with EOS, in groups: the search starts with the first, the others follow as space gets free."""
+    indices: Indices = np.arange(0)
+    """Position of each sentence in the list of texts."""
+    constraints: Sequence[OutputConstraints] = ()
+    """Constraints of each sentence, or none at all."""
+    capacity: Capacity = UNLIMITED
+    """Size of what is searched at the same time, if there are several groups."""
+
+    @classmethod
+    def from_padded(cls, source: Padded) -> "SearchBatch":
+        rows = [
+            row[:length].astype(np.int32)
+            for row, length in zip(source.tokens.cpu().numpy(), source.lengths.tolist(), strict=True)
+        ]
+        return cls([rows], np.arange(len(rows)))
+
+    def pad(self, device: torch.device) -> list[Padded]:
+        """Return each group as a padded tensor."""
+        return [pad(group).to(device) for group in self.sources]
+
+    @property
+    def required_tokens(self) -> Iterator[int]:
+        """All tokens of prefixes and phrases."""
+        for constraint in self.constraints:
+            yield from chain(constraint.prefix, *constraint.phrases)
+
+
+class EncodedTexts(NamedTuple):
+    """Texts as token ids, with what limits their outputs."""
+
+    tokens: Ragged
+    lengths: NDArray[np.int64]  # (text,) source tokens that are read, EOS included
+    max_lengths: list[int]
+    """Largest number of tokens of each output."""
+    constraints: list[OutputConstraints]
+    """Constraints of each output; empty if no output has any."""
+    terms: dict[int, list[TermConstraint]]
+    """Glossary terms of the texts that contain some, by index."""
+
+    def source(self, index: int) -> NDArray[np.int32]:
+        """Return the source tokens that are read, without EOS."""
+        return self.tokens[index][: self.lengths[index] - 1]
+
+    def batch(self, groups: Sequence[Indices], capacity: Capacity) -> SearchBatch:
+        indices = np.concatenate(groups)
+        return SearchBatch(
+            [[append_eos(self.source(i)) for i in group] for group in groups],
+            indices,
+            [self.constraints[i] for i in indices] if self.constraints else (),
+            capacity,
+        )
+
+
 def make_batches(lengths: NDArray[np.int64], order: Indices, capacity: Capacity, *, threads: int) -> list[Indices]:
-    """Cut an order of texts, longest first, into batches, each of at most so many places, padding included."""
+    """Divide texts, given longest first, into batches of at most `capacity`, padding included."""
     batches = [
         part
         for batch in batch_by_tokens(lengths[:, None], order, capacity.max_tokens)
         for part in _split_batch(batch, capacity.max_sentences)
     ]
-    if len(batches) < MIN_BATCHES_PER_THREAD * threads:  # a thread would wait for another at the end
+    if len(batches) < MIN_BATCHES_PER_THREAD * threads:  # one thread would wait for another at the end
         equal = _equal_batches(order, lengths, -(-len(batches) // threads) * threads)
         if all(
             len(part) * lengths[part[0]] <= capacity.max_tokens and len(part) <= capacity.max_sentences
@@ -50,13 +114,13 @@ def make_batches(lengths: NDArray[np.int64], order: Indices, capacity: Capacity,
 
 
 def assign_to_threads(batches: list[Indices], lengths: NDArray[np.int64], threads: int) -> list[list[Indices]]:
-    """The parts of each thread, in order: the next is always for whoever has least to do so far."""
+    """Return the batches of each thread, in order; the next batch goes to the thread with the least work."""
     shares: list[list[Indices]] = [[] for _ in range(min(threads, len(batches)))]
     work = [0] * len(shares)
-    for part in batches:
-        at = work.index(min(work))
-        shares[at].append(part)
-        work[at] += int(lengths[part].sum() + STEP_COST_TOKENS * lengths[part].max())
+    for batch in batches:
+        thread = work.index(min(work))
+        shares[thread].append(batch)
+        work[thread] += int(lengths[batch].sum() + STEP_COST_TOKENS * lengths[batch].max())
     return shares
 
 
@@ -66,9 +130,9 @@ def _split_batch(batch: Indices, max_sentences: int) -> Iterator[Indices]:
 
 
 def _equal_batches(order: Indices, lengths: NDArray[np.int64], count: int) -> list[Indices]:
-    """So many batches of about as many pieces; texts of like length stay together."""
+    """Divide texts into `count` batches with about the same number of tokens; the order stays."""
     if not count:
         return []
-    pieces = lengths[order].cumsum()
-    cuts = np.searchsorted(pieces, pieces[-1] * np.arange(1, count) / count) + 1
+    tokens_so_far = lengths[order].cumsum()
+    cuts = np.searchsorted(tokens_so_far, tokens_so_far[-1] * np.arange(1, count) / count) + 1
     return [part for part in np.split(order, cuts) if len(part)]

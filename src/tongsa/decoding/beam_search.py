@@ -1,8 +1,18 @@
-"""One search for every kind of model, written against interface.py.
+"""Beam search for every kind of model (Sutskever et al. 2014, section 3.2), written against interface.py.
 
-Beam search (Sutskever et al. 2014, section 3.2) with the length and coverage penalties of Wu et al. (2016, equation
-14), as Vaswani et al. (2017, section 6.1) use it. What may be written, and which of the candidates go on, are asked of
-`rules` and `choice`: sampling, diverse beams, forced prefixes and terminology are such answers, not other searches.
+1. Every sentence starts with one hypothesis, BOS. All hypotheses of all sentences are rows of one batch.
+2. A step scores each possible next token of each row: log-probabilities (row, token).
+3. Rules change these scores or forbid tokens. The ranking score of a candidate is that of its hypothesis plus the
+   score of the token: a log-probability, not yet normalized by length.
+4. Of the best `beam` candidates of a sentence, those that end with EOS are finished hypotheses.
+5. The best `beam` candidates that do not end with EOS continue. Their rows of the decoder state are selected.
+6. A sentence is done when `beam` hypotheses have finished, and the best candidate of some step was one of them; or
+   when no hypothesis that is alive can still enter the n-best list.
+7. Sentences that are done leave the batch. With continuous batching others join.
+8. Finished hypotheses are compared by score = log-probability / length penalty + coverage penalty (Wu et al. 2016,
+   equation 14; Vaswani et al. 2017, section 6.1).
+
+Sampling, diverse beams, forced prefixes and lexical constraints are rules and selections (beams.py) of this search.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,14 +34,16 @@ from tongsa.tokenization.special import EOS
 
 
 class Hypothesis(NamedTuple):
+    """A finished output."""
+
     tokens: list[int]
-    """Without <s> and </s>."""
+    """Without BOS and EOS."""
     log_prob: float
-    """log p(pieces, </s> | source): a plain sum over the pieces."""
+    """log p(tokens, EOS | source): the sum over the tokens."""
     score: float
-    """By which hypotheses are compared: total / penalty(length), what rules add or take, and the coverage."""
+    """Ranking score / length penalty + coverage penalty: hypotheses are compared by it."""
     token_log_probs: list[float]
-    """log p of each piece, </s> last; empty where an engine does not tell."""
+    """Log-probability of each token, EOS last; empty if the engine does not return them."""
 
 
 class _FinishedHypothesis(NamedTuple):
@@ -41,19 +53,19 @@ class _FinishedHypothesis(NamedTuple):
 
 @dataclass
 class _SentenceResult:
-    """What one sentence's search has found."""
+    """Finished hypotheses of one sentence."""
 
     max_length: int
     best_has_finished: bool = False
-    """Whether the best candidate of some step has ended: whatever lives is worth less than that one."""
+    """The best candidate of some step has finished: all hypotheses that are alive rank below it."""
     finished: list[_FinishedHypothesis] = field(default_factory=list)
 
     def is_done(self, best_alive: float, config: DecodingConfig, nbest: int) -> bool:
-        """Whether as many as the beam is wide have finished, the best of a step among them; or nothing can change.
+        """Return whether the search of this sentence can stop; `best_alive` is the best unfinished ranking score.
 
-        The first is the rule of this search, a heuristic. The second only saves time, and that is proven: merits only
-        fall, the penalty only grows, up to its value at the limit, and coverage only takes. So no hypothesis will ever
-        score above its merit now over the penalty at the limit, nor push out one that has finished with more merit.
+        The first condition is the stopping rule of this search, a heuristic. The second never changes the result:
+        ranking scores only fall, the length penalty only grows up to its value at the maximum length, and the coverage
+        penalty is never positive. So no hypothesis can score above its ranking score now / the largest length penalty.
         """
         if best_alive == -torch.inf or (self.best_has_finished and len(self.finished) >= config.beam):
             return True
@@ -61,15 +73,15 @@ class _SentenceResult:
             return False
         best = self._rank(config.beam)[:nbest]
         bound = best_alive / config.length_penalty(self.max_length + 1)
-        return best[-1].hypothesis.score >= bound and min(one.ranking_score for one in best) >= best_alive
+        return best[-1].hypothesis.score >= bound and min(other.ranking_score for other in best) >= best_alive
 
     def best_hypotheses(self, config: DecodingConfig, nbest: int) -> list[Hypothesis]:
-        return [one.hypothesis for one in self._rank(config.beam)[:nbest]]
+        return [finished.hypothesis for finished in self._rank(config.beam)[:nbest]]
 
     def _rank(self, beam: int) -> list[_FinishedHypothesis]:
-        """As many as the beam is wide, those of most merit, by their scores."""
-        most = sorted(self.finished, key=lambda one: -one.ranking_score)[:beam]
-        return sorted(most, key=lambda one: -one.hypothesis.score)
+        """Return the `beam` finished hypotheses with the best ranking scores, sorted by score."""
+        best = sorted(self.finished, key=lambda finished: -finished.ranking_score)[:beam]
+        return sorted(best, key=lambda finished: -finished.hypothesis.score)
 
 
 @torch.inference_mode()
@@ -83,74 +95,74 @@ def beam_search(
     strategy: SearchStrategy = DEFAULT_STRATEGY,
     refill: Callable[[list[int]], tuple[S, Tensor] | None] = lambda _: None,
 ) -> list[list[Hypothesis]]:
-    """The best `nbest` hypotheses of each sentence, best first.
+    """Return the best `nbest` hypotheses of each sentence, best first.
 
-    `state` has one row for each sentence; `limits` (sentence,) says how many pieces each output may have. Of the best
-    `beam` candidates of a step those that take </s> have finished, and the best `beam` that do not go on. A sentence is
-    done when `beam` outputs have finished and the best candidate of a step was one of them, and leaves the batch as
-    soon as its answer is certain. Then `refill`, told who is still searched for, may give the state and limits of
-    others to take the empty places; nobody else's answer changes by it. Only a free search without coverage can tell
-    apart who came when.
+    `state` has a row for each sentence; `max_lengths` (sentence,) is the largest number of tokens of each output.
+    `refill` is called after each step with the sentences that are alive. It may return the state and maximum lengths
+    of sentences that join the batch. That needs plain beam search: rules do not know when a sentence joined.
     """
-    answers = [_SentenceResult(max_length=limit) for limit in max_lengths.tolist()]
-    beams, living = Beams.initial(range(len(answers)), max_lengths.device), BeamLayout(1)
+    results = [_SentenceResult(max_length) for max_length in max_lengths.tolist()]
+    beams, layout = Beams.initial(range(len(results)), max_lengths.device), BeamLayout(1)
+    with_coverage = config.coverage_penalty > 0
     while beams.sentences:
-        logs, state, covered = _score_next_tokens(
-            scorer, beams, living, state, with_coverage=config.coverage_penalty > 0
-        )
-        grown, origin = _extend_beams(beams, StepScores(logs, living, covered), answers, config, strategy)
+        log_probs, state, coverage = _score_next_tokens(scorer, beams, layout, state, with_coverage=with_coverage)
+        row_ids = torch.arange(len(log_probs), device=max_lengths.device)  # rows of the state
+        extended, parent = _extend_beams(beams, StepScores(log_probs, layout, coverage), results, config, strategy)
+        best_alive = extended.ranking_scores[:, 0].tolist()
         keep = [
             row
-            for row, (sentence, most) in enumerate(
-                zip(grown.sentences, grown.ranking_scores[:, 0].tolist(), strict=True)
-            )
-            if not answers[sentence].is_done(most, config, nbest)
+            for row, (sentence, score) in enumerate(zip(extended.sentences, best_alive, strict=True))
+            if not results[sentence].is_done(score, config, nbest)
         ]
-        rows = living.scatter(torch.arange(len(logs), device=max_lengths.device), len(grown.sentences)).gather(
-            1, origin
-        )
-        beams = grown.select(keep)
+        rows = layout.scatter(row_ids, len(extended.sentences)).gather(1, parent)  # (sentence, hypothesis)
+        beams = extended.select(keep)
         if keep:
-            living = _alive_layout(beams, with_coverage=config.coverage_penalty > 0)
-            rows = living.gather(rows if beams is grown else rows[keep])
-            if not torch.equal(rows, torch.arange(len(logs), device=rows.device)):
+            layout = _alive_layout(beams, with_coverage=with_coverage)
+            rows = layout.gather(rows if beams is extended else rows[keep])  # (row,)
+            if not torch.equal(rows, row_ids):  # greedy search mostly keeps all rows: the state need not be copied
                 state = state.select(rows)
-        if came := refill(beams.sentences):
+        if (joining := refill(beams.sentences)) is not None:
             if strategy != DEFAULT_STRATEGY or config.coverage_penalty:
-                raise ValueError("rules and coverage do not know who came when: search batch by batch")
-            begun = Beams.initial(range(len(answers), len(answers) + len(came[1])), max_lengths.device)
-            answers += [_SentenceResult(max_length=limit) for limit in came[1].tolist()]
-            state, beams = (state.concat(came[0]), beams.concat(begun)) if keep else (came[0], begun)
-            living = _alive_layout(beams, with_coverage=False)
-    return [answer.best_hypotheses(config, nbest) for answer in answers]
+                raise ValueError("continuous batching needs plain beam search without a coverage penalty")
+            new_state, new_max_lengths = joining
+            first = len(results)
+            results += [_SentenceResult(max_length) for max_length in new_max_lengths.tolist()]
+            new_beams = Beams.initial(range(first, len(results)), max_lengths.device)
+            state, beams = (state.concat(new_state), beams.concat(new_beams)) if keep else (new_state, new_beams)
+            layout = _alive_layout(beams, with_coverage=False)
+    return [result.best_hypotheses(config, nbest) for result in results]
 
 
 def _alive_layout(beams: Beams, *, with_coverage: bool) -> BeamLayout:
-    """Where in the beams there is a hypothesis to follow. Whoever watches sees all places, empty ones included."""
-    there, width = (beams.ranking_scores != -torch.inf).flatten(), beams.shape[1]
-    return BeamLayout(width) if with_coverage or bool(there.all()) else BeamLayout(width, there.nonzero().squeeze(1))
+    """Return which hypotheses of the beams have a row in the batch.
+
+    Hypotheses with a ranking score of -inf do not exist and are not computed. With coverage all have a row, so that
+    recorded attention has the shape of the beams.
+    """
+    alive, beam = (beams.ranking_scores != -torch.inf).flatten(), beams.shape[1]
+    return BeamLayout(beam) if with_coverage or bool(alive.all()) else BeamLayout(beam, alive.nonzero().squeeze(1))
 
 
 def _score_next_tokens(
     scorer: Scorer[S], beams: Beams, layout: BeamLayout, state: S, *, with_coverage: bool
 ) -> tuple[Tensor, S, Tensor]:
-    """Log-scores of all next pieces, the state after the step, and what has been looked at: the mean of attentions."""
-    pieces = layout.gather(beams.tokens[:, :, -1])
+    """Return log-probabilities (row, token), the state after the step, and coverage (sentence, hypothesis, slot)."""
+    tokens = layout.gather(beams.tokens[:, :, -1])  # (row,)
     if not with_coverage:
-        return *scorer(pieces, state), beams.coverage
-    with record_attention() as seen:
-        logs, state = scorer(pieces, state)
-    layers = [weights.mean(dim=1).reshape(*beams.shape, -1) for weights in seen.get("cross", ())]
+        return *scorer(tokens, state), beams.coverage
+    with record_attention() as attention:
+        log_probs, state = scorer(tokens, state)
+    layers = [weights.mean(dim=1).reshape(*beams.shape, -1) for weights in attention.get("cross", ())]  # mean of heads
     if not layers:
-        raise InputError("coverage: this kind of model has no attention over the source; leave it at 0")
-    looked = torch.stack(layers).mean(dim=0)
-    return logs, state, looked + beams.coverage if beams.coverage.shape[2] else looked
+        raise InputError("coverage_penalty: this kind of model has no attention over the source. Leave it at 0.")
+    coverage = torch.stack(layers).mean(dim=0)  # (sentence, hypothesis, slot)
+    return log_probs, state, coverage + beams.coverage if beams.coverage.shape[2] else coverage
 
 
 class StepScores(NamedTuple):
-    """What a step says of the hypotheses that it goes on from."""
+    """Scores of one step, for the hypotheses that it extends."""
 
-    log_probs: Tensor  # (row, piece): log p of each next piece, a row for each that is alive
+    log_probs: Tensor  # (row, token), a row for each hypothesis that is alive
     layout: BeamLayout
     coverage: Tensor  # (sentence, hypothesis, slot)
 
@@ -162,19 +174,19 @@ def _extend_beams(
     config: DecodingConfig,
     strategy: SearchStrategy,
 ) -> tuple[Beams, Tensor]:
-    """Every hypothesis one piece longer, and which one each came from; the finished ones go to the answers."""
-    ended, living = _select_candidates(beams, step_scores, results, config, strategy)
-    finished = ended.ranking_score.isfinite().nonzero()
+    """Return the continuing hypotheses and their parents (sentence, hypothesis); add finished ones to the results."""
+    ending, continuing = _select_candidates(beams, step_scores, results, config, strategy)
+    finished = ending.ranking_score.isfinite().nonzero()  # (finished, 2): row and hypothesis
     if len(finished):
-        outputs = _finished_hypotheses(beams.extend(step_scores.coverage, ended), finished, config)
-        most = living.ranking_score[:, 0].tolist()
+        outputs = _finished_hypotheses(beams.extend(step_scores.coverage, ending), finished, config)
+        best_continuing = continuing.ranking_score[:, 0].tolist()
         for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
             sentence = beams.sentences[row]
             results[sentence].finished.append(output)
             results[sentence].best_has_finished |= (
-                output.ranking_score >= most[row] or sentence in strategy.early_stopping_sentences
+                output.ranking_score >= best_continuing[row] or sentence in strategy.early_stopping_sentences
             )
-    return beams.extend(step_scores.coverage, living), living.parent
+    return beams.extend(step_scores.coverage, continuing), continuing.parent
 
 
 def _select_candidates(
@@ -184,34 +196,41 @@ def _select_candidates(
     config: DecodingConfig,
     strategy: SearchStrategy,
 ) -> tuple[BeamStep, BeamStep]:
-    """Those that end, and those that go on, best first; where there are fewer, what is left of a row has merit -inf."""
-    logs = step_scores.log_probs
-    full = [
-        results[at].max_length < length for at, length in zip(beams.sentences, beams.lengths, strict=True)
-    ]  # with </s>
+    """Return the candidates that finish and those that continue, best first."""
+    log_probs, num_sentences = step_scores.log_probs, len(beams.sentences)
+    at_max_length = [  # lengths count BOS
+        results[sentence].max_length < length for sentence, length in zip(beams.sentences, beams.lengths, strict=True)
+    ]
     if (
         strategy == DEFAULT_STRATEGY
-        and logs.numel() >= MIN_BLOCKWISE_CANDIDATES
-        and logs.shape[1] > EOS + BLOCK_SIZE
-        and not any(full)
-    ):
-        ends = step_scores.layout.scatter(logs[:, EOS], len(beams.sentences))
-        going = blockwise_topk(logs, beams.ranking_scores, step_scores.layout, config.beam)
-        return _finished_candidates(ends, beams.ranking_scores + ends, going, config.beam), going
-    every = step_scores.layout.scatter(logs, len(beams.sentences))  # (sentence, hypothesis, piece)
-    merits = _ranking_scores(beams, every, full, strategy.rules)
+        and log_probs.numel() >= MIN_BLOCKWISE_CANDIDATES
+        and log_probs.shape[1] > EOS + BLOCK_SIZE
+        and not any(at_max_length)
+    ):  # the fast path: no score but those of EOS is copied into the shape of the beams
+        eos_log_probs = step_scores.layout.scatter(log_probs[:, EOS], num_sentences)  # (sentence, hypothesis)
+        continuing = blockwise_topk(log_probs, beams.ranking_scores, step_scores.layout, config.beam)
+        return _finished_candidates(
+            eos_log_probs, beams.ranking_scores + eos_log_probs, continuing, config.beam
+        ), continuing
+    scattered = step_scores.layout.scatter(log_probs, num_sentences)  # (sentence, hypothesis, token)
+    ranking_scores = _ranking_scores(beams, scattered, at_max_length, strategy.rules)  # (sentence, hypothesis, token)
     if strategy.selection is None:
-        others = _mask_eos(merits)
-        going = _gather_candidates(topk_selection(config.beam)(others, beams), every, others)
-        ended = _finished_candidates(every[:, :, EOS], merits[:, :, EOS], going, config.beam)
+        without_eos = _mask_eos(ranking_scores)
+        continuing = _gather_candidates(topk_selection(config.beam)(without_eos, beams), scattered, without_eos)
+        ending = _finished_candidates(scattered[:, :, EOS], ranking_scores[:, :, EOS], continuing, config.beam)
     else:
-        ended, going = _apply_selection(strategy.selection, every, merits, beams)
+        ending, continuing = _apply_selection(strategy.selection, scattered, ranking_scores, beams)
     if strategy.observer:
-        kept = BeamStep(*(torch.cat(parts, dim=1) for parts in zip(ended, going, strict=True)))
-        order = kept.ranking_score.argsort(dim=1, descending=True, stable=True)
-        place = (kept.parent * merits.shape[2] + kept.token).gather(1, order)
-        strategy.observer(beams, merits, place[:, : int(kept.ranking_score.isfinite().sum(dim=1).max())])
-    return ended, going
+        strategy.observer(beams, ranking_scores, _selected_indices(ending, continuing, ranking_scores.shape[2]))
+    return ending, continuing
+
+
+def _selected_indices(ending: BeamStep, continuing: BeamStep, vocab_size: int) -> Tensor:  # (sentence, rank)
+    """Return the flat indices of all candidates that finish or continue, best first."""
+    both = BeamStep(*(torch.cat(parts, dim=1) for parts in zip(ending, continuing, strict=True)))
+    order = both.ranking_score.argsort(dim=1, descending=True, stable=True)
+    flat_indices = (both.parent * vocab_size + both.token).gather(1, order)
+    return flat_indices[:, : int(both.ranking_score.isfinite().sum(dim=1).max())]
 
 
 def _mask_eos(ranking_scores: Tensor) -> Tensor:
@@ -221,61 +240,64 @@ def _mask_eos(ranking_scores: Tensor) -> Tensor:
 
 
 def _finished_candidates(log_probs: Tensor, ranking_scores: Tensor, continuing: BeamStep, beam: int) -> BeamStep:
-    """Of the hypotheses with </s> behind them those that are among the best `beam` candidates."""
-    every = torch.cat([continuing.ranking_score, ranking_scores], dim=1)
-    least = every.topk(min(beam, every.shape[1]), dim=1).values[:, -1:]
-    origin = torch.arange(ranking_scores.shape[1], device=ranking_scores.device).expand_as(ranking_scores)
-    return BeamStep(
-        origin, torch.full_like(origin, EOS), log_probs, ranking_scores.masked_fill(ranking_scores < least, -torch.inf)
-    )
+    """Return the hypotheses with EOS that are among the best `beam` candidates; the others have score -inf.
+
+    log_probs, ranking_scores: (sentence, hypothesis), of EOS after each hypothesis.
+    """
+    candidates = torch.cat([continuing.ranking_score, ranking_scores], dim=1)
+    threshold = candidates.topk(min(beam, candidates.shape[1]), dim=1).values[:, -1:]
+    parent = torch.arange(ranking_scores.shape[1], device=ranking_scores.device).expand_as(ranking_scores)
+    kept_scores = ranking_scores.masked_fill(ranking_scores < threshold, -torch.inf)
+    return BeamStep(parent, torch.full_like(parent, EOS), log_probs, kept_scores)
 
 
 def _apply_selection(
     selection: Selection, log_probs: Tensor, ranking_scores: Tensor, beams: Beams
 ) -> tuple[BeamStep, BeamStep]:
-    """The same of a choice: it says who ends, and, asked again without </s> where one does, who goes on."""
+    """Return the candidates that finish and those that continue, by a selection instead of the top k."""
     first = _gather_candidates(selection(ranking_scores, beams), log_probs, ranking_scores)
     ends = first.token == EOS
-    ended = first._replace(ranking_score=first.ranking_score.masked_fill(~ends, -torch.inf))
+    ending = first._replace(ranking_score=first.ranking_score.masked_fill(~ends, -torch.inf))
     if not bool(ends.any()):
-        return ended, first
-    if first.token.shape[1] == 1:  # the only one: nothing goes on, and nothing is drawn anew
-        return ended, first._replace(ranking_score=first.ranking_score.masked_fill(ends, -torch.inf))
-    going = _mask_eos(ranking_scores)
-    again = _gather_candidates(selection(going, beams), log_probs, going)
-    return ended, BeamStep(
-        *(torch.where(ends.any(dim=1, keepdim=True), *both) for both in zip(again, first, strict=True))
-    )
+        return ending, first
+    if first.token.shape[1] == 1:  # beam 1, as in sampling: the only hypothesis ends, nothing is drawn again
+        return ending, first._replace(ranking_score=first.ranking_score.masked_fill(ends, -torch.inf))
+    # a finished hypothesis leaves its place in the beam to another: select again among those that do not end
+    without_eos = _mask_eos(ranking_scores)
+    second = _gather_candidates(selection(without_eos, beams), log_probs, without_eos)
+    any_ends = ends.any(dim=1, keepdim=True)
+    return ending, BeamStep(*(torch.where(any_ends, *both) for both in zip(second, first, strict=True)))
 
 
 def _gather_candidates(flat_indices: Tensor, log_probs: Tensor, ranking_scores: Tensor) -> BeamStep:
-    """The candidates at these places (sentence, rank) of a flat row."""
-    own, merit, size = (
-        log_probs.flatten(1).gather(1, flat_indices),
-        ranking_scores.flatten(1).gather(1, flat_indices),
-        ranking_scores.shape[2],
-    )
-    return BeamStep(flat_indices // size, flat_indices % size, own, merit)
+    """Return the candidates at flat indices (sentence, rank): hypothesis · vocabulary size + token."""
+    vocab_size = ranking_scores.shape[2]
+    token_log_probs = log_probs.flatten(1).gather(1, flat_indices)
+    scores = ranking_scores.flatten(1).gather(1, flat_indices)
+    return BeamStep(flat_indices // vocab_size, flat_indices % vocab_size, token_log_probs, scores)
 
 
 def _ranking_scores(beams: Beams, log_probs: Tensor, at_max_length: list[bool], rules: Sequence[Rule]) -> Tensor:
-    """What every candidate (sentence, hypothesis, piece) is worth."""
+    """Return the ranking score of every candidate (sentence, hypothesis, token)."""
     for rule in rules:
         log_probs = rule(log_probs, beams)
-    merits = beams.ranking_scores.unsqueeze(2) + log_probs
-    merits[:, :, :EOS] = -torch.inf  # <pad>, <s>: never chosen; the others keep what the model gave them
-    if any(at_max_length):  # no room for another piece: only </s> is left
-        merits[torch.tensor(at_max_length, device=merits.device), :, EOS + 1 :] = -torch.inf
-    return merits
+    scores = beams.ranking_scores.unsqueeze(2) + log_probs
+    scores[:, :, :EOS] = -torch.inf  # PAD and BOS are never selected; the others keep their probabilities
+    if any(at_max_length):  # only EOS is left
+        scores[torch.tensor(at_max_length, device=scores.device), :, EOS + 1 :] = -torch.inf
+    return scores
 
 
 def _finished_hypotheses(beams: Beams, indices: Tensor, config: DecodingConfig) -> Iterator[_FinishedHypothesis]:
-    """Those at these places (sentence, hypothesis), which have taken </s>."""
-    totals, merits, prefixes, logs, covered = (part[*indices.unbind(1)] for part in beams[1:6])
-    read = covered.clamp(max=1.0)
-    missed = config.coverage_penalty * read.where(read > 0, 1.0).log().sum(dim=1)  # padding is never looked at
-    every = zip(*(part.tolist() for part in (indices[:, 0], prefixes, logs, totals, merits, missed)), strict=True)
-    for row, pieces, own, total, merit, less in every:
-        first = beams.left_padding[row] + 1
-        score = merit / config.length_penalty(len(own) - first) + less
-        yield _FinishedHypothesis(Hypothesis(pieces[first:-1], total, score, own[first:]), merit)
+    """Yield the hypotheses at indices (finished, 2), which end with EOS."""
+    log_probs, ranking_scores, tokens, token_log_probs, coverage = (part[*indices.unbind(1)] for part in beams[1:6])
+    attended = coverage.clamp(max=1.0)  # (finished, slot)
+    # slots of padding are never attended to and must not count: log(1) = 0
+    penalties = config.coverage_penalty * attended.where(attended > 0, 1.0).log().sum(dim=1)
+    columns = (indices[:, 0], tokens, token_log_probs, log_probs, ranking_scores, penalties)
+    for row, ids, each_log_prob, log_prob, ranking_score, penalty in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        first = beams.left_padding[row] + 1  # after the padding and BOS
+        score = ranking_score / config.length_penalty(len(each_log_prob) - first) + penalty
+        yield _FinishedHypothesis(Hypothesis(ids[first:-1], log_prob, score, each_log_prob[first:]), ranking_score)

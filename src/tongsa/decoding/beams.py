@@ -1,4 +1,4 @@
-"""The living hypotheses of a search, and what may have a say in how they go on."""
+"""Hypotheses of a running beam search, and the hooks that change how it continues: rules, selection, observer."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,23 +11,26 @@ from tongsa.tokenization.special import BOS, PAD
 
 
 class Beams(NamedTuple):
-    """Living hypotheses: for each sentence still searched, the same number of them."""
+    """Unfinished hypotheses: the same number for each sentence that is still searched."""
 
     sentences: list[int]
-    log_probs: Tensor  # (sentence, hypothesis): log p
-    ranking_scores: Tensor  # (sentence, hypothesis): log p and what rules add to it; -inf where there is no hypothesis
-    tokens: Tensor  # (sentence, hypothesis, piece), each beginning with <s>
-    token_log_probs: Tensor  # (sentence, hypothesis, piece): log p of each, 0 for <s>
-    coverage: Tensor  # (sentence, hypothesis, slot): how much of the source was looked at; no slots if nobody asks
+    """Number of the sentence in each row."""
+    log_probs: Tensor  # (sentence, hypothesis)
+    ranking_scores: Tensor  # (sentence, hypothesis): log-probability after rules; -inf where there is no hypothesis
+    tokens: Tensor  # (sentence, hypothesis, position), beginning with BOS
+    token_log_probs: Tensor  # (sentence, hypothesis, position), 0 for BOS
+    coverage: (
+        Tensor  # (sentence, hypothesis, slot): attention summed over the steps; no slots without a coverage penalty
+    )
     left_padding: list[int]
-    """Of each sentence: the steps before it came. So many places before its <s> are empty."""
+    """For each sentence: the number of steps before it joined the batch, which are positions of padding."""
 
     @classmethod
     def initial(cls, sentences: range, device: torch.device) -> "Beams":
-        """One hypothesis for each: <s>."""
+        """Return one hypothesis for each sentence: BOS."""
         zeros = torch.zeros(len(sentences), 1, device=device)
-        begun = torch.full((len(sentences), 1, 1), BOS, device=device)
-        return cls([*sentences], zeros, zeros, begun, zeros.unsqueeze(2), zeros[:, :, None][:, :, :0], [0] * len(zeros))
+        bos = torch.full((len(sentences), 1, 1), BOS, device=device)
+        return cls([*sentences], zeros, zeros, bos, zeros.unsqueeze(2), zeros[:, :, None][:, :, :0], [0] * len(zeros))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -35,28 +38,31 @@ class Beams(NamedTuple):
 
     @property
     def lengths(self) -> list[int]:
-        """Of each sentence's prefixes, <s> included."""
-        return [self.tokens.shape[2] - late for late in self.left_padding]
+        """Number of tokens of each sentence's hypotheses, BOS included."""
+        return [self.tokens.shape[2] - padding for padding in self.left_padding]
 
     def select(self, rows: list[int]) -> "Beams":
+        """Keep the sentences in these rows."""
         if len(rows) == len(self.sentences):
             return self
         kept = torch.tensor(rows, dtype=torch.long, device=self.log_probs.device)
-        totals, merits, prefixes, logs, covered = (part.index_select(0, kept) for part in self[1:6])
-        late = [self.left_padding[row] for row in rows]
-        gone = min(late, default=0)  # places that are empty in all of them
+        log_probs, ranking_scores, tokens, token_log_probs, coverage = (
+            part.index_select(0, kept) for part in self[1:6]
+        )
+        left_padding = [self.left_padding[row] for row in rows]
+        unused = min(left_padding, default=0)  # positions that are padding in all rows that are left
         return Beams(
             [self.sentences[row] for row in rows],
-            totals,
-            merits,
-            prefixes[:, :, gone:],
-            logs[:, :, gone:],
-            covered,
-            [steps - gone for steps in late],
+            log_probs,
+            ranking_scores,
+            tokens[:, :, unused:],
+            token_log_probs[:, :, unused:],
+            coverage,
+            [padding - unused for padding in left_padding],
         )
 
     def extend(self, coverage: Tensor, step: BeamStep) -> "Beams":
-        """The hypotheses that go on with the chosen pieces."""
+        """Return the selected hypotheses, each with one more token; `coverage` is that after the step."""
         return Beams(
             self.sentences,
             self.log_probs.gather(1, step.parent) + step.token_log_prob,
@@ -68,7 +74,7 @@ class Beams(NamedTuple):
         )
 
     def concat(self, other: "Beams") -> "Beams":
-        """These sentences, and below them others that come now."""
+        """Append sentences that join now; their tokens are aligned at the right."""
         length = self.tokens.shape[2]
         return Beams(
             [*self.sentences, *other.sentences],
@@ -77,54 +83,56 @@ class Beams(NamedTuple):
             _concat_padded(self.tokens, other.tokens, PAD),
             _concat_padded(self.token_log_probs, other.token_log_probs, 0.0),
             _concat_padded(self.coverage, other.coverage, 0.0),
-            [*self.left_padding, *(length - own for own in other.lengths)],
+            [*self.left_padding, *(length - other_length for other_length in other.lengths)],
         )
 
 
-def _gather_parents(values: Tensor, parent: Tensor) -> Tensor:
-    """Of values (sentence, hypothesis, …) those of the hypotheses at (sentence, rank)."""
+def _gather_parents(values: Tensor, parent: Tensor) -> Tensor:  # (sentence, rank, …)
+    """Return the values (sentence, hypothesis, …) of the parents (sentence, rank)."""
     return values.gather(1, parent.unsqueeze(2).expand(-1, -1, values.shape[2]))
 
 
 def _concat_padded(first: Tensor, second: Tensor, fill_value: float) -> Tensor:  # (sentence, hypothesis, …)
-    """Hypotheses stand at the left, their pieces at the right."""
-    width = max(first.shape[1], second.shape[1])
-    both = first.new_full((len(first) + len(second), width, *first.shape[2:]), fill_value)
-    both[: len(first), : first.shape[1]] = first
-    behind = (slice(first.shape[2] - second.shape[2], None),) if first.dim() > 2 else ()
-    both[(slice(len(first), None), slice(second.shape[1]), *behind)] = second
-    return both
+    """Concatenate rows: hypotheses are padded at the right, positions at the left."""
+    beam = max(first.shape[1], second.shape[1])
+    joined = first.new_full((len(first) + len(second), beam, *first.shape[2:]), fill_value)
+    joined[: len(first), : first.shape[1]] = first
+    positions = (slice(first.shape[2] - second.shape[2], None),) if first.dim() > 2 else ()
+    joined[(slice(len(first), None), slice(second.shape[1]), *positions)] = second
+    return joined
 
 
 Rule = Callable[[Tensor, Beams], Tensor]
-"""From log-scores (sentence, hypothesis, piece) of the next pieces to what they shall count; -inf forbids."""
+"""Change the log-probabilities (sentence, hypothesis, token) of next tokens for the ranking; -inf forbids a token."""
 Selection = Callable[[Tensor, Beams], Tensor]
-"""From the merits (sentence, hypothesis, piece) of all candidates to the places in a flat row (sentence, rank) of
-those that are chosen, best first. It is asked once more without </s> when one of them ends."""
+"""From ranking scores (sentence, hypothesis, token) of all candidates to the flat indices (sentence, rank) of those
+selected, best first. It is called again without EOS if a selected candidate ends."""
 SearchObserver = Callable[[Beams, Tensor, Tensor], None]
-"""Told at each step: the beams before it, the candidates' merits, and the places of those that ended or go on."""
+"""Called in each step with the beams before it, the ranking scores of all candidates, and the flat indices
+(sentence, rank) of the candidates that finished or continue."""
 
 
 class SearchStrategy(NamedTuple):
-    """What else a search is asked to heed."""
+    """Changes to plain beam search."""
 
     rules: tuple[Rule, ...] = ()
     selection: Selection | None = None
-    """The likeliest `beam`, if nothing else is asked for."""
+    """None selects the best `beam` candidates."""
     observer: SearchObserver | None = None
     early_stopping_sentences: frozenset[int] = frozenset()
-    """Sentences whose living hypotheses may never be allowed to end: the first outputs that finish are enough."""
+    """Sentences that are done when `beam` outputs have finished, even if the best candidate of a step never did:
+    with constraints, hypotheses that are alive may never be able to finish."""
 
 
 DEFAULT_STRATEGY = SearchStrategy()
-"""Nothing else is asked for."""
+"""Plain beam search."""
 
 
 def topk_selection(k: int) -> Selection:
-    """The likeliest."""
+    """Select the k best candidates."""
 
-    def choose(merits: Tensor, _: Beams) -> Tensor:
-        every = merits.flatten(1)
-        return every.topk(min(k, every.shape[1]), dim=1).indices
+    def select(ranking_scores: Tensor, _: Beams) -> Tensor:
+        flat_scores = ranking_scores.flatten(1)
+        return flat_scores.topk(min(k, flat_scores.shape[1]), dim=1).indices
 
-    return choose
+    return select

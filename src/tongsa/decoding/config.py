@@ -1,4 +1,4 @@
-"""Settings of the search."""
+"""Settings of decoding."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,27 +9,27 @@ from tongsa.config import In, NonNegative, NonNegativeFloat, Positive, check_ran
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
     beam: Positive = 4
-    """Hypotheses kept side by side; 1 is greedy search."""
+    """Number of hypotheses kept in each step; 1 is greedy search."""
     length_normalization: Literal["gnmt", "plain", "none"] = "gnmt"
-    """A total is divided by ((5 + length) / 6)^alpha; by length^alpha, with alpha 1 the mean of its pieces; or not."""
+    """Length penalty: ((5 + length) / 6)^alpha, length^alpha, or none. The log-probability is divided by it."""
     alpha: NonNegativeFloat = 0.6
-    """Strength of the length penalty: 0 compares plain log-probabilities and so favours short outputs."""
+    """Strength of the length penalty: 0 compares plain log-probabilities, which prefers short outputs."""
     coverage_penalty: NonNegativeFloat = 0.0
-    """Strength of the coverage penalty: an output loses by source pieces that it has looked at too little."""
+    """Strength of the coverage penalty: outputs that attend too little to some source tokens score lower."""
     max_extra_tokens: NonNegative = 50
-    """An output may be this much longer than its source (section 6.1)."""
+    """An output may have this many tokens more than its source (Vaswani et al. 2017, section 6.1)."""
     min_tokens: NonNegative = 0
-    """No output is shorter than this many pieces."""
+    """Smallest number of tokens of an output."""
     no_repeat_ngram: NonNegative = 0
-    """No run of this many pieces comes twice in an output; 0 allows all."""
+    """No n-gram of this size occurs twice in an output; 0 allows all."""
     repetition_penalty: Annotated[float, In(1)] = 1.0
-    """Above 1, the log-probability of a piece that is there already is multiplied by this (Keskar et al. 2019, 4.1)."""
+    """The log-probability of tokens that the output contains is multiplied by it (Keskar et al. 2019, section 4.1)."""
     beam_groups: Positive = 1
-    """Parts of the beam that keep away from each other's pieces (Vijayakumar et al. 2018); their number divides it."""
+    """Groups of a diverse beam (Vijayakumar et al. 2018); the beam must be a multiple of it."""
     diversity_penalty: NonNegativeFloat = 0.5
-    """How far they keep away: what a piece loses for each earlier group that takes it at the same place."""
+    """Score that a token loses for each earlier group that selected it in the same step."""
     shortlist: bool = False
-    """Only pieces that the list beside the model allows for a source are scored: faster, and not always the same."""
+    """Score only tokens that the model's shortlist allows for a source: faster, and not always the same output."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -40,18 +40,17 @@ class DecodingConfig:
 
     @property
     def supports_continuous_batching(self) -> bool:
-        """Whether nothing but how likely an output is, and how long, has a say: then places may be refilled."""
-        asked = (
-            self.coverage_penalty,
-            self.min_tokens,
-            self.no_repeat_ngram,
-            self.repetition_penalty - 1,
-            self.beam_groups - 1,
-            self.shortlist,
+        """True for plain beam search: rules and coverage do not know when a sentence joined the batch."""
+        return not (
+            self.coverage_penalty
+            or self.min_tokens
+            or self.no_repeat_ngram
+            or self.repetition_penalty > 1
+            or self.beam_groups > 1
+            or self.shortlist
         )
-        return not any(asked)
 
     def length_penalty(self, length: int) -> float:
-        """What a total is divided by; the length counts </s> too."""
+        """Return the divisor of the log-probability of an output; `length` counts EOS."""
         base = {"gnmt": (5 + length) / 6, "plain": float(length), "none": 1.0}[self.length_normalization]
         return float(base**self.alpha)

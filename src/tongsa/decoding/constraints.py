@@ -1,14 +1,21 @@
-"""Phrases that an output must hold: lexically constrained beams that keep their promise.
+"""Lexical constraints: phrases that an output must contain (dynamic beam allocation, Post and Vilar 2018, section 3).
 
-Dynamic beam allocation (Post and Vilar 2018, section 3) shares the beam out among hypotheses that have come differently
-far with the phrases, so that one search of ordinary width finds an output with all of them. Theirs counts the pieces
-that were met; here an automaton (Aho and Corasick 1975) of all the phrases knows how many pieces are still needed at
-least, overlaps included. Whoever could no longer hold everything within the limit is not followed, so that an output
-with all the phrases is found whenever there is one of that length.
+A plain beam drops a hypothesis with a required phrase as soon as others are likelier. Instead, the beam is divided
+among hypotheses by how many tokens they still need to complete all phrases:
+
+1. The phrases of an output become one automaton (Aho and Corasick 1975). Its nodes are all prefixes of phrases. Reading
+   a token moves to the longest prefix that the output now ends with. A failure link leads from a node to the next
+   shorter such prefix; so overlapping phrases and false starts cost nothing.
+2. A state is the node and how often each phrase was completed. `tokens_needed(state)` is the smallest number of tokens
+   that completes the rest, overlaps included. Post and Vilar count completed tokens; the exact number needed is better.
+3. In each step the candidates of a hypothesis are its likeliest tokens, every token of a phrase, and EOS. A candidate
+   that can no longer complete all phrases within the maximum length is dropped, and EOS is dropped while a phrase is
+   missing. So an output with all phrases is found whenever one of that length exists.
+4. Each number of tokens needed gets an equal share of the beam. Shares that nobody fills go to the best of the others.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -19,59 +26,78 @@ from tongsa.decoding.beams import Beams, Selection
 from tongsa.tokenization.special import EOS
 
 MAX_PHRASES_PER_OUTPUT = 8
-"""Phrases in one output: there are 2 to this power of ways to have met some of them."""
+"""Largest number of phrases of an output: the states grow with 2 to this power."""
+
+
+class OutputConstraints(NamedTuple):
+    """Token-level constraints on one output."""
+
+    prefix: tuple[int, ...] = ()
+    """The output begins with these tokens."""
+    phrases: tuple[tuple[int, ...], ...] = ()
+    """The output contains each of these token sequences; one that is listed twice, twice."""
+
+    def __bool__(self) -> bool:
+        return bool(self.prefix or self.phrases)
+
+    def map_tokens(self, mapping: Mapping[int, int]) -> "OutputConstraints":
+        """Return the same constraints with other token ids, as in a subset of the vocabulary."""
+        return OutputConstraints(
+            tuple(mapping[token] for token in self.prefix),
+            tuple(tuple(mapping[token] for token in phrase) for phrase in self.phrases),
+        )
 
 
 class ConstraintState(NamedTuple):
-    """How far an output has come with its phrases."""
+    """State of the automaton after some tokens of an output."""
 
     node: int
-    """The longest end of the output that begins a phrase, as a node of the tree of phrases."""
+    """The longest prefix of a phrase that the output ends with."""
     satisfied_counts: tuple[int, ...]
-    """How often each phrase is there, counted up to as often as it is wanted."""
+    """Completed occurrences of each phrase, up to the required number."""
 
 
 class PhraseAutomaton:
-    """The automaton of the phrases of one output; none is empty, and one that is given twice is wanted twice."""
+    """Aho-Corasick automaton of the phrases of one output; a phrase that is given twice is required twice."""
 
     def __init__(self, phrases: Iterable[Sequence[int]]) -> None:
         counts = Counter(map(tuple, phrases))
         if not all(counts):
-            raise ValueError("an empty phrase: every output holds it already")
+            raise ValueError("an empty phrase is contained in every output")
         self.phrases = list(counts)
         self.required_counts = tuple(counts.values())
-        self.alphabet = sorted({piece for phrase in self.phrases for piece in phrase})
+        self.alphabet = sorted({token for phrase in self.phrases for token in phrase})
         self.prefixes = sorted({phrase[:end] for phrase in self.phrases for end in range(len(phrase) + 1)}, key=len)
-        self.node_ids = {beginning: at for at, beginning in enumerate(self.prefixes)}
+        self.node_ids = {prefix: node for node, prefix in enumerate(self.prefixes)}
         self.initial_state = ConstraintState(0, (0,) * len(self.phrases))
 
     @cached_property
     def children(self) -> list[dict[int, int]]:
-        """For each node: the pieces that make its beginning longer, and the nodes that they lead to."""
-        found: list[dict[int, int]] = [{} for _ in self.prefixes]
-        for at, beginning in enumerate(self.prefixes[1:], start=1):
-            found[self.node_ids[beginning[:-1]]][beginning[-1]] = at
-        return found
+        """For each node: the tokens that extend its prefix, and the nodes that they lead to."""
+        children: list[dict[int, int]] = [{} for _ in self.prefixes]
+        for node, prefix in enumerate(self.prefixes[1:], start=1):
+            children[self.node_ids[prefix[:-1]]][prefix[-1]] = node
+        return children
 
     @cached_property
     def failure_links(self) -> list[int]:
-        """For each node: that of the longest other beginning which its own ends with."""
-        found = [0] * len(self.prefixes)
-        for beginning in self.prefixes:  # the shorter first
-            if len(beginning) > 1:
-                parent = self.node_ids[beginning[:-1]]
-                found[self.node_ids[beginning]] = self._next_node(found[parent], beginning[-1], found)
-        return found
+        """For each node: the longest shorter prefix of a phrase that is a suffix of its own prefix."""
+        links = [0] * len(self.prefixes)
+        for prefix in self.prefixes:  # shorter prefixes first: their links are used below
+            if len(prefix) > 1:
+                parent = self.node_ids[prefix[:-1]]
+                links[self.node_ids[prefix]] = self._next_node(links[parent], prefix[-1], links)
+        return links
 
     @cached_property
     def matched_phrases(self) -> list[list[int]]:
-        """For each node: the phrases that its beginning ends with."""
-        found: list[list[int]] = [[] for _ in self.prefixes]
-        for at, phrase in enumerate(self.phrases):
-            found[self.node_ids[phrase]].append(at)
-        for at in range(1, len(found)):
-            found[at] += found[self.failure_links[at]]
-        return found
+        """For each node: the phrases that its prefix ends with."""
+        matches: list[list[int]] = [[] for _ in self.prefixes]
+        for i, phrase in enumerate(self.phrases):
+            matches[self.node_ids[phrase]].append(i)
+        for node in range(1, len(matches)):
+            matches[node] += matches[self.failure_links[node]]
+        return matches
 
     def _next_node(self, node: int, token: int, failure_links: Sequence[int]) -> int:
         while token not in self.children[node] and node:
@@ -79,161 +105,166 @@ class PhraseAutomaton:
         return self.children[node].get(token, 0)
 
     def advance(self, state: ConstraintState, token: int) -> ConstraintState:
+        """Return the state after one more token."""
         node = self._next_node(state.node, token, self.failure_links)
         return ConstraintState(node, self._add_matches(state.satisfied_counts, self.matched_phrases[node]))
 
     def _add_matches(self, satisfied_counts: tuple[int, ...], matches: Sequence[int]) -> tuple[int, ...]:
-        """What is met when these phrases have come, too."""
         if not matches:
             return satisfied_counts
         counts = list(satisfied_counts)
-        for at in matches:
-            counts[at] = min(counts[at] + 1, self.required_counts[at])
+        for i in matches:
+            counts[i] = min(counts[i] + 1, self.required_counts[i])
         return tuple(counts)
 
     def state_after(self, tokens: Sequence[int]) -> ConstraintState:
-        found = self.initial_state
-        for piece in tokens:
-            found = self.advance(found, piece)
-        return found
+        """Return the state after these tokens from the start of an output."""
+        state = self.initial_state
+        for token in tokens:
+            state = self.advance(state, token)
+        return state
 
     @cached_property
     def tokens_needed(self) -> Callable[[ConstraintState], int]:
-        """The fewest pieces from a progress to all phrases.
+        """Smallest number of tokens from a state to the end of all phrases.
 
-        Of those that lie in no other, whichever is complete first has begun first, and the next one can overlap with
-        that one alone: so the shortest way is one of the orders (Held and Karp 1962), whatever the phrases' lengths.
+        Of phrases that do not contain each other, the one that ends first also begins first, and only the next one can
+        overlap with it. So the shortest way is one of the orders of the phrases (Held and Karp 1962).
         """
         return cache(self._tokens_needed)
 
     def _tokens_needed(self, state: ConstraintState) -> int:
-        left = [at for at, wanted in enumerate(self.required_counts) if state.satisfied_counts[at] < wanted]
-        overlaps = self.overlaps(state.node) if left else ()
-        ways = (
-            len(self.phrases[at])
+        missing = [i for i, required in enumerate(self.required_counts) if state.satisfied_counts[i] < required]
+        overlaps = self.overlaps(state.node) if missing else ()
+        lengths = (
+            len(self.phrases[i])
             - overlap
             + self.tokens_needed(
                 ConstraintState(
-                    self.node_ids[self.phrases[at]],
-                    self._add_matches(state.satisfied_counts, self.contained_phrases(at, overlap)),
+                    self.node_ids[self.phrases[i]],
+                    self._add_matches(state.satisfied_counts, self.contained_phrases(i, overlap)),
                 )
             )
-            for at in left
-            for overlap in overlaps[at]
+            for i in missing
+            for overlap in overlaps[i]
         )
-        return min(ways, default=0)
+        return min(lengths, default=0)
 
     @cached_property
     def overlaps(self) -> Callable[[int], list[list[int]]]:
-        """From a node to the numbers of pieces, fewer than all, of each phrase that its beginning may end with."""
+        """For a node: by how many tokens, fewer than all, each phrase can overlap with the end of its prefix."""
         return cache(self._overlaps)
 
     def _overlaps(self, node: int) -> list[list[int]]:
-        found = [[0] for _ in self.phrases]
+        overlaps = [[0] for _ in self.phrases]
         while node:
-            ending = self.prefixes[node]
-            for at, phrase in enumerate(self.phrases):
-                if len(ending) < len(phrase) and phrase[: len(ending)] == ending:
-                    found[at].append(len(ending))
+            suffix = self.prefixes[node]
+            for i, phrase in enumerate(self.phrases):
+                if len(suffix) < len(phrase) and phrase[: len(suffix)] == suffix:
+                    overlaps[i].append(len(suffix))
             node = self.failure_links[node]
-        return found
+        return overlaps
 
     def contained_phrases(self, index: int, overlap: int) -> list[int]:
-        """The phrases that come with this one, itself included, when so many of its pieces are there already."""
-        return [other for end, other in self._match_ends[index] if end > overlap]
+        """Return the phrases that end inside a phrase, itself included, after its first `overlap` tokens."""
+        return [phrase for end, phrase in self._match_ends[index] if end > overlap]
 
     @cached_property
     def _match_ends(self) -> list[list[tuple[int, int]]]:
         return [
             [
-                (end, other)
+                (end, match)
                 for end in range(1, len(phrase) + 1)
-                for other in self.matched_phrases[self.node_ids[phrase[:end]]]
+                for match in self.matched_phrases[self.node_ids[phrase[:end]]]
             ]
             for phrase in self.phrases
         ]
 
 
 def satisfiable_phrases(phrases: Sequence[Sequence[int]], prefix: Sequence[int], max_length: int) -> list[int]:
-    """The places of those that an output of at most `limit` pieces which begins so can hold together.
+    """Return the indices of phrases that fit together into an output of `max_length` tokens with this prefix.
 
-    If not all can, the short ones go first, so that many are kept; none is left out that fits beside those, unless
-    MOST are kept.
+    If not all fit, shorter phrases come first, so that many are kept. No phrase is left out that would fit beside the
+    kept ones, unless MAX_PHRASES_PER_OUTPUT are kept.
     """
-    room = max_length - len(prefix)
-    if len(phrases) <= MAX_PHRASES_PER_OUTPUT and sum(map(len, phrases)) <= room:
+    tokens_left = max_length - len(prefix)
+    if len(phrases) <= MAX_PHRASES_PER_OUTPUT and sum(map(len, phrases)) <= tokens_left:
         return [*range(len(phrases))]
     kept: list[int] = []
-    for at in sorted(range(len(phrases)), key=lambda at: (len(phrases[at]), at)):
-        together = PhraseAutomaton(phrases[one] for one in (*kept, at))
-        if len(kept) < MAX_PHRASES_PER_OUTPUT and together.tokens_needed(together.state_after(prefix)) <= room:
-            kept.append(at)
+    for i in sorted(range(len(phrases)), key=lambda i: (len(phrases[i]), i)):
+        automaton = PhraseAutomaton(phrases[j] for j in (*kept, i))
+        fits = automaton.tokens_needed(automaton.state_after(prefix)) <= tokens_left
+        if fits and len(kept) < MAX_PHRASES_PER_OUTPUT:
+            kept.append(i)
     return sorted(kept)
 
 
 class _ConstrainedCandidate(NamedTuple):
     ranking_score: float
     flat_index: int
-    """In the flat row of all candidates of its sentence."""
+    """hypothesis · vocabulary size + token."""
     tokens_needed: int
-    """Pieces that it still needs at least, to hold all phrases."""
 
 
 def dynamic_beam_allocation(
     beam: int, automata: Sequence[PhraseAutomaton | None], max_lengths: Sequence[int], prefix_lengths: Sequence[int]
 ) -> Selection:
-    """The beam of each sentence shared out by how many pieces a hypothesis still needs; None has no phrases.
+    """Select candidates so that each number of missing tokens has a share of the beam; None has no phrases."""
 
-    Of the first `begun` pieces of a sentence there is nothing to choose.
-    """
-
-    def choose(merits: Tensor, beams: Beams) -> Tensor:
-        every = merits.flatten(1)
-        places = every.topk(min(beam, every.shape[1]), dim=1).indices
+    def select(ranking_scores: Tensor, beams: Beams) -> Tensor:  # (sentence, hypothesis, token) -> (sentence, rank)
+        flat_scores = ranking_scores.flatten(1)
+        selected = flat_scores.topk(min(beam, flat_scores.shape[1]), dim=1).indices
+        length = beams.tokens.shape[2]  # BOS included
         for row, sentence in enumerate(beams.sentences):
-            if (wanted := automata[sentence]) is not None and beams.tokens.shape[2] > prefix_lengths[sentence]:
-                room = max_lengths[sentence] - beams.tokens.shape[2] + 1  # pieces, this one included
-                found = _constrained_candidates(merits[row], beams.tokens[row].tolist(), wanted, room, beam)
-                places[row] = _pad_selection(
-                    _allocate_beam(found, beam, wanted.tokens_needed(wanted.initial_state)), every[row], places.shape[1]
-                )
-        return places
+            automaton = automata[sentence]
+            if automaton is None or length <= prefix_lengths[sentence]:  # inside a prefix there is one candidate
+                continue
+            tokens_left = max_lengths[sentence] - length + 1  # this token included
+            candidates = _constrained_candidates(
+                ranking_scores[row], beams.tokens[row].tolist(), automaton, tokens_left, beam
+            )
+            allocated = _allocate_beam(candidates, beam, automaton.tokens_needed(automaton.initial_state))
+            # rows of a tensor are equally long: an impossible candidate (-inf) stands for each that is missing
+            padding = [int(flat_scores[row].argmin())] * (selected.shape[1] - len(allocated))
+            selected[row] = torch.tensor([*allocated, *padding], device=selected.device)
+        return selected
 
-    return choose
+    return select
 
 
 def _constrained_candidates(
-    ranking_scores: Tensor, prefixes: Sequence[Sequence[int]], automaton: PhraseAutomaton, tokens_left: int, beam: int
+    ranking_scores: Tensor,  # (hypothesis, token)
+    prefixes: Sequence[Sequence[int]],
+    automaton: PhraseAutomaton,
+    tokens_left: int,
+    beam: int,
 ) -> list[_ConstrainedCandidate]:
-    """The likeliest pieces after each hypothesis, and those that bring it nearer to its phrases; all can get there."""
-    size, found = ranking_scores.shape[1], []
-    likeliest = ranking_scores.topk(min(beam, size), dim=1).indices.tolist()
-    for at, prefix in enumerate(prefixes):
-        progress = automaton.state_after(prefix[1:])
-        pieces = list(dict.fromkeys([*likeliest[at], *automaton.alphabet, EOS]))
-        for piece, merit in zip(pieces, ranking_scores[at, pieces].tolist(), strict=True):
-            needed = automaton.tokens_needed(automaton.advance(progress, piece) if piece != EOS else progress)
-            possible = needed == 0 if piece == EOS else needed < tokens_left
-            if possible and merit > -torch.inf:
-                found.append(_ConstrainedCandidate(merit, at * size + piece, needed))
-    return sorted(found, reverse=True)
+    """Return the candidates of one sentence that can still complete all phrases, best first."""
+    vocab_size, candidates = ranking_scores.shape[1], []
+    likeliest = ranking_scores.topk(min(beam, vocab_size), dim=1).indices.tolist()
+    for hypothesis, prefix in enumerate(prefixes):
+        state = automaton.state_after(prefix[1:])  # without BOS
+        tokens = list(dict.fromkeys([*likeliest[hypothesis], *automaton.alphabet, EOS]))
+        for token, score in zip(tokens, ranking_scores[hypothesis, tokens].tolist(), strict=True):
+            needed = automaton.tokens_needed(automaton.advance(state, token) if token != EOS else state)
+            possible = needed == 0 if token == EOS else needed < tokens_left
+            if possible and score > -torch.inf:
+                candidates.append(_ConstrainedCandidate(score, hypothesis * vocab_size + token, needed))
+    return sorted(candidates, reverse=True)
 
 
 def _allocate_beam(candidates: list[_ConstrainedCandidate], beam: int, max_needed: int) -> list[int]:
-    """Equal shares for each number of pieces needed, the rest for the nearest; what a share leaves goes to the best."""
-    share, rest = divmod(beam, max_needed + 1)
-    room = {needed: share + (needed < rest) for needed in range(max_needed + 1)}
-    chosen = []
+    """Return the flat indices of at most `beam` candidates, best first.
+
+    Each number of tokens needed, from 0 to `max_needed`, has an equal share; the remainder goes to the smallest.
+    """
+    share, remainder = divmod(beam, max_needed + 1)
+    shares = {needed: share + (needed < remainder) for needed in range(max_needed + 1)}
+    selected = []
     for candidate in candidates:
-        if room.get(candidate.tokens_needed, 0):
-            room[candidate.tokens_needed] -= 1
-            chosen.append(candidate)
-    taken = set(chosen)
-    left = [candidate for candidate in candidates if candidate not in taken]
-    return [candidate.flat_index for candidate in sorted([*chosen, *left[: beam - len(chosen)]], reverse=True)]
-
-
-def _pad_selection(flat_indices: list[int], ranking_scores: Tensor, count: int) -> Tensor:
-    """So many places: a candidate that is impossible stands for each that is missing."""
-    impossible = int(ranking_scores.argmin())
-    return torch.tensor([*flat_indices, *[impossible] * (count - len(flat_indices))], device=ranking_scores.device)
+        if shares.get(candidate.tokens_needed, 0):
+            shares[candidate.tokens_needed] -= 1
+            selected.append(candidate)
+    in_share = set(selected)
+    others = [candidate for candidate in candidates if candidate not in in_share]
+    return [candidate.flat_index for candidate in sorted([*selected, *others[: beam - len(selected)]], reverse=True)]

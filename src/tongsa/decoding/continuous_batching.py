@@ -1,4 +1,12 @@
-"""Texts that wait until others leave their places to them."""
+"""Continuous batching: new sentences join a running beam search as soon as finished ones leave room.
+
+Sentences of a batch finish after different numbers of steps, and a step costs nearly as much for few rows as for many.
+So a thread's texts are divided into small batches of similar length, a quarter of the capacity each. The search starts
+with the first. After each step `beam_search` calls the batcher with the sentences that are still alive. If the next
+small batch fits beside them, it is encoded and its rows are appended to the decoder state and to the beams
+(`DecoderState.concat`, `Beams.concat`). Rows of one batch are independent, so no result changes; only the number of
+steps does.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Generic
@@ -10,45 +18,48 @@ from tongsa.decoding.batches import Capacity
 from tongsa.interface import S
 
 BATCHES_PER_CAPACITY = 4
-"""How many parts of what waits fill all places: when a quarter of them is free, the next comes."""
+"""Small batches that fill the capacity: the next one joins when about a quarter of the capacity is free."""
 MAX_ACTIVE_BATCHES = 12
-"""Parts that may be there at once, if only by a straggler: each costs every step a little."""
+"""Largest number of batches with sentences alive: each makes every step a little slower."""
 MAX_PADDING_RATIO = 4
-"""Sources of unlike length, side by side, take at most so many times the room that they would take alone."""
+"""Largest ratio of the padded size of all sources to the capacity: sources of different length pad each other."""
 
 
 class ContinuousBatcher(Generic[S]):
-    """What one thread searches, in parts of like length. A search asks for the next after each step."""
+    """The batches of one thread; `beam_search` calls it after each step."""
 
     def __init__(
         self, batches: Sequence[Padded], capacity: Capacity, start: Callable[[Padded], tuple[S, Tensor]]
     ) -> None:
-        """`start` reads a part: the state before the first piece, and how long each output may be."""
+        """`start` encodes a batch and returns its decoder state and the maximum length (sentence,) of each output."""
         self.waiting = [*reversed(batches)]
         self.capacity = capacity
         self.start = start
         self.num_started = 0
         self.source_lengths: list[int] = []
-        """Of all that have come, in order."""
+        """Source length of each sentence that was started, by sentence number."""
         self.batch_ids: list[int] = []
-        """With which part each came."""
+        """Batch of each sentence that was started, by sentence number."""
 
     def next_batch(self) -> tuple[S, Tensor]:
-        part = self.waiting.pop()
-        self.source_lengths += part.lengths.tolist()
-        self.batch_ids += [self.num_started] * len(part.lengths)
+        """Start the next batch."""
+        batch = self.waiting.pop()
+        self.source_lengths += batch.lengths.tolist()
+        self.batch_ids += [self.num_started] * len(batch.lengths)
         self.num_started += 1
-        return self.start(part)
+        return self.start(batch)
 
     def __call__(self, alive: list[int]) -> tuple[S, Tensor] | None:
-        """The next part, if it fits in beside the sentences that are still searched for."""
+        """Start the next batch if it fits beside the sentences that are alive."""
         return self.next_batch() if self.waiting and self._next_fits(alive) else None
 
     def _next_fits(self, alive: list[int]) -> bool:
-        there = [*(self.source_lengths[at] for at in alive), *self.waiting[-1].lengths.tolist()]
-        small = (
-            sum(there) <= self.capacity.max_tokens
-            and len(there) * max(there) <= MAX_PADDING_RATIO * self.capacity.max_tokens
+        if not alive:
+            return True
+        lengths = [*(self.source_lengths[sentence] for sentence in alive), *self.waiting[-1].lengths.tolist()]
+        return (
+            len(lengths) <= self.capacity.max_sentences
+            and sum(lengths) <= self.capacity.max_tokens
+            and len(lengths) * max(lengths) <= MAX_PADDING_RATIO * self.capacity.max_tokens
+            and len({self.batch_ids[sentence] for sentence in alive}) < MAX_ACTIVE_BATCHES
         )
-        few = len({self.batch_ids[at] for at in alive}) < MAX_ACTIVE_BATCHES
-        return not alive or (small and few and len(there) <= self.capacity.max_sentences)

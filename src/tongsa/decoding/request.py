@@ -1,144 +1,47 @@
-"""What a caller asks of the search beyond its settings, and how the one search is made to answer it."""
+"""One decoding request: made once at the edge (command line, HTTP, Python, evaluation) and passed on unchanged."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from tongsa.decoding.beam_search import Hypothesis, beam_search
-from tongsa.decoding.beams import Beams, SearchObserver, SearchStrategy, Selection, topk_selection
+from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.constraints import PhraseAutomaton, dynamic_beam_allocation, satisfiable_phrases
-from tongsa.decoding.rules import diverse_beam_selection, forced_prefix, rules_from_config, sampling_selection
-from tongsa.decoding.sampling import Sampler
-from tongsa.decoding.scorers import Scorer
-from tongsa.interface import DecoderState
-from tongsa.tokenization.special import BOS, PAD
+from tongsa.decoding.glossary import Glossary
+from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.text_model import ensure_text_list
+from tongsa.errors import InputError
 
-TokenIds = Sequence[int]
+MAX_SAMPLES_PER_TEXT = 1000
+"""Largest number of samples of one text in one request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecodeRequest:
-    """For each sentence of a batch, or for all of them; what is empty asks for nothing."""
+    """Everything that decides how texts are decoded, apart from the texts and the model."""
 
-    prefixes: Sequence[TokenIds] = ()
-    """Each output begins with these pieces."""
-    phrases: Sequence[Sequence[TokenIds]] = ()
-    """Each output holds these runs of pieces; one that is given twice, twice."""
-    sampler: Sampler | None = None
-    """Outputs are drawn, not searched for."""
+    config: DecodingConfig
+    """All settings of the search; nothing is left to a default further down."""
+    nbest: int = 1
+    """Number of hypotheses returned for each text: the best of the beam, or that many samples."""
+    prefixes: Sequence[str] = ()
+    """Forced beginning of each output, one for each text; empty for none."""
+    glossary: Glossary | None = None
+    """Terms that must be translated in a given way, or copied."""
+    sampling: SamplingConfig | None = None
+    """Draw outputs instead of searching for the best."""
     observer: SearchObserver | None = None
-    """Who is told of every step."""
+    """Called after each step of the search."""
 
-    def __bool__(self) -> bool:
-        return any(map(len, self.prefixes)) or any(map(len, self.phrases)) or bool(self.sampler or self.observer)
+    def __post_init__(self) -> None:
+        ensure_text_list(self.prefixes)
+        if self.sampling:
+            if not 1 <= self.nbest <= MAX_SAMPLES_PER_TEXT:
+                raise InputError(f"nbest {self.nbest}: must be between 1 and {MAX_SAMPLES_PER_TEXT} samples.")
+        elif not 1 <= self.nbest <= self.config.beam:
+            raise InputError(
+                f"nbest {self.nbest}: must be between 1 and the beam {self.config.beam}. Use a wider beam (--beam N)."
+            )
 
-    def repeat_interleave(self, repeats: int) -> "DecodeRequest":
-        """The same for every sentence so many times, one behind the other."""
-        return replace(
-            self,
-            prefixes=[one for one in self.prefixes for _ in range(repeats)],
-            phrases=[one for one in self.phrases for _ in range(repeats)],
-        )
-
-    @property
-    def required_tokens(self) -> Iterator[int]:
-        """All that an output is asked to hold."""
-        yield from chain.from_iterable(self.prefixes)
-        yield from chain.from_iterable(chain.from_iterable(self.phrases))
-
-    def to_subset(self, vocab_subset: TokenIds) -> "DecodeRequest":
-        """The same for a search that knows pieces by their places among these."""
-        place = {piece: at for at, piece in enumerate(vocab_subset)}
-        return replace(
-            self,
-            prefixes=[[place[piece] for piece in prefix] for prefix in self.prefixes],
-            phrases=[[[place[piece] for piece in phrase] for phrase in each] for each in self.phrases],
-        )
-
-
-EMPTY_REQUEST = DecodeRequest()
-
-
-def decode(
-    scorer: Scorer[Any],
-    state: DecoderState,
-    max_lengths: Tensor,
-    config: DecodingConfig,
-    nbest: int,
-    request: DecodeRequest = EMPTY_REQUEST,
-) -> list[list[Hypothesis]]:
-    """The best `nbest` of each sentence, or so many draws.
-
-    Groups of a diverse beam and draws are sentences of their own to the search. Of phrases that do not fit into an
-    output together those are asked for that `fitting` keeps.
-    """
-    copies = nbest if request.sampler else config.beam_groups
-    if copies > 1:
-        rows = torch.arange(len(max_lengths), device=max_lengths.device).repeat_interleave(copies)
-        state, max_lengths, request = state.select(rows), max_lengths[rows], request.repeat_interleave(copies)
-    beam = 1 if request.sampler else config.beam // config.beam_groups
-    own = replace(config, beam=beam, beam_groups=1)
-    choice = _selection(config, request, beam, max_lengths.tolist())
-    eager = frozenset(at for at, phrases in enumerate(request.phrases) if phrases)
-    guide = SearchStrategy(_rules(config, request), choice, request.observer, eager)
-    found = beam_search(scorer, state, max_lengths, own, nbest=min(nbest, beam), strategy=guide)
-    return [
-        _merge_nbest(found[at : at + copies], nbest, deduplicate=not request.sampler)
-        for at in range(0, len(found), copies)
-    ]
-
-
-@torch.inference_mode()
-def next_token_scores(
-    scorer: Scorer[Any], state: DecoderState, prefix_tokens: Tensor, config: DecodingConfig
-) -> Tensor:  # (piece,)
-    """What each piece, </s> included, counts behind a beginning (piece,) of the only sentence of a state."""
-    prefix = torch.cat([prefix_tokens.new_tensor([BOS]), prefix_tokens])
-    for piece in prefix:
-        logs, state = scorer(piece.view(1), state)
-    zeros = logs.new_zeros(1, 1)
-    own = zeros.expand(1, 1, len(prefix))
-    beams = Beams([0], zeros, zeros, prefix.view(1, 1, -1), own, zeros.view(1, 1, 1), [0])
-    counted = logs.unsqueeze(0)  # (sentence, hypothesis, piece)
-    for rule in rules_from_config(config):
-        counted = rule(counted, beams)
-    return counted[0, 0].index_fill(0, prefix_tokens.new_tensor([PAD, BOS]), -torch.inf)
-
-
-def _rules(config: DecodingConfig, request: DecodeRequest) -> tuple[Any, ...]:
-    return (*rules_from_config(config), *([forced_prefix(request.prefixes)] if any(map(len, request.prefixes)) else []))
-
-
-def _selection(config: DecodingConfig, request: DecodeRequest, beam: int, max_lengths: list[int]) -> Selection | None:
-    if request.sampler:
-        return sampling_selection(request.sampler)
-    choice = _constrained_selection(request, beam, max_lengths) if any(map(len, request.phrases)) else None
-    return (
-        diverse_beam_selection(choice or topk_selection(beam), config.beam_groups, config.diversity_penalty)
-        if config.beam_groups > 1
-        else choice
-    )
-
-
-def _constrained_selection(request: DecodeRequest, beam: int, max_lengths: list[int]) -> Selection:
-    prefixes = request.prefixes or [()] * len(max_lengths)
-    wanted = [_phrase_automaton(*each) for each in zip(request.phrases, prefixes, max_lengths, strict=True)]
-    return dynamic_beam_allocation(beam, wanted, max_lengths, [len(prefix) for prefix in prefixes])
-
-
-def _phrase_automaton(phrases: Sequence[TokenIds], prefix: TokenIds, max_length: int) -> PhraseAutomaton | None:
-    """The phrases that one output shall hold."""
-    kept = satisfiable_phrases(phrases, prefix, max_length)
-    return PhraseAutomaton(phrases[at] for at in kept) if kept else None
-
-
-def _merge_nbest(nbest_lists: list[list[Hypothesis]], nbest: int, *, deduplicate: bool) -> list[Hypothesis]:
-    """One list of several, best first; what two groups have both found stands once."""
-    every = sorted((one for found in nbest_lists for one in found), key=lambda one: -one.score)
-    once = {tuple(one.tokens): one for one in reversed(every)} if deduplicate else {}
-    return sorted(once.values(), key=lambda one: -one.score)[:nbest] if deduplicate else every
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Raise InputError unless there is a prefix for each text, or none at all."""
+        if self.prefixes and len(self.prefixes) != len(texts):
+            raise InputError(f"{len(self.prefixes)} prefixes for {len(texts)} texts. Give one for each text, or none.")

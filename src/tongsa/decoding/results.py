@@ -1,7 +1,8 @@
-"""What a translator gives back, and what can be seen in it."""
+"""Results of decoding: a translation with its scores, n-best list, terms, attention and word alignment."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,57 +12,84 @@ from tongsa.errors import InputError
 from tongsa.tokenization.words import word_alignment
 
 AttentionFunction = Callable[[tuple[int, ...], tuple[int, ...]], dict[str, list[Matrix]]]
-"""From the indices of a source and of its output to all attention along it."""
+"""From the token ids of a source and of its output to the attention weights along it."""
 ScoreFunction = Callable[[tuple[int, ...], tuple[int, ...]], list[float]]
-"""From the same to the log-probability of each piece of the output."""
+"""From the token ids of a source and of its output to the log-probability of each output token."""
 
 
 @dataclass(frozen=True)
 class Translation:
     text: str
     score: float
-    """Length-normalised log-probability, by which the search compared its hypotheses."""
+    """Log-probability after length normalization and rules: the search ranks hypotheses by it."""
     log_prob: float
-    """log p(text | source), summed over the pieces."""
+    """log p(text | source): the sum over the tokens."""
     tokens: tuple[str, ...]
     source_tokens: tuple[str, ...]
     terms: tuple[TermResult, ...] = ()
-    """What became of each term of the glossary that the source holds."""
+    """Result of each glossary term that occurs in the source."""
     truncated: bool = False
-    """The source was longer than the model can read, and only its beginning was translated."""
+    """The source was longer than the model can read; only its beginning was translated."""
     alternatives: tuple["Translation", ...] = ()
-    """The rest of the n-best list, best first."""
+    """The n-best list after this translation, best first."""
     _token_ids: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     _token_log_probs: tuple[float, ...] = field(default=(), repr=False)
     _score_fn: ScoreFunction | None = field(default=None, repr=False, compare=False)
     _attention_fn: AttentionFunction | None = field(default=None, repr=False, compare=False)
 
     @property
-    def token_log_probs(self) -> tuple[float, ...]:
-        """Log p of each piece, </s> last."""
-        if self._token_log_probs or self._score_fn is None:
-            return self._token_log_probs
-        return tuple(self._score_fn(*self._token_ids))  # an engine has told their sum alone
+    def nbest(self) -> tuple["Translation", ...]:
+        """The n-best list, best first: this translation and its alternatives."""
+        return (self, *self.alternatives)
 
     @property
-    def alignment(self) -> Matrix:  # (target piece and </s>, source piece and </s>)
-        """How much each piece of the output looked at each piece of the source: the mean over layers and heads."""
-        seen = self.attention
-        if not seen.get("cross"):
-            raise InputError("this kind of model has no attention: nothing says which piece came from where")
-        mean: Matrix = np.mean(np.concatenate(seen["cross"]), axis=0, dtype=np.float32)
-        return mean @ seen["hops"][0][0] if "hops" in seen else mean  # it looked at hops, and they at the source
+    def token_log_probs(self) -> tuple[float, ...]:
+        """Log-probability of each token, EOS last."""
+        if self._token_log_probs or self._score_fn is None:
+            return self._token_log_probs
+        return tuple(self._score_fn(*self._token_ids))  # CTranslate2 returns only their sum
+
+    @property
+    def alignment(self) -> Matrix:  # (target token and EOS, source token and EOS)
+        """Cross-attention of each output token to each source token: the mean over layers and heads."""
+        attention = self.attention
+        if not attention.get("cross"):
+            raise InputError("this kind of model has no attention: no alignment can be read from it.")
+        mean: Matrix = np.mean(np.concatenate(attention["cross"]), axis=0, dtype=np.float32)
+        return mean @ attention["hops"][0][0] if "hops" in attention else mean  # the slots are hops over the source
 
     @property
     def word_alignment(self) -> list[tuple[int, int]]:
-        """For each word of the output the word of the source that it looked at most: (source, target), from 0 up."""
+        """For each output word the source word with the most attention: pairs (source, target), counted from 0."""
         if not self.tokens:
             return []
         return word_alignment(self.alignment[:-1, :-1].astype(np.float64), self.tokens, self.source_tokens)
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:
-        """Role ("encoder", "decoder", "cross") → for each layer the weights (head, query, key)."""
+        """Attention weights (head, query, key) of each layer, by role: "encoder", "decoder", "cross"."""
         if self._attention_fn is None:
-            raise InputError("this translation came without its model: ask a Translator for it again")
+            raise InputError("this translation was made without a model. Translate the text with a Translator.")
         return self._attention_fn(*self._token_ids)
+
+    @property
+    def hypothesis_record(self) -> dict[str, Any]:
+        """The hypothesis for JSON, without what all hypotheses of the text share."""
+        return {
+            "text": self.text,
+            "score": self.score,
+            "log_prob": self.log_prob,
+            "tokens": list(self.tokens),
+            "token_log_probs": list(self.token_log_probs),
+        }
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The translation for JSON, with its n-best list."""
+        nbest = [hypothesis.hypothesis_record for hypothesis in self.nbest]
+        return nbest[0] | {
+            "source_tokens": list(self.source_tokens),
+            "truncated": self.truncated,
+            "terms": [term.record for term in self.terms],
+            "nbest": nbest,
+        }

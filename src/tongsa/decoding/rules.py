@@ -1,4 +1,4 @@
-"""What an output may hold, and which candidates go on: small answers to what the search asks."""
+"""Rules and selections of beam search: length and repetition rules, forced prefixes, sampling, diverse beams."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from tongsa.tokenization.special import EOS
 
 
 def rules_from_config(config: DecodingConfig) -> tuple[Rule, ...]:
-    """The rules that settings ask for."""
+    """Return the rules that the settings switch on."""
     rules: list[Rule] = []
     if config.repetition_penalty > 1:
         rules.append(repetition_penalty(config.repetition_penalty))
@@ -24,94 +24,101 @@ def rules_from_config(config: DecodingConfig) -> tuple[Rule, ...]:
 
 
 def min_tokens(length: int) -> Rule:
-    """No </s> before so many pieces."""
+    """Forbid EOS before this many tokens."""
 
-    def rule(logs: Tensor, beams: Beams) -> Tensor:
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
         if beams.tokens.shape[2] > length:
-            return logs
-        logs = logs.clone()
-        logs[:, :, EOS] = -torch.inf
-        return logs
+            return log_probs
+        log_probs = log_probs.clone()
+        log_probs[:, :, EOS] = -torch.inf
+        return log_probs
 
     return rule
 
 
 def no_repeat_ngram(ngram_size: int) -> Rule:
-    """No run of so many pieces twice: the piece that would complete one that is there already is forbidden."""
+    """Forbid tokens that would complete an n-gram which the output already contains."""
 
-    def rule(logs: Tensor, beams: Beams) -> Tensor:
-        pieces = beams.tokens[:, :, 1:]
-        if pieces.shape[2] < ngram_size:
-            return logs
-        runs = pieces.unfold(2, ngram_size, 1)  # (sentence, hypothesis, place, piece of the run)
-        begun = pieces[:, :, pieces.shape[2] - ngram_size + 1 :].unsqueeze(2)
-        again = (runs[..., :-1] == begun).all(dim=3)
-        ended = runs[..., -1].masked_fill(~again, logs.shape[2])  # a place beyond the vocabulary: nothing
-        forbidden = torch.zeros(*logs.shape[:2], logs.shape[2] + 1, dtype=torch.bool, device=logs.device)
-        return logs.masked_fill(forbidden.scatter(2, ended, True)[:, :, :-1], -torch.inf)
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
+        tokens = beams.tokens[:, :, 1:]
+        if tokens.shape[2] < ngram_size:
+            return log_probs
+        ngrams = tokens.unfold(2, ngram_size, 1)  # (sentence, hypothesis, n-gram, position in it)
+        current = tokens[:, :, tokens.shape[2] - ngram_size + 1 :].unsqueeze(2)  # the last n - 1 tokens
+        starts_alike = (ngrams[..., :-1] == current).all(dim=3)
+        vocab_size = log_probs.shape[2]
+        last_tokens = ngrams[..., -1].masked_fill(~starts_alike, vocab_size)  # an extra column that is dropped
+        forbidden = torch.zeros(*log_probs.shape[:2], vocab_size + 1, dtype=torch.bool, device=log_probs.device)
+        return log_probs.masked_fill(forbidden.scatter(2, last_tokens, True)[:, :, :-1], -torch.inf)
 
     return rule
 
 
 def repetition_penalty(penalty: float) -> Rule:
-    """A piece that is there already is less likely; </s> never is."""
+    """Multiply the log-probability of tokens that the output already contains; EOS is never among them."""
 
-    def rule(logs: Tensor, beams: Beams) -> Tensor:
-        there = beams.tokens[:, :, 1:]
-        return logs.scatter(2, there, logs.gather(2, there) * penalty)
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
+        tokens = beams.tokens[:, :, 1:]
+        return log_probs.scatter(2, tokens, log_probs.gather(2, tokens) * penalty)
 
     return rule
 
 
 def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Rule:
-    """Each sentence's output begins with its prefix; an empty one leaves it free."""
+    """Force each sentence's output to begin with its prefix; an empty prefix forces nothing."""
 
-    def rule(logs: Tensor, beams: Beams) -> Tensor:
-        at = beams.tokens.shape[2] - 1
-        wanted = [prefixes[sentence][at] if at < len(prefixes[sentence]) else -1 for sentence in beams.sentences]
-        if max(wanted) < 0:
-            return logs
-        only = torch.tensor(wanted, device=logs.device)[:, None, None]
-        others = torch.arange(logs.shape[2], device=logs.device) != only
-        return logs.masked_fill(others & (only >= 0), -torch.inf)
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
+        position = beams.tokens.shape[2] - 1
+        forced = [
+            prefixes[sentence][position] if position < len(prefixes[sentence]) else -1 for sentence in beams.sentences
+        ]
+        if max(forced) < 0:
+            return log_probs
+        forced_tokens = torch.tensor(forced, device=log_probs.device)[:, None, None]
+        others = torch.arange(log_probs.shape[2], device=log_probs.device) != forced_tokens
+        return log_probs.masked_fill(others & (forced_tokens >= 0), -torch.inf)
 
     return rule
 
 
 def sampling_selection(sampler: Sampler) -> Selection:
-    """One candidate, by its probability."""
+    """Select one candidate at random, by its probability."""
 
-    def choose(merits: Tensor, _: Beams) -> Tensor:
-        return sampler(merits.flatten(1)).topk(1, dim=1).indices
+    def select(ranking_scores: Tensor, _: Beams) -> Tensor:
+        return sampler(ranking_scores.flatten(1)).topk(1, dim=1).indices
 
-    return choose
+    return select
 
 
 def diverse_beam_selection(selection: Selection, beam_groups: int, diversity_penalty: float) -> Selection:
-    """Diverse beams (Vijayakumar et al. 2018, section 4): sentence s·groups + g of the batch is group g of sentence s.
+    """Select for diverse beam search (Vijayakumar et al. 2018, section 4).
 
-    Groups make their choice one after another; a piece that earlier groups of the same sentence have just taken counts
-    less, each time by `strength`. That changes who is chosen, never what a hypothesis is worth.
+    Row s · beam_groups + g of the batch is group g of sentence s. Groups select one after another. A token that earlier
+    groups of the sentence have selected in this step loses `diversity_penalty` each time. That changes which candidates
+    are selected, never their scores.
     """
 
-    def choose(merits: Tensor, beams: Beams) -> Tensor:
-        size = merits.shape[2]
-        group = torch.tensor([sentence % beam_groups for sentence in beams.sentences], device=merits.device)
-        owners = [sentence // beam_groups for sentence in beams.sentences]
-        owner = torch.tensor([sorted(set(owners)).index(one) for one in owners], device=merits.device)
-        taken = merits.new_zeros(len(set(owners)), size)
-        places: list[Tensor] = [merits.new_empty(0)] * len(owners)
-        for number in range(beam_groups):
-            rows = (group == number).nonzero().squeeze(1)
+    def select(ranking_scores: Tensor, beams: Beams) -> Tensor:
+        vocab_size, device = ranking_scores.shape[2], ranking_scores.device
+        group_of_row = torch.tensor([row_id % beam_groups for row_id in beams.sentences], device=device)
+        row_sentences = [row_id // beam_groups for row_id in beams.sentences]
+        alive = sorted(set(row_sentences))
+        sentence_of_row = torch.tensor([alive.index(sentence) for sentence in row_sentences], device=device)
+        times_selected = ranking_scores.new_zeros(len(alive), vocab_size)
+        selected: list[Tensor] = [ranking_scores.new_empty(0)] * len(row_sentences)
+        for group in range(beam_groups):
+            rows = (group_of_row == group).nonzero().squeeze(1)
             if not len(rows):
                 continue
-            counted = merits[rows] - diversity_penalty * taken[owner[rows]].unsqueeze(1)
-            chosen = selection(counted, beams.select(rows.tolist()))
-            order = merits[rows].flatten(1).gather(1, chosen).argsort(dim=1, descending=True)
-            for row, own in zip(rows.tolist(), chosen.gather(1, order), strict=True):
-                places[row] = own
-            real = counted.flatten(1).gather(1, chosen).isfinite().to(taken.dtype)
-            taken.index_put_((owner[rows].unsqueeze(1).expand_as(chosen), chosen % size), real, accumulate=True)
-        return torch.stack(places)
+            sentences = sentence_of_row[rows]
+            penalized = ranking_scores[rows] - diversity_penalty * times_selected[sentences].unsqueeze(1)
+            chosen = selection(penalized, beams.select(rows.tolist()))
+            order = ranking_scores[rows].flatten(1).gather(1, chosen).argsort(dim=1, descending=True)
+            for row, flat_indices in zip(rows.tolist(), chosen.gather(1, order), strict=True):
+                selected[row] = flat_indices
+            possible = penalized.flatten(1).gather(1, chosen).isfinite().to(times_selected.dtype)
+            index = (sentences.unsqueeze(1).expand_as(chosen), chosen % vocab_size)
+            times_selected.index_put_(index, possible, accumulate=True)
+        return torch.stack(selected)
 
-    return choose
+    return select

@@ -1,4 +1,4 @@
-"""Outputs drawn from the model instead of searched for: step after step, each piece by its probability."""
+"""Sampling: draw each token by its probability, with temperature, top-k, top-p and min-p."""
 
 import math
 from collections.abc import Callable
@@ -11,60 +11,60 @@ from torch import Tensor
 from tongsa.config import In, NonNegative, PositiveFloat, check_ranges
 
 Sampler = Callable[[Tensor], Tensor]
-"""From log-scores (row, choice) to numbers whose largest in each row is the choice drawn."""
+"""From scores (row, candidate) to perturbed scores whose largest in each row is the candidate drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingConfig:
     temperature: PositiveFloat = 1.0
-    """Below 1 the likely becomes likelier, above 1 the unlikely does."""
+    """Scores are divided by it: below 1 likely tokens become likelier, above 1 unlikely ones do."""
     top_k: NonNegative = 0
-    """Draw from the k likeliest only (Fan et al. 2018, section 5.4); 0 takes all."""
+    """Draw only from the k likeliest tokens (Fan et al. 2018, section 5.4); 0 draws from all."""
     top_p: Annotated[float, In(0, 1, open_low=True)] = 1.0
-    """Draw from the likeliest that together have this probability (Holtzman et al. 2020, section 3.1)."""
+    """Draw only from the likeliest tokens with this total probability (Holtzman et al. 2020, section 3.1)."""
     min_p: Annotated[float, In(0, 1)] = 0.0
-    """Draw from those at least this share as likely as the likeliest (Nguyen et al. 2024, section 3); 0 takes all."""
+    """Draw only from tokens with at least this fraction of the largest probability (Nguyen et al. 2024, section 3)."""
     seed: int = 1
-    """The same call with the same seed draws the same."""
+    """The same request with the same seed draws the same."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
 
     def build(self) -> Sampler:
-        """The largest of log p plus Gumbel noise is a draw from p (Gumbel 1954)."""
+        """Return a sampler: the argmax of log p plus Gumbel noise is a draw from p (Gumbel 1954)."""
         generator = torch.Generator().manual_seed(self.seed % 2**63)
 
-        def draw(scores: Tensor) -> Tensor:
-            below = scores - scores.max(dim=1, keepdim=True).values  # so that no temperature makes all of them -inf
-            kept = top_p_filter(
-                top_k_filter(min_p_filter(below / self.temperature, self.min_p), self.top_k), self.top_p
-            )
+        def sample(scores: Tensor) -> Tensor:
+            # the largest becomes 0, so that no temperature makes all scores -inf
+            shifted = scores - scores.max(dim=1, keepdim=True).values
+            filtered = min_p_filter(shifted / self.temperature, self.min_p)
+            filtered = top_p_filter(top_k_filter(filtered, self.top_k), self.top_p)
             noise = torch.empty(scores.shape).exponential_(generator=generator).log_().to(scores.device)
-            return kept - noise
+            return filtered - noise
 
-        return draw
+        return sample
 
 
-def top_k_filter(scores: Tensor, k: int) -> Tensor:  # (row, choice)
-    """All but the `count` largest become impossible."""
+def top_k_filter(scores: Tensor, k: int) -> Tensor:  # (row, candidate)
+    """Set all but the k largest scores to -inf."""
     if not 0 < k < scores.shape[1]:
         return scores
-    places = scores.topk(k, dim=1).indices
-    return torch.full_like(scores, -torch.inf).scatter(1, places, scores.gather(1, places))
+    kept = scores.topk(k, dim=1).indices
+    return torch.full_like(scores, -torch.inf).scatter(1, kept, scores.gather(1, kept))
 
 
-def min_p_filter(scores: Tensor, min_p: float) -> Tensor:  # (row, choice)
-    """All but those at least `share` times as likely as the likeliest become impossible."""
+def min_p_filter(scores: Tensor, min_p: float) -> Tensor:  # (row, candidate)
+    """Set scores with less than `min_p` times the largest probability to -inf."""
     if not min_p:
         return scores
     return scores.masked_fill(scores < scores.max(dim=1, keepdim=True).values + math.log(min_p), -torch.inf)
 
 
-def top_p_filter(scores: Tensor, top_p: float) -> Tensor:  # (row, choice)
-    """The fewest largest whose probabilities reach `share`; the others become impossible."""
+def top_p_filter(scores: Tensor, top_p: float) -> Tensor:  # (row, candidate)
+    """Keep the fewest largest scores whose probabilities reach `top_p`; set the others to -inf."""
     if top_p >= 1:
         return scores
-    ordered, places = scores.log_softmax(dim=1).sort(dim=1, descending=True, stable=True)
-    before = ordered.exp().cumsum(dim=1) - ordered.exp()  # what those in front of each have together
-    beyond = (before >= top_p).scatter(1, places, before >= top_p)
-    return scores.masked_fill(beyond, -torch.inf)
+    ordered, indices = scores.log_softmax(dim=1).sort(dim=1, descending=True, stable=True)
+    total_before = ordered.exp().cumsum(dim=1) - ordered.exp()  # probability of all likelier candidates
+    dropped = (total_before >= top_p).scatter(1, indices, total_before >= top_p)
+    return scores.masked_fill(dropped, -torch.inf)

@@ -1,6 +1,7 @@
-"""How likely each next piece is: by one decoder, by several together, or with a language model beside.
+"""Scorers: log-probabilities of the next token from one decoder, an ensemble, or with a language model.
 
-Search asks for nothing more than this: a step from pieces (row,) and a state to log-scores (row, piece) and a state.
+A scorer takes tokens (row,) and a decoder state, and returns log-probabilities (row, token) and the next state. Search
+knows nothing else of a model.
 """
 
 import math
@@ -10,13 +11,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.interface import Decoder, DecoderState, S
+from tongsa.interface import DecoderState, S, StepDecoder
 
 Scorer = Callable[[Tensor, S], tuple[Tensor, S]]
 
 
 class CombinedState(NamedTuple):
-    """The states of several decoders, row beside row."""
+    """States of several decoders with the same rows."""
 
     states: tuple[DecoderState, ...]
 
@@ -24,46 +25,47 @@ class CombinedState(NamedTuple):
         return CombinedState(tuple(state.select(rows) for state in self.states))
 
     def concat(self, other: "CombinedState") -> "CombinedState":
-        return CombinedState(tuple(one.concat(other) for one, other in zip(self.states, other.states, strict=True)))
+        pairs = zip(self.states, other.states, strict=True)
+        return CombinedState(tuple(state.concat(other_state) for state, other_state in pairs))
 
 
-def decoder_scorer(decoder: Decoder[S]) -> Scorer[S]:
-    """Log-probabilities of one decoder."""
+def decoder_scorer(decoder: StepDecoder[S]) -> Scorer[S]:
+    """Return the scorer of one decoder."""
 
-    def step(piece: Tensor, state: S) -> tuple[Tensor, S]:
-        logits, state = decoder.step(piece, state)
+    def step(token: Tensor, state: S) -> tuple[Tensor, S]:
+        logits, state = decoder.step(token, state)
         return logits.float().log_softmax(dim=-1), state
 
     return step
 
 
 def subset_scorer(scorer: Scorer[S], vocab_subset: Tensor) -> Scorer[S]:
-    """For a search that knows pieces by their places among these, which are all that the scorer's state scores."""
+    """Return a scorer whose tokens are indices into a subset of the vocabulary, for a state that scores only it."""
 
-    def step(place: Tensor, state: S) -> tuple[Tensor, S]:
-        return scorer(vocab_subset[place], state)
+    def step(index: Tensor, state: S) -> tuple[Tensor, S]:
+        return scorer(vocab_subset[index], state)
 
     return step
 
 
-def ensemble_scorer(decoders: Sequence[Decoder[Any]]) -> Scorer[CombinedState]:
-    """The mean of the probabilities that several decoders give (Sutskever et al. 2014, section 3.6)."""
+def ensemble_scorer(decoders: Sequence[StepDecoder[Any]]) -> Scorer[CombinedState]:
+    """Return the scorer of an ensemble: the mean of the probabilities (Sutskever et al. 2014, section 3.6)."""
     scorers = [decoder_scorer(decoder) for decoder in decoders]
 
-    def step(piece: Tensor, state: CombinedState) -> tuple[Tensor, CombinedState]:
-        found = [scorer(piece, own) for scorer, own in zip(scorers, state.states, strict=True)]
-        scores = torch.stack([scores for scores, _ in found]).logsumexp(dim=0) - math.log(len(found))
-        return scores, CombinedState(tuple(after for _, after in found))
+    def step(token: Tensor, state: CombinedState) -> tuple[Tensor, CombinedState]:
+        results = [scorer(token, member) for scorer, member in zip(scorers, state.states, strict=True)]
+        log_probs = torch.stack([log_probs for log_probs, _ in results]).logsumexp(dim=0) - math.log(len(results))
+        return log_probs, CombinedState(tuple(after for _, after in results))
 
     return step
 
 
 def shallow_fusion_scorer(main: Scorer[Any], language_model: Scorer[Any], weight: float) -> Scorer[CombinedState]:
-    """Shallow fusion (Gülçehre et al. 2015, section 4.1): log p(y|x) + weight · log p(y), not normalised again."""
+    """Return log p(y|x) + weight · log p(y), not normalized (shallow fusion: Gülçehre et al. 2015, section 4.1)."""
 
-    def step(piece: Tensor, state: CombinedState) -> tuple[Tensor, CombinedState]:
-        scores, own = main(piece, state.states[0])
-        extra, beside = language_model(piece, state.states[1])
-        return scores + weight * extra, CombinedState((own, beside))
+    def step(token: Tensor, state: CombinedState) -> tuple[Tensor, CombinedState]:
+        log_probs, main_state = main(token, state.states[0])
+        lm_log_probs, lm_state = language_model(token, state.states[1])
+        return log_probs + weight * lm_log_probs, CombinedState((main_state, lm_state))
 
     return step

@@ -1,4 +1,7 @@
-"""Only pieces that the source makes likely are scored: a list beside the model, made once from pairs of texts."""
+"""Shortlist: the output tokens that a source makes likely. Scoring only these makes decoding faster.
+
+A shortlist is learnt once from pairs of texts (tokenization/shortlist.py) and stored with the model.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -19,22 +22,22 @@ from tongsa.tokenization.special import UNK
 from tongsa.tokenization.tokenizer import Tokenizer
 
 SHORTLIST_FILE = "shortlist.safetensors"
-REBUILD_HINT = "make it again with: tongsa shortlist RUN --pairs FILE"
+REBUILD_HINT = "Make it again: tongsa shortlist RUN --data FILE"
 
 
 @dataclass(frozen=True)
 class Shortlist:
     candidates: ShortlistCandidates
 
-    def vocab_subset(self, source: Padded, required_tokens: Iterable[int] = ()) -> Tensor:  # (piece,)
-        """What may be written for any sentence of this batch, rising: <pad>, <s>, </s> and <unk> first.
+    def vocab_subset(self, source: Padded, required_tokens: Iterable[int] = ()) -> Tensor:  # (token,)
+        """Return the tokens to score for a batch, ascending: special tokens, candidates, and required tokens.
 
-        `needed` are there whatever the list says: pieces of a prefix or of a term.
+        `required_tokens` are tokens of prefixes and glossary terms, which must be possible in any case.
         """
-        read = np.unique(source.tokens.cpu().numpy())
-        parts = [np.arange(UNK + 1), self.candidates.always, self.candidates.per_token[read].ravel()]
-        found = np.unique(np.concatenate([*parts, np.fromiter(required_tokens, dtype=np.int64)]))
-        return torch.from_numpy(found.astype(np.int64)).to(source.tokens.device)
+        source_tokens = np.unique(source.tokens.cpu().numpy())
+        parts = [np.arange(UNK + 1), self.candidates.always, self.candidates.per_token[source_tokens].ravel()]
+        subset = np.unique(np.concatenate([*parts, np.fromiter(required_tokens, dtype=np.int64)]))
+        return torch.from_numpy(subset.astype(np.int64)).to(source.tokens.device)
 
 
 def learn_shortlist(
@@ -45,13 +48,13 @@ def learn_shortlist(
     num_candidates: int,
     num_always: int,
 ) -> Shortlist:
-    """From pairs of texts, cut as the model cuts them."""
+    """Learn a shortlist from pairs of texts."""
     rows = (
-        source_tokenizer.encode_all([one for one, _ in pairs]),
-        target_tokenizer.encode_all([other for _, other in pairs]),
+        source_tokenizer.encode_all([source for source, _ in pairs]),
+        target_tokenizer.encode_all([target for _, target in pairs]),
     )
     if not any(all(map(len, pair)) for pair in zip(*rows, strict=True)):
-        raise InputError("no pair with a piece on either side: nothing to learn a list from")
+        raise InputError("shortlist: no pair has tokens on both sides. Give the pairs that the model was trained on.")
     return Shortlist(
         shortlist_candidates(*rows, (len(source_tokenizer), len(target_tokenizer)), num_candidates, num_always)
     )
@@ -64,30 +67,31 @@ def save_shortlist(path: Path, shortlist: Shortlist, source_tokenizer: Tokenizer
 
 
 def load_shortlist(path: Path, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> Shortlist:
-    """The list of a model with these pieces, or a sentence about what is wrong with it."""
+    """Load the shortlist of a model with these tokenizers."""
     if not path.is_file():
-        raise InputError(f"{path}: no shortlist here; make one with: tongsa shortlist RUN --pairs FILE")
+        raise InputError(f"{path}: no shortlist. Make one: tongsa shortlist RUN --data FILE")
     try:
         with safe_open(path, framework="numpy") as file:
-            owners = file.metadata()
-            found = ShortlistCandidates(*(file.get_tensor(name) for name in ShortlistCandidates._fields))
+            hashes = file.metadata()
+            candidates = ShortlistCandidates(*(file.get_tensor(name) for name in ShortlistCandidates._fields))
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{path}: damaged ({error}); {REBUILD_HINT}") from None
-    if owners != _tokenizer_hashes(source_tokenizer, target_tokenizer):
-        raise InputError(f"{path}: made for other pieces; {REBUILD_HINT}")
-    if not _is_valid(found, len(source_tokenizer), len(target_tokenizer)):
-        raise InputError(f"{path}: damaged (its numbers are no pieces); {REBUILD_HINT}")
-    return Shortlist(found)
+        raise InputError(f"{path}: damaged ({error}). {REBUILD_HINT}") from None
+    if hashes != _tokenizer_hashes(source_tokenizer, target_tokenizer):
+        raise InputError(f"{path}: made for another tokenizer. {REBUILD_HINT}")
+    if not _is_valid(candidates, len(source_tokenizer), len(target_tokenizer)):
+        raise InputError(f"{path}: damaged (token ids outside of the vocabulary). {REBUILD_HINT}")
+    return Shortlist(candidates)
 
 
 def _tokenizer_hashes(source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> dict[str, str]:
     return {
-        name: hashlib.sha256(side.model_bytes).hexdigest()
-        for name, side in (("source", source_tokenizer), ("target", target_tokenizer))
+        name: hashlib.sha256(tokenizer.model_bytes).hexdigest()
+        for name, tokenizer in (("source", source_tokenizer), ("target", target_tokenizer))
     }
 
 
 def _is_valid(arrays: ShortlistCandidates, source_size: int, target_size: int) -> bool:
-    shapes = arrays.per_token.ndim == 2 and len(arrays.per_token) == source_size and arrays.always.ndim == 1
-    whole = all(part.dtype == np.int32 for part in arrays)
-    return shapes and whole and all(part.min(initial=0) >= 0 and part.max(initial=0) < target_size for part in arrays)
+    right_shape = arrays.per_token.ndim == 2 and len(arrays.per_token) == source_size and arrays.always.ndim == 1
+    return right_shape and all(
+        part.dtype == np.int32 and part.min(initial=0) >= 0 and part.max(initial=0) < target_size for part in arrays
+    )

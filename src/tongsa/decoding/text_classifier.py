@@ -1,4 +1,4 @@
-"""Text in, a label out."""
+"""TextClassifier: text in, a label out."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from tongsa.errors import InputError
 @dataclass(frozen=True)
 class Classification:
     label: str
-    """The likeliest."""
+    """The likeliest label."""
     probabilities: dict[str, float]
-    """Of every label."""
+    """Probability of each label."""
     source_tokens: tuple[str, ...]
     truncated: bool = False
-    """The text was longer than the model can read, and only its beginning was read."""
+    """The text was longer than the model can read; only its beginning was classified."""
     _token_ids: tuple[int, ...] = ()
     _classifier: "TextClassifier | None" = field(default=None, repr=False, compare=False)
 
@@ -29,9 +29,9 @@ class Classification:
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:
-        """Role ("hops", "encoder") → for each layer the weights (head, query, key)."""
+        """Attention weights (head, query, key) of each layer, by role: "hops", "encoder"."""
         if self._classifier is None:
-            raise InputError("this answer came without its model: ask a Classifier for it again")
+            raise InputError("this result was made without a model. Classify the text with a TextClassifier.")
         return self._classifier.attention(self._token_ids, [0])
 
 
@@ -43,40 +43,40 @@ class TextClassifier(TextModel):
 
     @torch.inference_mode()
     def classify(self, texts: Iterable[str]) -> list[Classification]:
-        """One answer for each text, in order. An empty text has one too: what the model thinks of nothing."""
+        """Return a classification of each text, in order; an empty text has one, too."""
         rows, lengths = self._encode(texts)
-        names = self.target_tokenizer.token_strings(range(len(self.target_tokenizer)))
-        found: dict[int, Classification] = {}
+        labels = self.target_tokenizer.token_strings(range(len(self.target_tokenizer)))
+        results: dict[int, Classification] = {}
         for batch in self._batches(lengths[:, None]):
             state = self.model.decoder.start(self.model.encoder(self._pad_source(rows, lengths, batch)))
             logits, _ = self.model.decoder.step(torch.zeros(len(batch), dtype=torch.long, device=self.device), state)
-            for at, values in zip(batch, logits.float().softmax(dim=-1).tolist(), strict=True):
-                read = tuple(rows[at][: lengths[at] - 1].tolist())
-                found[int(at)] = Classification(
-                    label=names[max(range(len(values)), key=values.__getitem__)],
-                    probabilities=dict(zip(names, values, strict=True)),
-                    source_tokens=tuple(self.source_tokenizer.token_strings(read)),
-                    truncated=bool(rows.lengths[at] >= self.max_positions),
-                    _token_ids=read,
+            for i, probabilities in zip(batch, logits.float().softmax(dim=-1).tolist(), strict=True):
+                tokens = tuple(rows[i][: lengths[i] - 1].tolist())
+                results[int(i)] = Classification(
+                    label=labels[max(range(len(probabilities)), key=probabilities.__getitem__)],
+                    probabilities=dict(zip(labels, probabilities, strict=True)),
+                    source_tokens=tuple(self.source_tokenizer.token_strings(tokens)),
+                    truncated=bool(rows.lengths[i] >= self.max_positions),
+                    _token_ids=tokens,
                     _classifier=self,
                 )
-        return [found[at] for at in range(len(rows))]
+        return [results[i] for i in range(len(rows))]
 
     @torch.inference_mode()
     def embed(self, texts: Iterable[str]) -> list[Matrix]:  # (slot, width) each
-        """What the encoder leaves of each text: for `self_attentive` the sentence's matrix M, a row for each hop."""
+        """Return the encoder's memory of each text: for structured self-attention the matrix M, a row per hop."""
         rows, lengths = self._encode(texts)
-        found: dict[int, Matrix] = {}
+        embeddings: dict[int, Matrix] = {}
         for batch in self._batches(lengths[:, None]):
             memory = self.model.encoder(self._pad_source(rows, lengths, batch))
-            for at, slots, mask in zip(batch, memory.slots, memory.mask, strict=True):
-                found[int(at)] = slots[mask].float().cpu().numpy()
-        return [found[at] for at in range(len(rows))]
+            for i, slots, mask in zip(batch, memory.slots, memory.mask, strict=True):
+                embeddings[int(i)] = slots[mask].float().cpu().numpy()
+        return [embeddings[i] for i in range(len(rows))]
 
     def _encode(self, texts: Iterable[str]) -> tuple[Ragged, Indices]:
-        """Pieces of each text, and how many places of them are read, </s> included."""
+        """Return the tokens of each text, and how many of them are read, EOS included."""
         rows = Ragged(self.source_tokenizer.encode_all(ensure_text_list(texts)))
         return rows, np.minimum(rows.lengths + 1, self.max_positions)
 
     def _pad_source(self, rows: Ragged, lengths: Indices, batch: Indices) -> Padded:
-        return pad([append_eos(rows[at][: lengths[at] - 1]) for at in batch]).to(self.device)
+        return pad([append_eos(rows[i][: lengths[i] - 1]) for i in batch]).to(self.device)

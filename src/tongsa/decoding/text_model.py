@@ -1,4 +1,4 @@
-"""A model with its vocabulary: text in. What it gives back depends on what it has learnt."""
+"""TextModel: a model with its tokenizers, which scores pairs and shows its attention."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ Matrix = NDArray[np.float32]
 
 
 class PairError(InputError):
-    """A pair that cannot be scored, the how manieth it is, counted from 0, and why."""
+    """A pair that cannot be scored, with its index from 0 and the reason."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(f"pair {index + 1}: {reason}")
@@ -27,14 +27,14 @@ class PairError(InputError):
 
 
 def ensure_text_list(texts: Iterable[str]) -> list[str]:
-    """A text by itself would be taken for a list of its letters."""
+    """Return texts as a list; a single string would be read as a list of its characters and is refused."""
     if isinstance(texts, str):
-        raise InputError(f"a list of texts is wanted, not one text: write [{texts[:30]!r}]")
+        raise InputError(f"texts: a single string, not a list of texts. Write [{texts[:30]!r}].")
     return list(texts)
 
 
 class TextModel:
-    """Scores pairs and shows its attention; `Translator`, `Writer` and `Classifier` say what else it can do."""
+    """Base of `Translator`, `TextGenerator` and `TextClassifier`."""
 
     task: Task
 
@@ -47,51 +47,55 @@ class TextModel:
         ensemble: Sequence[EncoderDecoder] = (),
         batch_tokens: int = 2048,
     ) -> None:
-        """`others` of any kind, with the same vocabularies, make an ensemble: their probabilities are averaged."""
+        """`ensemble` are models of any kind with the same tokenizers; the probabilities of all are averaged."""
         self.model = model.eval()
-        self.models = (self.model, *(other.eval() for other in ensemble))
+        self.models = (self.model, *(member.eval() for member in ensemble))
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.max_positions = min(model.max_positions for model in self.models)
-        """The longest sequence, </s> included, that all of them can hold."""
+        """Longest sequence, EOS included, that all models can process."""
         self.batch_tokens = batch_tokens
         self.device = next(model.parameters()).device
 
     @torch.inference_mode()
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
-        """Log p of each piece of each target given its source, </s> last; of a label, one number."""
+        """Return the log-probability of each target token given its source, EOS last; one number for a label."""
         examples = self.encode_pairs(pairs)
         scores: dict[int, list[float]] = {}
-        for rows in self._batches(examples.lengths):
-            batch = examples.batch(rows).to(self.device)
-            every = self._log_probs(batch)
-            chosen = every.gather(2, batch.target.tokens.unsqueeze(2)).squeeze(2).tolist()
-            for row, values, length in zip(rows, chosen, batch.target.lengths.tolist(), strict=True):
-                scores[int(row)] = values[:length]
-        return [scores[at] for at in range(len(pairs))]
+        for indices in self._batches(examples.lengths):
+            batch = examples.batch(indices).to(self.device)
+            log_probs = self._log_probs(batch)
+            target_log_probs = log_probs.gather(2, batch.target.tokens.unsqueeze(2)).squeeze(2).tolist()
+            for i, values, length in zip(indices, target_log_probs, batch.target.lengths.tolist(), strict=True):
+                scores[int(i)] = values[:length]
+        return [scores[i] for i in range(len(pairs))]
 
-    def _log_probs(self, batch: Batch) -> Tensor:  # (batch, length, piece)
-        found = [model(batch.source, batch.decoder_input).float().log_softmax(dim=-1) for model in self.models]
-        return found[0] if len(found) == 1 else torch.stack(found).logsumexp(dim=0) - math.log(len(found))
+    def _log_probs(self, batch: Batch) -> Tensor:  # (batch, length, token)
+        log_probs: list[Tensor] = [
+            model(batch.source, batch.decoder_input).float().log_softmax(dim=-1) for model in self.models
+        ]
+        if len(log_probs) == 1:
+            return log_probs[0]
+        return torch.stack(log_probs).logsumexp(dim=0) - math.log(len(log_probs))
 
     def _batches(self, lengths: Indices) -> Iterator[Indices]:
-        """Shortest first, so that a batch holds little padding."""
+        """Yield batches of similar length, shortest first, so that they have little padding."""
         return batch_by_tokens(lengths, np.argsort(lengths.max(axis=1), kind="stable"), self.batch_tokens)
 
     def encode_pairs(self, pairs: Sequence[tuple[str, str]]) -> Examples:
-        """Indices of both sides, refused where a side is longer than the model can hold."""
-        for at, pair in enumerate(pairs):
-            if isinstance(pair, str) or len(pair) != 2:  # two letters would pass for a pair
-                raise PairError(at, f"{pair!r} is not (source, target)")
+        """Return the token ids of both sides; raise PairError if a side is longer than the model can process."""
+        for i, pair in enumerate(pairs):
+            if isinstance(pair, str) or len(pair) != 2:  # a string of two characters would pass for a pair
+                raise PairError(i, f"{pair!r} is not (source, target)")
         sources = self.source_tokenizer.encode_all([source for source, _ in pairs])
         targets = (
-            [self._encode_label(at, target) for at, (_, target) in enumerate(pairs)]
+            [self._encode_label(i, target) for i, (_, target) in enumerate(pairs)]
             if self.task == "classification"
             else (self.target_tokenizer.encode_all([target for _, target in pairs]))
         )
-        for at, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
+        for i, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
             if max(lengths) >= self.max_positions:
-                raise PairError(at, f"{max(lengths)} pieces, but the model holds {self.max_positions - 1}")
+                raise PairError(i, f"{max(lengths)} tokens, but the model can process {self.max_positions - 1}")
         return Examples(Ragged(sources), Ragged(targets), appends_eos=self.task != "classification")
 
     def _encode_label(self, index: int, label: str) -> list[int]:
@@ -102,10 +106,10 @@ class TextModel:
 
     @torch.inference_mode()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> dict[str, list[Matrix]]:
-        """What was looked at along one output: teacher forcing on it gives the same as stepping did."""
+        """Return the attention weights along an output; teacher forcing gives the same as decoding step by step."""
         examples = Examples(Ragged([source]), Ragged([target]), appends_eos=self.task != "classification")
         batch = examples.batch(np.array([0])).to(self.device)
-        seen: RecordedAttention
-        with record_attention() as seen:
+        recorded: RecordedAttention
+        with record_attention() as recorded:
             self.model(batch.source, batch.decoder_input)
-        return {role: [layer[0].float().cpu().numpy() for layer in layers] for role, layers in seen.items()}
+        return {role: [layer[0].float().cpu().numpy() for layer in layers] for role, layers in recorded.items()}

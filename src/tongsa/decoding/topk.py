@@ -1,7 +1,12 @@
-"""The likeliest of very many candidates, most of which are looked at only as parts of a block.
+"""Top-k of very many candidates by blocks: the step of beam search that reads beam · vocabulary scores.
 
-torch puts every candidate through a heap. The largest of each block is found several times faster, and then only the
-blocks with the largest ones are looked into.
+`torch.topk` passes every score through a heap. The maximum of each block of 64 scores is several times cheaper to
+compute, because it is vectorized. The k best candidates are in the k blocks with the largest maxima: a candidate
+outside of them is smaller than k others, namely those maxima. So:
+
+1. Compute the maximum of each block, and add the score of its hypothesis.
+2. Take the k best blocks of each sentence.
+3. Take the k best candidates of these blocks, and of the few tokens after the last whole block.
 """
 
 from typing import NamedTuple
@@ -15,47 +20,53 @@ from tongsa.tokenization.special import EOS
 BLOCK_SIZE = 64
 """Candidates in a block."""
 MIN_BLOCKWISE_CANDIDATES = 1 << 16
-"""Candidates in a batch from which blocks pay."""
+"""Candidates in a batch from which blocks are faster."""
 
 
 class BeamStep(NamedTuple):
-    """Those that go on, best first; each part is (sentence, rank)."""
+    """Selected candidates of a step, best first; each tensor is (sentence, rank)."""
 
     parent: Tensor
-    """The hypothesis that it makes longer."""
+    """The hypothesis that is extended."""
     token: Tensor
     token_log_prob: Tensor
-    """Of the piece."""
     ranking_score: Tensor
+    """Score of the extended hypothesis; -inf if there is no candidate of this rank."""
 
 
 def blockwise_topk(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayout, k: int) -> BeamStep:
-    """The best `count` of merits (sentence, hypothesis) + logs of their next pieces.
+    """Return the k best candidates of each sentence; PAD, BOS and EOS are not candidates here.
 
-    The logs (row, piece) are those of the living hypotheses; </s>, and <pad> and <s> before it, are not chosen here.
+    log_probs: (row, token), a row for each hypothesis that is alive; layout: where these rows are in the beams;
+    ranking_scores: (sentence, hypothesis).
     """
-    sentences, first = len(ranking_scores), EOS + 1
-    each = (log_probs.shape[1] - first) // BLOCK_SIZE
-    rows = layout.scatter(torch.arange(len(log_probs), device=log_probs.device), sentences)  # (sentence, hypothesis)
-    blocks = log_probs[:, first:].unfold(1, BLOCK_SIZE, BLOCK_SIZE)  # (row, block, piece)
-    tops = layout.scatter(blocks.amax(dim=2), sentences) + ranking_scores.unsqueeze(2)  # (sentence, hypothesis, block)
-    best = tops.flatten(1).topk(min(k, tops[0].numel()), dim=1).indices
-    origin = (best // each).unsqueeze(2)
-    piece = (best % each * BLOCK_SIZE + first).unsqueeze(2) + torch.arange(BLOCK_SIZE, device=log_probs.device)
-    inside = _score_candidates(log_probs, ranking_scores, rows, origin.expand_as(piece), piece)
-    width = ranking_scores.shape[1]  # of what stands behind the last whole block, every piece is a candidate
-    rest = torch.arange(each * BLOCK_SIZE + first, log_probs.shape[1], device=log_probs.device)
-    origin = torch.arange(width, device=log_probs.device).view(1, -1, 1).expand(sentences, width, len(rest))
-    behind = _score_candidates(log_probs, ranking_scores, rows, origin, rest.expand_as(origin))
-    every = BeamStep(*(torch.cat(parts, dim=1) for parts in zip(inside, behind, strict=True)))
-    places = every.ranking_score.topk(min(k, every.ranking_score.shape[1]), dim=1).indices
-    return BeamStep(*(part.gather(1, places) for part in every))
+    num_sentences, first_token = len(ranking_scores), EOS + 1
+    blocks_per_row = (log_probs.shape[1] - first_token) // BLOCK_SIZE
+    row_ids = torch.arange(len(log_probs), device=log_probs.device)
+    rows = layout.scatter(row_ids, num_sentences)  # (sentence, hypothesis)
+    blocks = log_probs[:, first_token:].unfold(1, BLOCK_SIZE, BLOCK_SIZE)  # (row, block, token in block): a view
+    maxima = layout.scatter(blocks.amax(dim=2), num_sentences) + ranking_scores.unsqueeze(2)  # (sentence, hyp., block)
+    best = maxima.flatten(1).topk(min(k, maxima[0].numel()), dim=1).indices  # (sentence, rank of block)
+    parent = (best // blocks_per_row).unsqueeze(2)  # (sentence, rank of block, 1)
+    offsets = torch.arange(BLOCK_SIZE, device=log_probs.device)
+    token = (best % blocks_per_row * BLOCK_SIZE + first_token).unsqueeze(
+        2
+    ) + offsets  # (sentence, rank, token in block)
+    in_blocks = _score_candidates(log_probs, ranking_scores, rows, parent.expand_as(token), token)
+    # the tokens after the last whole block are all candidates
+    beam = ranking_scores.shape[1]
+    rest = torch.arange(blocks_per_row * BLOCK_SIZE + first_token, log_probs.shape[1], device=log_probs.device)
+    parent = torch.arange(beam, device=log_probs.device).view(1, -1, 1).expand(num_sentences, beam, len(rest))
+    after_blocks = _score_candidates(log_probs, ranking_scores, rows, parent, rest.expand_as(parent))
+    candidates = BeamStep(*(torch.cat(parts, dim=1) for parts in zip(in_blocks, after_blocks, strict=True)))
+    selected = candidates.ranking_score.topk(min(k, candidates.ranking_score.shape[1]), dim=1).indices
+    return BeamStep(*(part.gather(1, selected) for part in candidates))
 
 
 def _score_candidates(
     log_probs: Tensor, ranking_scores: Tensor, rows: Tensor, parent: Tensor, token: Tensor
 ) -> BeamStep:
-    """These (sentence, …) with what they are worth, a row for each sentence."""
+    """Return candidates (sentence, …) with their scores, flattened to (sentence, candidate)."""
     parent, token = parent.flatten(1), token.flatten(1)
-    own = log_probs[rows.gather(1, parent), token]
-    return BeamStep(parent, token, own, ranking_scores.gather(1, parent) + own)
+    token_log_prob = log_probs[rows.gather(1, parent), token]
+    return BeamStep(parent, token, token_log_prob, ranking_scores.gather(1, parent) + token_log_prob)

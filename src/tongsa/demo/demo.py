@@ -17,7 +17,7 @@ from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.visualize import write_page
-from tongsa.visualize.readings import translation_example
+from tongsa.visualize.examples import translation_example
 
 MARKER_FILE = ".tongsa-demo"
 PRINTED_TRANSLATIONS = 12
@@ -118,6 +118,6 @@ def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: Tra
         f"""
 Look inside:     {run}/attention.html   (open it in a browser)
 Translate:       echo 'I go home' | .venv/bin/tongsa translate {run}
-Your own pairs:  .venv/bin/tongsa train --pairs my.tsv --run runs/mine --budget 20m
+Your own pairs:  .venv/bin/tongsa train --data my.tsv --run runs/mine --budget 20m
 All scores:      {run}/scores.json"""
     )

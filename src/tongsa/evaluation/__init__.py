@@ -1,1 +1,1 @@
-"""How good a model is, with signatures."""
+"""Evaluation: metrics with signatures, and the evaluation of a model."""

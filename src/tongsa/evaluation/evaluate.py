@@ -1,4 +1,4 @@
-"""What a model scores on a set of pairs."""
+"""Evaluation of a model on pairs: metrics with signatures, perplexity, and the outputs."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.generator import TextGenerator
+from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation
 from tongsa.decoding.text_classifier import Classification, TextClassifier
 from tongsa.decoding.translator import Translator
@@ -27,15 +28,23 @@ class EvaluationReport:
 
     @property
     def outputs(self) -> list[str]:
-        return [one.text for one in self.translations] or [one.label for one in self.classifications]
+        return [translation.text for translation in self.translations] or [
+            classification.label for classification in self.classifications
+        ]
 
     def metric_value(self, best_metric: str) -> float:
-        """The higher the better, whichever score is asked for."""
+        """Return the value of a metric, negated if lower is better: the higher the better."""
         name = {"loss": "perplexity", "auto": next(iter(self.scores))}.get(best_metric, best_metric)
         return -self.scores[name].value if name in LOWER_IS_BETTER else self.scores[name].value
 
     def summary(self) -> str:
         return "  ".join(f"{name} {score.value:.2f}" for name, score in self.scores.items())
+
+    @property
+    def truncated(self) -> int:
+        """Number of sources that were longer than the model can read."""
+        results: list[Translation | Classification] = [*self.translations, *self.classifications]
+        return sum(result.truncated for result in results)
 
     def as_json(self) -> dict[str, object]:
         values: dict[str, object] = {name: round(score.value, 4) for name, score in self.scores.items()}
@@ -43,14 +52,25 @@ class EvaluationReport:
             "signatures": {name: score.signature for name, score in self.scores.items()},
             "sentences": self.sentences,
             "seconds": round(self.seconds, 2),
-            "cut": sum(one.truncated for one in self.translations) + sum(one.truncated for one in self.classifications),
+            "truncated": self.truncated,
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """Settings of an evaluation; those of the metrics and of decoding are for translation only."""
+
+    metrics: Sequence[str] = DEFAULT_METRICS
+    tokenize: str = "13a"
+    """SacreBLEU's tokenizer for BLEU."""
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of DecodingConfig that replace the model's own."""
+
+
 def evaluate(
-    text_model: Translator | TextClassifier | TextGenerator, pairs: Pairs, config: "EvaluationConfig | None" = None
+    text_model: Translator | TextClassifier | TextGenerator, pairs: Pairs, config: EvaluationConfig | None = None
 ) -> EvaluationReport:
-    """Read the sources and compare with the targets; both are taken as normalised already."""
+    """Decode the sources and compare with the targets; both must be normalized."""
     tasks: dict[str, Callable[..., EvaluationReport]] = {
         "seq2seq": _evaluate_seq2seq,
         "classification": _evaluate_classification,
@@ -59,72 +79,68 @@ def evaluate(
     return tasks[text_model.task](text_model, pairs, config or EvaluationConfig())
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluationConfig:
-    """How a translation is scored; None leaves the choice to the model."""
-
-    metrics: Sequence[str] = DEFAULT_METRICS
-    tokenize: str = "13a"
-    decoding: Mapping[str, Any] = field(default_factory=dict)
-    """Of the search, where they differ from the model's own."""
-
-
 def _evaluate_seq2seq(translator: Translator, pairs: Pairs, config: EvaluationConfig) -> EvaluationReport:
-    began = perf_counter()
+    start = perf_counter()
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
-    translations = translator.translate(sources, **config.decoding)
+    request = DecodeRequest(config=translator.config_with(config.decoding))
+    translations = translator.decode(sources, request)
     outputs = [translation.text for translation in translations]
-    models = f"|models:{len(translator.models)}" if len(translator.models) > 1 else ""
-    fusion = f"|fusion:{translator.fusion.weight}" if translator.fusion else ""
-    engine = f"|engine:{translator.engine.name}" if translator.engine else ""
-    search = f"{_decoding_signature(translator.config_with(config.decoding))}{models}{fusion}{engine}"
+    decoding = _decoding_signature(translator, request.config)
     scores = {
-        name: Score(score.value, score.signature + search)
+        name: Score(score.value, score.signature + decoding)
         for name, score in compute_metrics(config.metrics, sources, outputs, references, config.tokenize).items()
     }
     scores["perplexity"] = perplexity(translator, pairs)
-    return EvaluationReport(scores, len(pairs), perf_counter() - began, translations=translations)
+    return EvaluationReport(scores, len(pairs), perf_counter() - start, translations=translations)
 
 
-def _decoding_signature(config: DecodingConfig) -> str:
-    """Beam and alpha always; the others where they change anything."""
-    usual = asdict(DecodingConfig())
-    told = {name: value for name, value in asdict(config).items() if name in ("beam", "alpha") or value != usual[name]}
-    told.pop("max_extra_tokens", None)  # a limit, hardly ever met
-    return "".join(f"|{name}:{value}" for name, value in told.items())
+def _decoding_signature(translator: Translator, config: DecodingConfig) -> str:
+    """Return beam and alpha, the other settings that differ from their defaults, and the models and engine."""
+    defaults = asdict(DecodingConfig())
+    settings = {
+        name: value
+        for name, value in asdict(config).items()
+        if name in ("beam", "alpha") or (value != defaults[name] and name != "max_extra_tokens")  # a mere limit
+    }
+    if len(translator.models) > 1:
+        settings["models"] = len(translator.models)
+    if translator.fusion:
+        settings["fusion"] = translator.fusion.weight
+    if translator.engine:
+        settings["engine"] = translator.engine.name
+    return "".join(f"|{name}:{value}" for name, value in settings.items())
 
 
 def _evaluate_classification(classifier: TextClassifier, pairs: Pairs, _: EvaluationConfig) -> EvaluationReport:
-    began = perf_counter()
-    classifier.target_tokenizer.encode_all(
-        [target for _, target in pairs]
-    )  # a label never seen is told before the work
+    start = perf_counter()
+    references = [target for _, target in pairs]
+    classifier.target_tokenizer.encode_all(references)  # an unknown label is reported before the work begins
     classifications = classifier.classify([source for source, _ in pairs])
-    outputs, references = [answer.label for answer in classifications], [target for _, target in pairs]
-    logs = [
-        math.log(max(1e-38, one.probabilities[label])) for one, label in zip(classifications, references, strict=True)
+    outputs = [classification.label for classification in classifications]
+    log_probs = [
+        math.log(max(1e-38, classification.probabilities[label]))
+        for classification, label in zip(classifications, references, strict=True)
     ]
     scores = {
         "accuracy": accuracy(outputs, references),
         "macro_f1": macro_f1(outputs, references),
         "perplexity": Score(
-            _finite_exp(-sum(logs) / max(1, len(logs))),
+            _finite_exp(-sum(log_probs) / max(1, len(log_probs))),
             f"perplexity|unit:label|labels:{len(classifier.target_tokenizer)}",
         ),
     }
-    return EvaluationReport(scores, len(pairs), perf_counter() - began, classifications=classifications)
+    return EvaluationReport(scores, len(pairs), perf_counter() - start, classifications=classifications)
 
 
 def _evaluate_language_model(generator: TextGenerator, pairs: Pairs, _: EvaluationConfig) -> EvaluationReport:
-    began = perf_counter()
+    start = perf_counter()
     scores = {"perplexity": perplexity(generator, pairs)}
-    return EvaluationReport(scores, len(pairs), perf_counter() - began)
+    return EvaluationReport(scores, len(pairs), perf_counter() - start)
 
 
 def perplexity(text_model: Translator | TextGenerator, pairs: Pairs) -> Score:
-    """Exp of the mean cross-entropy a piece; pairs too long for the model count in the signature, not in the value."""
-    longest = text_model.max_positions
-    held = [
+    """Return exp of the mean cross-entropy per token; pairs too long for the model are counted in the signature."""
+    scorable = [
         pair
         for pair, source, target in zip(
             pairs,
@@ -132,15 +148,15 @@ def perplexity(text_model: Translator | TextGenerator, pairs: Pairs) -> Score:
             text_model.target_tokenizer.encode_all([target for _, target in pairs]),
             strict=True,
         )
-        if max(len(source), len(target)) < longest
+        if max(len(source), len(target)) < text_model.max_positions
     ]
-    logs = [value for values in text_model.score(held) for value in values]
-    unit = f"perplexity|unit:piece|pieces:{len(text_model.target_tokenizer)}|eos:yes|prefix:reference"
-    unit += f"|models:{len(text_model.models)}" if len(text_model.models) > 1 else ""
-    left_out = f"|left_out:{len(pairs) - len(held)}" if len(held) < len(pairs) else ""
-    return Score(_finite_exp(-sum(logs) / max(1, len(logs))) if logs else math.nan, unit + left_out)
+    log_probs = [log_prob for token_log_probs in text_model.score(scorable) for log_prob in token_log_probs]
+    signature = f"perplexity|unit:token|vocab:{len(text_model.target_tokenizer)}|eos:yes|prefix:reference"
+    signature += f"|models:{len(text_model.models)}" if len(text_model.models) > 1 else ""
+    signature += f"|skipped:{len(pairs) - len(scorable)}" if len(scorable) < len(pairs) else ""
+    return Score(_finite_exp(-sum(log_probs) / max(1, len(log_probs))) if log_probs else math.nan, signature)
 
 
 def _finite_exp(value: float) -> float:
-    """Exp, but of a model gone wild a number that JSON can hold."""
+    """Return exp(value), limited to a number that JSON can represent."""
     return math.exp(min(value, 700.0))

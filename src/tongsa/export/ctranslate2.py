@@ -1,4 +1,4 @@
-"""A Transformer for CTranslate2 (Klein et al. 2020): its specification is filled from our weights, without a detour."""
+"""Export of a Transformer to CTranslate2 (Klein et al. 2020): fill its model specification with our weights."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,13 @@ from torch import Tensor
 
 from tongsa.bundle import Bundle
 from tongsa.decoding.engines.ctranslate2 import VMAP_FILE, import_library
-from tongsa.export.parts import (
+from tongsa.export.transformer_weights import (
     LinearParams,
     concat_linear,
     cross_attention_projections,
     linear_params,
     self_attention_projections,
+    split_linear,
     supported_config,
 )
 from tongsa.models.transformer.decoder import TransformerDecoder
@@ -25,54 +26,54 @@ from tongsa.tokenization.special import BOS, EOS, UNK
 
 SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "attention": ("scaled-dot", "dot"),
-    "qk_norm": (False,),  # it has a place for these norms, but 4.8 finds other totals at each try
+    "qk_norm": (False,),  # CTranslate2 4.8 has these norms, but its log-probabilities differ from run to run
     "attention_window": (0,),
     "norm_kind": ("layer", "rms"),
 }
-"""The settings that CTranslate2 does not run with every value, and the values that it runs."""
+"""Settings of which CTranslate2 supports only some values, with these values."""
 
 MAX_POSITIONS = 2048
-"""Positions that are computed are written down up to here: CTranslate2 would compute others than ours."""
+"""Number of sinusoidal positions that are exported: CTranslate2 would compute other sinusoids than ours."""
 
 
 def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
-    """Fill a folder; what is returned the engine needs to know."""
+    """Write the model into a folder and return the metadata that the engine needs."""
     config = supported_config(bundle, "CTranslate2", SUPPORTED_VALUES)
-    places = min(bundle.model.max_positions, MAX_POSITIONS)
-    made = model_spec(bundle, config, places)
-    made.validate()
-    made.optimize(quantization="int8" if int8 else None)
-    made.save(str(folder))
-    if (listed := bundle.load_shortlist()) is not None:
-        (folder / VMAP_FILE).write_text(_vocabulary_map(listed.candidates), "utf-8")
+    exported_positions = min(bundle.model.max_positions, MAX_POSITIONS)
+    spec = model_spec(bundle, config, exported_positions)
+    spec.validate()
+    spec.optimize(quantization="int8" if int8 else None)
+    spec.save(str(folder))
+    if (shortlist := bundle.load_shortlist()) is not None:
+        (folder / VMAP_FILE).write_text(_vocabulary_map(shortlist.candidates), "utf-8")
     return {
         "max_positions": bundle.model.max_positions,
-        "exported_positions": places,
+        "exported_positions": exported_positions,
         "int8": int8,
         "shortlist_sha256": bundle.shortlist_sha256,
     }
 
 
 def _vocabulary_map(candidates: ShortlistCandidates) -> str:
-    """What may become of each source piece, and of none: pieces that are always there."""
+    """Return CTranslate2's vocabulary map: the target tokens for each source token, and for "" those always allowed."""
     always = [*range(UNK + 1), *candidates.always.tolist()]
-    every = [("", always), *((str(source), found) for source, found in enumerate(candidates.per_token.tolist()))]
-    return "".join(f"{source}\t{' '.join(map(str, sorted(set(found))))}\n" for source, found in every)
+    rows = [("", always), *((str(source), targets) for source, targets in enumerate(candidates.per_token.tolist()))]
+    return "".join(f"{source}\t{' '.join(map(str, sorted(set(targets))))}\n" for source, targets in rows)
 
 
 def model_spec(bundle: Bundle, config: TransformerConfig, max_positions: int) -> Any:
-    """A TransformerSpec. Its tokens are our indices: pieces may hold line ends, and names may be shown alike."""
+    """Return a TransformerSpec. Its vocabulary lists token ids: token strings may contain line ends or be ambiguous."""
     specs = import_library("ctranslate2.specs")
     encoder, decoder = _stack_specs(specs, config)
-    made = specs.TransformerSpec(encoder, decoder)
-    _fill_encoder(made.encoder, bundle.model.encoder, max_positions)  # type: ignore[arg-type]
-    _fill_decoder(made.decoder, bundle.model.decoder, max_positions)  # type: ignore[arg-type]
-    made.config.bos_token = made.config.decoder_start_token = str(BOS)
-    made.config.eos_token, made.config.unk_token = str(EOS), str(UNK)
-    made.config.layer_norm_epsilon = 1e-6 if config.norm_kind == "rms" else 1e-5
-    made.register_source_vocabulary([str(index) for index in range(len(bundle.source_tokenizer))])
-    made.register_target_vocabulary([str(index) for index in range(len(bundle.target_tokenizer))])
-    return made
+    spec = specs.TransformerSpec(encoder, decoder)
+    _fill_encoder(spec.encoder, bundle.model.encoder, max_positions)  # type: ignore[arg-type]
+    _fill_decoder(spec.decoder, bundle.model.decoder, max_positions)  # type: ignore[arg-type]
+    spec.config.bos_token = spec.config.decoder_start_token = str(BOS)
+    spec.config.eos_token, spec.config.unk_token = str(EOS), str(UNK)
+    spec.config.layer_norm_epsilon = 1e-6 if config.norm_kind == "rms" else 1e-5
+    spec.register_source_vocabulary([str(index) for index in range(len(bundle.source_tokenizer))])
+    spec.register_target_vocabulary([str(index) for index in range(len(bundle.target_tokenizer))])
+    return spec
 
 
 def _stack_specs(specs: Any, config: TransformerConfig) -> tuple[Any, Any]:
@@ -83,7 +84,9 @@ def _stack_specs(specs: Any, config: TransformerConfig) -> tuple[Any, Any]:
         "activation": {"relu": activation.RELU, "gelu": activation.GELU, "swiglu": activation.SWISH}[config.activation],
         "ffn_glu": config.activation == "swiglu",
         "rms_norm": config.norm_kind == "rms",
-        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0 turns all of a head, pair by pair as we do
+        "rotary_dim": 0
+        if config.positions == "rotary"
+        else None,  # 0 rotates the full head width, pair by pair as we do
     }
     return (
         specs.TransformerEncoderSpec(num_layers=config.encoder_layers, **shared),
@@ -95,9 +98,9 @@ def _fill_encoder(spec: Any, encoder: TransformerEncoder, max_positions: int) ->
     spec.embeddings[0].weight = _to_numpy(encoder.embedding.token_embedding.weight)
     _fill_positions(spec, encoder.embedding.positional_encoding, max_positions)
     _fill_norm(getattr(spec, "layer_norm", None), encoder.final_norm)
-    for part, layer in zip(spec.layer, encoder.layers, strict=True):
-        _fill_self_attention(part, layer)
-        _fill_feed_forward(part.ffn, layer)
+    for layer_spec, layer in zip(spec.layer, encoder.layers, strict=True):
+        _fill_self_attention(layer_spec, layer)
+        _fill_feed_forward(layer_spec.ffn, layer)
 
 
 def _fill_decoder(spec: Any, decoder: TransformerDecoder, max_positions: int) -> None:
@@ -105,41 +108,39 @@ def _fill_decoder(spec: Any, decoder: TransformerDecoder, max_positions: int) ->
     spec.projection.weight = _to_numpy(decoder.output_embedding.weight)
     _fill_positions(spec, decoder.embedding.positional_encoding, max_positions)
     _fill_norm(getattr(spec, "layer_norm", None), decoder.final_norm)
-    for part, layer in zip(spec.layer, decoder.layers, strict=True):
-        _fill_self_attention(part, layer)
-        assert layer.cross_attention is not None  # noqa: S101 - for the type: a translating decoder reads
+    for layer_spec, layer in zip(spec.layer, decoder.layers, strict=True):
+        _fill_self_attention(layer_spec, layer)
+        assert layer.cross_attention is not None  # noqa: S101 - for the type: a seq2seq decoder has cross-attention
         assert layer.cross_attention_norm is not None  # noqa: S101 - the same
         cross = cross_attention_projections(layer.cross_attention)
-        _fill_linear(part.attention.linear[0], cross.query)
-        _fill_linear(part.attention.linear[1], concat_linear(cross.key, cross.value))
-        _fill_linear(part.attention.linear[2], cross.output)
-        _fill_norm(part.attention.layer_norm, layer.cross_attention_norm.norm)
-        _fill_feed_forward(part.ffn, layer)
+        _fill_linear(layer_spec.attention.linear[0], cross.query)
+        _fill_linear(layer_spec.attention.linear[1], concat_linear(cross.key, cross.value))
+        _fill_linear(layer_spec.attention.linear[2], cross.output)
+        _fill_norm(layer_spec.attention.layer_norm, layer.cross_attention_norm.norm)
+        _fill_feed_forward(layer_spec.ffn, layer)
 
 
 def _fill_positions(spec: Any, positions: PositionalEncoding, max_positions: int) -> None:
-    """Where positions are rotary the attention turns, and nothing is added."""
+    """Fill the position table; rotary positions have none."""
     if hasattr(spec, "position_encodings"):
         spec.position_encodings.encodings = _to_numpy(positions(0, max_positions, torch.device("cpu")))
 
 
 def _fill_self_attention(spec: Any, layer: Any) -> None:
-    own = self_attention_projections(layer.attention)
-    _fill_linear(spec.self_attention.linear[0], concat_linear(own.query, own.key, own.value))
-    _fill_linear(spec.self_attention.linear[1], own.output)
-    _fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
+    projections = self_attention_projections(layer.self_attention)
+    qkv = concat_linear(projections.query, projections.key, projections.value)
+    _fill_linear(spec.self_attention.linear[0], qkv)
+    _fill_linear(spec.self_attention.linear[1], projections.output)
+    _fill_norm(spec.self_attention.layer_norm, layer.self_attention_norm.norm)
 
 
 def _fill_feed_forward(spec: Any, layer: Any) -> None:
-    wide = linear_params(layer.feed_forward.widen)
-    blocks = [
-        LinearParams(*both) for both in zip(*(part.chunk(layer.feed_forward.blocks) for part in wide), strict=True)
-    ]
+    blocks = split_linear(linear_params(layer.feed_forward.up_projection), layer.feed_forward.blocks)
     _fill_linear(spec.linear_0, blocks[0])
-    if len(blocks) > 1:  # the gate is bent, and multiplied with what is not
+    if len(blocks) > 1:  # a gated unit: the activation of the first block is multiplied by the second block
         _fill_linear(spec.linear_0_noact, blocks[1])
-    _fill_linear(spec.linear_1, linear_params(layer.feed_forward.narrow))
-    _fill_norm(spec.layer_norm, layer.around_feed_forward.norm)
+    _fill_linear(spec.linear_1, linear_params(layer.feed_forward.down_projection))
+    _fill_norm(spec.layer_norm, layer.feed_forward_norm.norm)
 
 
 def _fill_linear(spec: Any, params: LinearParams) -> None:
@@ -147,7 +148,7 @@ def _fill_linear(spec: Any, params: LinearParams) -> None:
 
 
 def _fill_norm(spec: Any, norm: Any) -> None:
-    """A specification that normalises nothing has no place for it."""
+    """Fill the parameters of a norm; `spec` is None where the model has no norm."""
     if spec is None:
         return
     spec.gamma = _to_numpy(norm.weight)
@@ -156,5 +157,5 @@ def _fill_norm(spec: Any, norm: Any) -> None:
 
 
 def _to_numpy(tensor: Tensor) -> Any:
-    """A copy: quantization writes into what it is given."""
+    """Return a float32 copy; quantization writes into its input."""
     return tensor.detach().float().cpu().numpy().copy()

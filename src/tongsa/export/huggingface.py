@@ -1,7 +1,7 @@
-"""A Transformer in the layout of Marian (Junczys-Dowmunt et al. 2018), as transformers' MarianMTModel loads it.
+"""Export of a Transformer to Hugging Face: the layout of Marian (Junczys-Dowmunt et al. 2018), for MarianMTModel.
 
-Marian's sinusoids are ours in another order: all sines, then all cosines. To a model any order of its width is as
-good, so ours is put in theirs once and for all, in every weight that reads it or writes it.
+Marian's sinusoids have another order: all sines, then all cosines. The order of the model's dimensions is arbitrary, so
+the dimensions are permuted to Marian's order in all weights that read or write them.
 """
 
 import json
@@ -15,7 +15,7 @@ from sentencepiece import SentencePieceProcessor
 from torch import Tensor, nn
 
 from tongsa.bundle import Bundle
-from tongsa.export.parts import (
+from tongsa.export.transformer_weights import (
     AttentionProjections,
     LinearParams,
     cross_attention_projections,
@@ -37,30 +37,30 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "qk_norm": (False,),
     "attention_window": (0,),
 }
-"""The settings that Marian does not have with every value, and the values that it has."""
+"""Settings of which Marian supports only some values, with these values."""
 
 MAX_POSITIONS = 1024
-"""The longest sequence that MarianMTModel makes room for."""
+"""Maximum sequence length of the exported MarianMTModel."""
 
 NamedTensors = Iterator[tuple[str, Tensor]]
 
 
 def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
-    """Fill a folder; `int8` is for another format. Returned is whether MarianTokenizer splits as our pieces do."""
-    assert not int8  # noqa: S101 - the verb has refused it
+    """Write the model into a folder; the metadata says whether it has files for MarianTokenizer."""
+    assert not int8  # noqa: S101 - the command line rejects it
     config = supported_config(bundle, "Marian", SUPPORTED_VALUES)
-    content = {name: value.float().cpu().contiguous().clone() for name, value in marian_tensors(bundle, config)}
-    save_file(content, folder / "model.safetensors", metadata={"format": "pt"})
+    tensors = {name: value.float().cpu().contiguous().clone() for name, value in marian_tensors(bundle, config)}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     _write_json(folder / "config.json", _model_config(bundle, config))
     _write_json(folder / "generation_config.json", _generation_config(bundle))
-    splits_alike = _marian_tokenizer_matches(bundle)
-    if splits_alike:
+    has_tokenizer = _marian_tokenizer_matches(bundle)
+    if has_tokenizer:
         _write_tokenizer(folder, bundle)
-    return {"tokenizer": splits_alike}
+    return {"tokenizer": has_tokenizer}
 
 
 def marian_tensors(bundle: Bundle, config: TransformerConfig) -> NamedTensors:
-    """Every weight by Marian's name; what is tied there has one name."""
+    """Yield all weights by Marian's names; tied weights appear once."""
     encoder: TransformerEncoder = bundle.model.encoder  # type: ignore[assignment]
     decoder: TransformerDecoder = bundle.model.decoder  # type: ignore[assignment]
     if config.tie_embeddings == "all":
@@ -71,21 +71,21 @@ def marian_tensors(bundle: Bundle, config: TransformerConfig) -> NamedTensors:
     if config.tie_embeddings == "none":
         yield "lm_head.weight", _permute_width(decoder.output_embedding.weight)
     yield "final_logits_bias", torch.zeros(1, len(bundle.target_tokenizer))
-    for at, layer in enumerate(encoder.layers):
-        yield from _layer_tensors(f"model.encoder.layers.{at}", layer)
-    for at, layer in enumerate(decoder.layers):
-        name = f"model.decoder.layers.{at}"
+    for i, layer in enumerate(encoder.layers):
+        yield from _layer_tensors(f"model.encoder.layers.{i}", layer)
+    for i, layer in enumerate(decoder.layers):
+        name = f"model.decoder.layers.{i}"
         yield from _layer_tensors(name, layer)
         yield from _attention_tensors(f"{name}.encoder_attn", cross_attention_projections(layer.cross_attention))  # type: ignore[arg-type]
         yield from _norm_tensors(f"{name}.encoder_attn_layer_norm", layer.cross_attention_norm.norm)  # type: ignore[union-attr]
 
 
 def _layer_tensors(name: str, layer: Any) -> NamedTensors:
-    yield from _attention_tensors(f"{name}.self_attn", self_attention_projections(layer.attention))
-    yield from _norm_tensors(f"{name}.self_attn_layer_norm", layer.around_attention.norm)
-    yield from _input_permuted_linear(f"{name}.fc1", linear_params(layer.feed_forward.widen))
-    yield from _output_permuted_linear(f"{name}.fc2", linear_params(layer.feed_forward.narrow))
-    yield from _norm_tensors(f"{name}.final_layer_norm", layer.around_feed_forward.norm)
+    yield from _attention_tensors(f"{name}.self_attn", self_attention_projections(layer.self_attention))
+    yield from _norm_tensors(f"{name}.self_attn_layer_norm", layer.self_attention_norm.norm)
+    yield from _input_permuted_linear(f"{name}.fc1", linear_params(layer.feed_forward.up_projection))
+    yield from _output_permuted_linear(f"{name}.fc2", linear_params(layer.feed_forward.down_projection))
+    yield from _norm_tensors(f"{name}.final_layer_norm", layer.feed_forward_norm.norm)
 
 
 def _attention_tensors(name: str, projections: AttentionProjections) -> NamedTensors:
@@ -96,18 +96,18 @@ def _attention_tensors(name: str, projections: AttentionProjections) -> NamedTen
 
 
 def _norm_tensors(name: str, norm: nn.Module) -> NamedTensors:
-    for part in ("weight", "bias"):
-        yield f"{name}.{part}", _permute_width(getattr(norm, part).detach())
+    for parameter in ("weight", "bias"):
+        yield f"{name}.{parameter}", _permute_width(getattr(norm, parameter).detach())
 
 
 def _input_permuted_linear(name: str, params: LinearParams) -> NamedTensors:
-    """A product that reads the width."""
+    """Yield a linear layer whose inputs are the model's dimensions."""
     yield f"{name}.weight", _permute_width(params.weight)
     yield f"{name}.bias", params.bias
 
 
 def _output_permuted_linear(name: str, params: LinearParams) -> NamedTensors:
-    """A product whose outputs are added to the width."""
+    """Yield a linear layer whose outputs are added to the model's dimensions."""
     yield f"{name}.weight", params.weight[_marian_permutation(len(params.weight))]
     yield f"{name}.bias", _permute_width(params.bias)
 
@@ -117,7 +117,7 @@ def _permute_width(values: Tensor) -> Tensor:  # (…, width)
 
 
 def _marian_permutation(width: int) -> Tensor:
-    """Even places, where ours has sines, and then the odd ones."""
+    """Return the even dimensions, which hold our sines, and then the odd ones."""
     return torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
 
 
@@ -154,7 +154,7 @@ def _model_config(bundle: Bundle, config: TransformerConfig) -> dict[str, Any]:
 
 
 def _generation_config(bundle: Bundle) -> dict[str, Any]:
-    """The same beam; their penalty is another one, so that a translation may differ."""
+    """Return the generation settings. The length penalty is defined differently, so a translation may differ."""
     beam = bundle.decoding.beam
     penalty = {"length_penalty": bundle.decoding.alpha} if beam > 1 else {}
     return (
@@ -175,20 +175,20 @@ def _special_token_ids() -> dict[str, int]:
 
 
 def _marian_tokenizer_matches(bundle: Bundle) -> bool:
-    """MarianTokenizer takes no syllables apart, and sentencepiece makes one <unk> of two unknown words."""
+    """Return whether MarianTokenizer splits like our tokenizer: it has no jamo, and merges adjacent unknown words."""
     return not bundle.source_tokenizer.jamo and bundle.source_tokenizer.model_type != "word"
 
 
 def _write_tokenizer(folder: Path, bundle: Bundle) -> None:
-    apart = bundle.target_tokenizer.model_bytes != bundle.source_tokenizer.model_bytes
+    is_separate = bundle.target_tokenizer.model_bytes != bundle.source_tokenizer.model_bytes
     _write_json(folder / "vocab.json", _token_to_id(bundle.source_tokenizer.model_bytes))
-    if apart:
+    if is_separate:
         _write_json(folder / "target_vocab.json", _token_to_id(bundle.target_tokenizer.model_bytes))
     settings = {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": bundle.source_language,
         "target_lang": bundle.target_language,
-        "separate_vocabs": apart,
+        "separate_vocabs": is_separate,
         "model_max_length": MAX_POSITIONS,
     }
     _write_json(folder / "tokenizer_config.json", settings)

@@ -1,12 +1,12 @@
-"""Any kind as ONNX graphs. What writes pieces is two: one reads the source, the other goes one piece further.
+"""Export of any kind of model to ONNX: an encoder graph and a decoder step graph, or one classifier graph.
 
-encoder.onnx     source (batch, length), lengths (batch,)  →  the state before the first piece
-step.onnx        piece (batch,), the state                 →  logits (batch, piece), and what has changed in the state
+encoder.onnx     source (batch, length), lengths (batch,)  →  the decoder state before the first token
+step.onnx        token (batch,), the decoder state         →  logits (batch, token), and the updated parts of the state
 classifier.onnx  source (batch, length), lengths (batch,)  →  logits (batch, label)
 
-A state is a handful of named tensors, made by taking apart what the decoder of each kind carries along, whatever that
-is. A language model has both graphs too, so that one reader serves it: its encoder sees nothing but how large the batch
-is. All graphs hold for any batch, and for any length that the model itself can hold.
+A decoder state is flattened to named tensors, whatever its structure is. A language model has both graphs, so that the
+same code runs it; its encoder uses only the batch size. All graphs work for any batch size, and for any length that
+the model supports.
 """
 
 import dataclasses
@@ -30,61 +30,58 @@ from tongsa.nn.attention import record_attention
 from tongsa.tokenization.special import EOS, UNK
 
 MAX_INLINE_WEIGHT_BYTES = 1 << 30
-"""Bytes of weights from which they stand in a file of their own: a graph is limited to two of these."""
+"""Larger weights are stored in a separate file: an ONNX file is limited to 2 GiB."""
 
 Graphs = dict[str, Any]
-"""By the names of their files."""
+"""File name without suffix → ONNX program."""
 Metadata = dict[str, Any]
-"""What a reader has to know of them."""
+"""Entries of tongsa.json."""
 
 
 def write(folder: Path, bundle: Bundle, *, int8: bool) -> Metadata:
-    """Fill a folder; `int8` is for another format."""
-    assert not int8  # noqa: S101 - the verb has refused it
+    """Write the graphs into a folder and return their metadata."""
+    assert not int8  # noqa: S101 - the command line rejects it
     if find_spec("onnxscript") is None:
-        raise InputError("--to onnx needs onnx and onnxscript, which are not installed: pip install 'tongsa[onnx]'")
-    model, external = (
-        bundle.model,
-        sum(value.nbytes for value in named_tensors(bundle.model).values()) > MAX_INLINE_WEIGHT_BYTES,
-    )
-    with (
-        _silence_exporter(),
-        torch.no_grad(),
-        record_attention(),
-    ):  # watched, attention is spelt out, and knows no special lengths
-        graphs, facts = (
+        raise InputError(
+            "--to onnx: onnx and onnxscript are not installed. Run: pip install -e '.[onnx]' -c constraints.txt"
+        )
+    model = bundle.model
+    is_large = sum(value.nbytes for value in named_tensors(model).values()) > MAX_INLINE_WEIGHT_BYTES
+    # recorded attention is computed step by step, without fused kernels that specialize on lengths
+    with _silence_exporter(), torch.no_grad(), record_attention():
+        graphs, metadata = (
             _export_classifier(bundle) if bundle.config.task == "classification" else _export_encoder_decoder(model)
         )
         for name, graph in graphs.items():
-            graph.save(folder / f"{name}.onnx", external_data=external)
-    return {"max_positions": model.max_positions} | facts
+            graph.save(folder / f"{name}.onnx", external_data=is_large)
+    return {"max_positions": model.max_positions} | metadata
 
 
 def _export_classifier(bundle: Bundle) -> tuple[Graphs, Metadata]:
-    """With the labels, in the order of the logits."""
+    """Return the classifier graph, and the labels in the order of the logits."""
     graph = _export_source_graph(_ClassifierGraph(bundle.model), ["logits"])
     return {"classifier": graph}, {"labels": bundle.target_tokenizer.token_strings(range(len(bundle.target_tokenizer)))}
 
 
 def _export_encoder_decoder(model: EncoderDecoder) -> tuple[Graphs, Metadata]:
-    """With the names in a state, and which of them change."""
+    """Return encoder and step graph, the names of the state's tensors, and which of them a step updates."""
     names = _state_names(model)
     graphs = {
         "encoder": _export_source_graph(_EncoderGraph(model, names), names.tensors),
         "step": _export_step_graph(model, names),
     }
-    return graphs, {"state": names.tensors, "changing": names.updated, "counts": bool(names.counters)}
+    return graphs, {"state": names.tensors, "updated": names.updated, "counters": bool(names.counters)}
 
 
 class _StateNames(NamedTuple):
-    """What is in a state."""
+    """Names of the values in a flattened decoder state."""
 
     tensors: list[str]
-    """Its tensors."""
+    """All tensors."""
     updated: list[str]
-    """Those that a step makes anew; the others are given to every step as the encoder left them."""
+    """Tensors that a step replaces; the others stay as the encoder graph returned them."""
     counters: list[str]
-    """Numbers that count the pieces so far. Other numbers stay as they are."""
+    """Integers that count the tokens so far. Other integers are constant."""
 
 
 def _state_names(model: EncoderDecoder) -> _StateNames:
@@ -100,35 +97,39 @@ def _state_names(model: EncoderDecoder) -> _StateNames:
 
 
 def _export_source_graph(module: nn.Module, output_names: list[str]) -> Any:
-    """The graph of what takes a source."""
+    """Export a module whose inputs are source and lengths."""
     dynamic = ({0: Dim.DYNAMIC, 1: Dim.DYNAMIC}, {0: Dim.DYNAMIC})
     program = torch.export.export(module, tuple(_dummy_source([5, 7, 4])), dynamic_shapes=dynamic, strict=False)
     return torch.onnx.export(program, input_names=["source", "lengths"], output_names=output_names, verbose=False)
 
 
 def _export_step_graph(model: EncoderDecoder, names: _StateNames) -> Any:
-    state, other = _state_after_steps(model, [5, 7, 4], 2), _state_after_steps(model, [9, 6], 0)
-    one, two = flatten_state(state), flatten_state(other)
-    sizes = {
-        name: {at: Dim.DYNAMIC for at, size in enumerate(one[name].shape) if size != two[name].shape[at]}
+    # dimensions that differ between two states of other batches, lengths and steps are dynamic
+    state = _state_after_steps(model, [5, 7, 4], 2)
+    values, other_values = flatten_state(state), flatten_state(_state_after_steps(model, [9, 6], 0))
+    dynamic_dims = {
+        name: {dim: Dim.DYNAMIC for dim, size in enumerate(values[name].shape) if size != other_values[name].shape[dim]}
         for name in names.tensors
     }
-    given = {name: _example_input(one[name], sizes[name]) for name in names.tensors}
+    tensors = {name: _example_input(values[name], dynamic_dims[name]) for name in names.tensors}
     program = torch.export.export(
         _StepGraph(model, state, names),
-        (torch.tensor([4, 5, 6]), 2 if names.counters else None, given),
-        dynamic_shapes=({0: Dim.DYNAMIC}, Dim.DYNAMIC if names.counters else None, sizes),
+        (torch.tensor([4, 5, 6]), 2 if names.counters else None, tensors),
+        dynamic_shapes=({0: Dim.DYNAMIC}, Dim.DYNAMIC if names.counters else None, dynamic_dims),
         strict=False,
     )
-    inputs = ["piece", *(["place"] if names.counters else []), *names.tensors]
+    inputs = ["token", *(["position"] if names.counters else []), *names.tensors]
     outputs = ["logits", *(f"new_{name}" for name in names.updated)]
     return torch.onnx.export(program, input_names=inputs, output_names=outputs, verbose=False)
 
 
 def _example_input(values: Tensor, dynamic_dims: Iterable[int]) -> Tensor:
-    """A copy, for a part of a larger tensor would bring the larger one along; a size of 1 would be taken for fixed."""
-    for at in dynamic_dims:
-        values = values.repeat_interleave(2, at) if values.shape[at] == 1 else values
+    """Return a copy without dynamic dimensions of size 1, which the exporter would take for constant.
+
+    A copy, because a view of a larger tensor would export the larger one.
+    """
+    for dim in dynamic_dims:
+        values = values.repeat_interleave(2, dim) if values.shape[dim] == 1 else values
     return values.clone()
 
 
@@ -137,7 +138,7 @@ def _dummy_source(lengths: list[int]) -> Padded:
 
 
 def _state_after_steps(model: EncoderDecoder, lengths: list[int], steps: int) -> Any:
-    """The state after so many pieces."""
+    """Return the decoder state after this many steps."""
     state = model.decoder.start(model.encoder(_dummy_source(lengths)))
     for _ in range(steps):
         _, state = model.decoder.step(torch.full((len(lengths),), UNK), state)
@@ -176,32 +177,34 @@ class _StepGraph(nn.Module):
     def forward(self, token: Tensor, position: int | None, state: dict[str, Tensor]) -> tuple[Any, ...]:
         values = flatten_state(self.template) | dict.fromkeys(self.names.counters, position) | state
         logits, after = self.model.decoder.step(token, unflatten_state(self.template, values))
-        found = flatten_state(after)
-        return (logits, *(found[name] for name in self.names.updated))
+        updated = flatten_state(after)
+        return (logits, *(updated[name] for name in self.names.updated))
 
 
 def flatten_state(state: Any, prefix: str = "") -> dict[str, Any]:
-    """Every tensor and number in a state by the path to it: past_0_keys."""
-    parts = _children(state)
-    if parts is None:
+    """Return all tensors and numbers of a nested state by their paths, such as cache_0_keys."""
+    children = _children(state)
+    if children is None:
         return {prefix: state}
-    found: dict[str, Any] = {}
-    for key, part in parts.items():
-        found |= flatten_state(part, f"{prefix}_{key}" if prefix else key)
-    return found
+    values: dict[str, Any] = {}
+    for key, child in children.items():
+        values |= flatten_state(child, f"{prefix}_{key}" if prefix else key)
+    return values
 
 
 def unflatten_state(template: Any, values: Mapping[str, Any], prefix: str = "") -> Any:
-    """A state made as `like` is, of other tensors and numbers."""
-    parts = _children(template)
-    if parts is None:
+    """Return a state with the structure of `template` and these values: the inverse of `flatten_state`."""
+    children = _children(template)
+    if children is None:
         return values[prefix]
-    made = {key: unflatten_state(part, values, f"{prefix}_{key}" if prefix else key) for key, part in parts.items()}
-    return tuple(made.values()) if type(template) is tuple else type(template)(**made)
+    state = {
+        key: unflatten_state(child, values, f"{prefix}_{key}" if prefix else key) for key, child in children.items()
+    }
+    return tuple(state.values()) if type(template) is tuple else type(template)(**state)
 
 
 def _children(state: Any) -> dict[str, Any] | None:
-    """By name, or by place; nothing where there is nothing to take apart."""
+    """Return the fields of a dataclass or the items of a tuple; None for a leaf."""
     if dataclasses.is_dataclass(state):
         return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
     if not isinstance(state, tuple):
@@ -211,13 +214,13 @@ def _children(state: Any) -> dict[str, Any] | None:
 
 @contextmanager
 def _silence_exporter() -> Iterator[None]:
-    """The exporter tells its developers much that is no matter of the user's."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.ERROR)
+    """Suppress the exporter's warnings, which are meant for its developers."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        log.setLevel(level)
+        logger.setLevel(level)

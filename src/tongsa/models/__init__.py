@@ -1,4 +1,4 @@
-"""One file for each paper, and the table of them. The laws in tests/laws run over this table."""
+"""The kinds of model, one file for each paper. The laws in tests/laws run over KINDS."""
 
 from tongsa.interface import ModelConfig
 from tongsa.models.conv_s2s import ConvS2SConfig

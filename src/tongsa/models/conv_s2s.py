@@ -1,6 +1,10 @@
 """Convolutional Sequence to Sequence Learning (Gehring, Auli, Grangier, Yarats, Dauphin 2017).
 
-Left out: weight normalisation, which the paper uses to speed up learning (section 4.2) and which changes no equation.
+    source ─► embedding e ─► [residual gated convolution] × N ─► keys z, values z + e (the slots of the memory)
+                                                                       │
+    target ─► embedding g ─► [causal gated convolution ─► attention] × N ─► logits
+
+Weight normalization is left out: the paper uses it to speed up training (section 4.2), and it changes no equation.
 """
 
 import math
@@ -15,15 +19,18 @@ from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, Task
 from tongsa.nn.attention import record_weights
-from tongsa.nn.beam_layout import BeamLayout, concat_sentences, select_sentences
+from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.conv import GatedConvolution, init_normal
+from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
 from tongsa.nn.output import OutputProjection, embedding_table
-from tongsa.nn.positions import PositionalEncoding, StartPosition, start_per_row
+from tongsa.nn.positions import PositionalEncoding, StartPosition
 
+EMBEDDING_STD = 0.1
+"""Standard deviation of the embeddings at the start (section 3.5)."""
 SQRT_HALF = math.sqrt(0.5)
-"""A sum of two with the same variance has twice that variance; times √0.5 it has the same again (section 3.4)."""
+"""Factor of each residual sum: it restores the variance that adding two equal variances has doubled (section 3.4)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,24 +38,24 @@ class ConvS2SConfig:
     """The defaults are the paper's model for WMT'16 English-Romanian."""
 
     width: Positive = 512
-    """Width of embeddings, of the memory and of what stands before the output (f)."""
+    """Width of embeddings, of the memory and of the input of the output layer (f)."""
     hidden: Positive = 512
-    """Width of every convolution's output (d)."""
+    """Width of the output of every convolution (d)."""
     kernel: Positive = 3
-    """How many inputs a convolution sees (k): around its place in the encoder, up to its place in the decoder."""
+    """Inputs of a convolution (k): centered on its position in the encoder, ending there in the decoder."""
     encoder_layers: Positive = 20
     decoder_layers: Positive = 20
     dropout: Fraction = 0.2
-    """On embeddings, on the input of every convolution and before the output (section 4.2)."""
+    """On embeddings, on the input of every convolution and before the output layer (section 4.2)."""
     max_positions: Positive = 1024
-    """How many places have a vector of their own (section 3.1)."""
+    """Number of learned position embeddings, which is the longest sequence (section 3.1)."""
     tie_embeddings: Literal["all", "target", "none"] = "none"
     """One matrix for source, target and output; for target and output; or three, as in the paper."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.kernel % 2 == 0:
-            raise ValueError(f"kernel {self.kernel} is even: an odd one has a position in its middle")
+            raise ValueError(f"kernel {self.kernel} is even. Use an odd kernel: it has a position in its middle")
 
     @property
     def task(self) -> Task:
@@ -56,20 +63,24 @@ class ConvS2SConfig:
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         if self.tie_embeddings == "all" and source_vocab_size != target_vocab_size:
-            raise ValueError('share = "all" needs one vocabulary for both sides: set tokenizer.shared = true')
-        inputs = ConvEmbedding(source_vocab_size, self)
-        outputs = inputs if self.tie_embeddings == "all" else ConvEmbedding(target_vocab_size, self)
-        output = (
-            outputs.token_embedding if self.tie_embeddings != "none" else embedding_table(target_vocab_size, self.width)
-        )
-        nn.init.normal_(
-            output.weight, std=0.1 if self.tie_embeddings != "none" else ((1 - self.dropout) / self.width) ** 0.5
-        )
-        return EncoderDecoder(ConvEncoder(inputs, self), ConvDecoder(outputs, output, self), self.max_positions)
+            raise ValueError('tie_embeddings = "all" needs one vocabulary for both sides. Set tokenizer.shared = true')
+        source_embedding = ConvEmbedding(source_vocab_size, self)
+        target_embedding = source_embedding if self.tie_embeddings == "all" else ConvEmbedding(target_vocab_size, self)
+        if self.tie_embeddings == "none":
+            output_embedding, std = embedding_table(target_vocab_size, self.width), self._output_std
+        else:
+            output_embedding, std = target_embedding.token_embedding, EMBEDDING_STD
+        nn.init.normal_(output_embedding.weight, std=std)
+        encoder = ConvEncoder(source_embedding, self)
+        return EncoderDecoder(encoder, ConvDecoder(target_embedding, output_embedding, self), self.max_positions)
+
+    @property
+    def _output_std(self) -> float:
+        return math.sqrt((1 - self.dropout) / self.width)
 
 
 class ConvEmbedding(nn.Module):
-    """The vector of the piece plus the vector of its place, section 3.1, both from N(0, 0.1), section 3.5."""
+    """Token embedding plus position embedding (section 3.1), both from N(0, 0.1) (section 3.5)."""
 
     def __init__(self, vocab_size: int, config: ConvS2SConfig) -> None:
         super().__init__()
@@ -78,16 +89,16 @@ class ConvEmbedding(nn.Module):
         self.dropout = Dropout(config.dropout)
         for table in (self.token_embedding, self.positional_encoding.learned_embedding):
             assert table is not None  # noqa: S101 - for the type: these positions are learned
-            nn.init.normal_(table.weight, std=0.1)
+            nn.init.normal_(table.weight, std=EMBEDDING_STD)
 
     def forward(self, tokens: Tensor, start: StartPosition = 0) -> Tensor:  # (batch, length, width)
-        placed = self.token_embedding(tokens) + self.positional_encoding(start, tokens.shape[1], tokens.device)
-        dropped: Tensor = self.dropout(placed)
+        positions = self.positional_encoding(start, tokens.shape[1], tokens.device)
+        dropped: Tensor = self.dropout(self.token_embedding(tokens) + positions)
         return dropped
 
 
 class ConvEncoder(nn.Module):
-    """Leaves keys z and values z + e of equation 2 side by side: slots of twice the width."""
+    """Residual convolutions; a slot holds the key z and the value z + e of equation 2, concatenated."""
 
     def __init__(self, embedding: ConvEmbedding, config: ConvS2SConfig) -> None:
         super().__init__()
@@ -102,30 +113,33 @@ class ConvEncoder(nn.Module):
         self.decoder_layers = config.decoder_layers
 
     def forward(self, source: Padded) -> Memory:
-        inside = source.mask.unsqueeze(-1).to(self.input_projection.weight.dtype)  # (batch, length, 1)
+        mask = source.mask.unsqueeze(-1).to(self.input_projection.weight.dtype)  # (batch, length, 1)
         embedded = self.embedding(source.tokens)  # (batch, length, width)
-        values = self.input_projection(embedded)  # (batch, length, hidden)
+        x = self.input_projection(embedded)  # (batch, length, hidden)
         for layer in self.layers:
-            values = (values + layer(self.dropout(values) * inside)) * SQRT_HALF
-        keys = self.output_projection(values)  # (batch, length, width)
-        # the same keys, but with the gradient of one reader: every decoder layer reads them (section 3.4)
+            x = (x + layer(self.dropout(x) * mask)) * SQRT_HALF  # zeros in the padding, as beyond the ends
+        keys = self.output_projection(x)  # (batch, length, width)
+        # same values, but the gradient is divided by the number of decoder layers that read them (section 3.4)
         keys = torch.lerp(keys.detach(), keys, 1 / self.decoder_layers)
         return Memory(torch.cat([keys, keys + embedded], dim=-1), source.mask)
 
 
 class ConvMemory(NamedTuple):
-    """What every decoder layer reads, computed once for each sentence."""
+    """Keys, values and mask for the attention of all layers, computed once for each sentence."""
 
-    keys: Tensor  # (batch, slot, width)
-    values: Tensor  # (batch, slot, width)
-    mask: Tensor  # (batch, query, slot)
+    keys: Tensor  # (sentence, slot, width)
+    values: Tensor  # (sentence, slot, width)
+    mask: Tensor  # (sentence, slot)
 
 
 def precompute_memory(memory: Memory) -> ConvMemory:
-    """Values times m √(1/m), for their mean over m slots has 1/m of their variance (section 3.4)."""
+    """Split slots into keys and values, and scale the values by m √(1/m) = √m for m slots (section 3.4).
+
+    A mean over m slots has 1/m of their variance: the factor restores it.
+    """
     keys, values = memory.slots.chunk(2, dim=-1)
     lengths = memory.mask.sum(dim=1).to(values.dtype).view(-1, 1, 1)
-    return ConvMemory(keys, values * lengths.sqrt(), memory.mask.unsqueeze(1))
+    return ConvMemory(keys, values * lengths.sqrt(), memory.mask)
 
 
 class MultiStepAttention(nn.Module):
@@ -137,44 +151,25 @@ class MultiStepAttention(nn.Module):
         self.output_projection = init_normal(Linear(config.width, config.hidden), 1.0)
 
     def forward(self, hidden: Tensor, embedded: Tensor, memory: ConvMemory) -> Tensor:  # (batch, query, hidden)
-        energy = (self.query_projection(hidden) + embedded) @ memory.keys.mT  # (batch, query, slot)
-        weights = energy.masked_fill(~memory.mask, -torch.inf).softmax(dim=-1)
+        scores = (self.query_projection(hidden) + embedded) @ memory.keys.mT  # (batch, query, slot)
+        weights = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf).softmax(dim=-1)
         record_weights("cross", weights.unsqueeze(1))
         context: Tensor = self.output_projection(weights @ memory.values)
         return context
 
 
 @dataclass(frozen=True)
-class ConvState:
-    cache: tuple[Tensor, ...]  # for each layer the last inputs of its convolution (row, kernel - 1, hidden)
-    memory: ConvMemory  # a row for each sentence
-    beam_layout: BeamLayout
+class ConvState(RowState):
+    cache: tuple[Tensor, ...]  # of each layer the last inputs of its convolution (row, kernel - 1, hidden)
+    memory: PerSentence[ConvMemory]
     position: StartPosition
-    """Of the next piece, in all rows or in each."""
+    """Position of the next token: one for all rows, or one for each row (row,)."""
     output_subset: OutputProjection | None = None
-    """Of the pieces that are scored, where they are not all."""
-
-    def select(self, rows: Tensor) -> "ConvState":
-        memory, beams = select_sentences(self.memory, self.beam_layout, rows)
-        past = tuple(part.index_select(0, rows) for part in self.cache)
-        place = self.position[rows] if isinstance(self.position, Tensor) else self.position
-        return replace(self, cache=past, memory=ConvMemory(*memory), beam_layout=beams, position=place)
-
-    def concat(self, other: "ConvState") -> "ConvState":
-        memory, beams = concat_sentences(
-            self.memory, other.memory, (self.beam_layout, other.beam_layout), slot_dims=(1, 1, 2)
-        )
-        return replace(
-            self,
-            cache=tuple(torch.cat(both) for both in zip(self.cache, other.cache, strict=True)),
-            memory=ConvMemory(*memory),
-            beam_layout=beams,
-            position=torch.cat([start_per_row(state.position, state.cache[0]) for state in (self, other)]),
-        )
+    """Output layer of a vocabulary subset; None scores all tokens."""
 
 
 class ConvDecoderLayer(nn.Module):
-    """A convolution that sees nothing to its right, and attention: each with its short cut (sections 3.2 and 3.3)."""
+    """A causal convolution and attention, both residual (sections 3.2 and 3.3)."""
 
     def __init__(self, config: ConvS2SConfig) -> None:
         super().__init__()
@@ -184,20 +179,26 @@ class ConvDecoderLayer(nn.Module):
         )
         self.attention = MultiStepAttention(config)
 
-    def forward(self, inputs: Tensor, embedded: Tensor, memory: ConvMemory) -> Tensor:  # (batch, length, hidden)
-        values = (inputs + self.convolution(self.dropout(inputs))) * SQRT_HALF
-        outputs: Tensor = (values + self.attention(values, embedded, memory)) * SQRT_HALF
+    def forward(self, x: Tensor, embedded: Tensor, memory: ConvMemory) -> Tensor:  # (batch, length, hidden)
+        x = (x + self.convolution(self.dropout(x))) * SQRT_HALF
+        outputs: Tensor = (x + self.attention(x, embedded, memory)) * SQRT_HALF
         return outputs
 
-    def step(self, inputs: Tensor, embedded: Tensor, cache: Tensor, state: ConvState) -> tuple[Tensor, Tensor]:
-        """One place further for inputs (row, hidden); a sentence's hypotheses ask their memory in one product."""
-        convolved, cache = self.convolution.step(self.dropout(inputs), cache)
-        values = (inputs + convolved) * SQRT_HALF  # (row, hidden)
-        asking = (state.beam_layout.scatter(part, state.memory.mask.shape[0]) for part in (values, embedded))
-        return (values + state.beam_layout.gather(self.attention(*asking, state.memory))) * SQRT_HALF, cache
+    def step(
+        self, x: Tensor, embedded: Tensor, cache: Tensor, memory: PerSentence[ConvMemory]
+    ) -> tuple[Tensor, Tensor]:
+        """Advance by one position: inputs (row, hidden) to outputs (row, hidden) and the next cache."""
+        convolved, cache = self.convolution.step(self.dropout(x), cache)
+        x = (x + convolved) * SQRT_HALF
+        # all hypotheses of a sentence are queries of one product
+        context = self.attention(memory.scatter(x), memory.scatter(embedded), memory.tensors)
+        x = (x + memory.gather(context)) * SQRT_HALF
+        return x, cache
 
 
 class ConvDecoder(nn.Module):
+    """Causal convolutions with attention in every layer (section 3.3)."""
+
     def __init__(self, embedding: ConvEmbedding, output_embedding: nn.Embedding, config: ConvS2SConfig) -> None:
         super().__init__()
         self.embedding = embedding
@@ -210,39 +211,40 @@ class ConvDecoder(nn.Module):
         self.bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings))
 
     @property
-    def _output_projection(self) -> OutputProjection:
+    def output(self) -> OutputProjection:
         return OutputProjection(self.output_embedding.weight, self.bias)
 
     def _readout(self, hidden: Tensor) -> Tensor:  # (…, width)
         readout: Tensor = self.dropout(self.output_projection(hidden))
         return readout
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
-        once = precompute_memory(memory)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
+        precomputed = precompute_memory(memory)
         embedded = self.embedding(target.tokens)
-        values = self.input_projection(embedded)
+        x = self.input_projection(embedded)  # (batch, length, hidden)
         for layer in self.layers:
-            values = layer(values, embedded, once)
-        return self._output_projection.logits(self._readout(values))
+            x = layer(x, embedded, precomputed)
+        return self._readout(x)
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> ConvState:
-        before, hidden = self.layers[0].convolution.left_padding, self.input_projection.out_features
-        nothing = memory.slots.new_zeros(memory.slots.shape[0], before, hidden)
-        past = (nothing,) * len(self.layers)
+        left_padding, hidden = self.layers[0].convolution.left_padding, self.input_projection.out_features
+        zeros = memory.slots.new_zeros(memory.slots.shape[0], left_padding, hidden)
         return ConvState(
-            past,
-            precompute_memory(memory),
-            BeamLayout(1),
+            cache=(zeros,) * len(self.layers),
+            memory=PerSentence(precompute_memory(memory)),
             position=0,
-            output_subset=self._output_projection.subset(vocab_subset),
+            output_subset=self.output.subset(vocab_subset),
         )
 
     def step(self, token: Tensor, state: ConvState) -> tuple[Tensor, ConvState]:
         embedded = self.embedding(token.view(-1, 1), start=state.position).squeeze(1)  # (row, width)
-        values = self.input_projection(embedded)
-        past: list[Tensor] = []
-        for layer, before in zip(self.layers, state.cache, strict=True):
-            values, after = layer.step(values, embedded, before, state)
-            past.append(after)
-        logits = (state.output_subset or self._output_projection).logits(self._readout(values))
-        return logits, replace(state, cache=tuple(past), position=state.position + 1)
+        x = self.input_projection(embedded)  # (row, hidden)
+        caches: list[Tensor] = []
+        for layer, cache in zip(self.layers, state.cache, strict=True):
+            x, next_cache = layer.step(x, embedded, cache, state.memory)
+            caches.append(next_cache)
+        logits = (state.output_subset or self.output).logits(self._readout(x))
+        return logits, replace(state, cache=tuple(caches), position=state.position + 1)

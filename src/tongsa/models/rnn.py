@@ -1,11 +1,15 @@
 """Learning Phrase Representations using RNN Encoder-Decoder (Cho et al. 2014).
 
-With other options it is Sequence to Sequence Learning with Neural Networks (Sutskever, Vinyals, Le 2014).
+    source ─► recurrent layers ─► last state ─► summary c (the only slot of the memory)
+                                                  │ initial state; with context_input = "always" also at every step
+    target ─► recurrent layers ──────────────────┴─► maxout or linear readout ─► logits
+
+With other settings it is Sequence to Sequence Learning with Neural Networks (Sutskever, Vinyals, Le 2014): SUTSKEVER.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import torch
@@ -14,9 +18,9 @@ from torch import Tensor, nn
 from tongsa.batch import Padded
 from tongsa.config import Fraction, In, Positive, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
-from tongsa.nn.linear import Linear
-from tongsa.nn.maxout import maxout
+from tongsa.nn.linear import Linear, maxout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
 from tongsa.nn.rnn import CellKind, GRUCell, RecurrentLayer, unroll
@@ -29,25 +33,28 @@ class RNNConfig:
     width: Annotated[int, In(2)] = 1000
     """Width of the state of every layer, on both sides."""
     embedding: Positive = 100
-    """Width of the vectors of pieces, which is the rank of the input and output matrices."""
+    """Width of the token embeddings, which is the rank of the input and output matrices."""
     layers: Positive = 1
     cell: CellKind = "gru"
     context_input: Literal["always", "start"] = "always"
-    """The summary is read at every step (Cho et al.), or is only the decoder's first state (Sutskever et al.)."""
+    """The decoder reads the summary at every step (Cho et al.), or only as its first state (Sutskever et al.)."""
     output: Literal["maxout", "linear"] = "maxout"
-    """width / 2 maxout units over state, last piece and summary, then a low-rank matrix; or one matrix on the state."""
+    """width / 2 maxout units over state, last token and summary, then a low-rank matrix; or one matrix on the state."""
     reverse_source: bool = False
-    """Read the source from right to left, so that its beginning is fresh (Sutskever et al., section 3.3); </s>, which
-    they read last, then comes first."""
+    """Read the source from right to left: its first words are then the most recent (Sutskever et al., section 3.3).
+    </s>, which they read last, is then read first."""
     dropout: Fraction = 0.0
-    """On vectors of pieces, between layers and before the last matrix (Zaremba et al. 2014); the paper has none."""
+    """On embeddings, between layers and before the output (Zaremba et al. 2014); the paper has none."""
     tie_embeddings: Literal["target", "none"] = "none"
-    """One matrix for the vectors of target pieces and the output, or two."""
+    """One matrix for target embeddings and output, or two."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.tie_embeddings == "target" and self.output == "linear" and self.width != self.embedding:
-            raise ValueError(f"a shared linear output needs embedding {self.embedding} to equal width {self.width}")
+            raise ValueError(
+                f'tie_embeddings = "target" with output = "linear" needs equal widths, not '
+                f"embedding = {self.embedding} and width = {self.width}"
+            )
 
     @property
     def task(self) -> Task:
@@ -65,53 +72,53 @@ SUTSKEVER = RNNConfig(
 
 
 class RNNEmbedding(nn.Module):
-    """√embedding times the vector of the piece, so that its elements have variance 1; with dropout."""
+    """√embedding times the token embedding, so that its elements have variance 1; with dropout."""
 
     def __init__(self, vocab_size: int, config: RNNConfig) -> None:
         super().__init__()
         self.token_embedding = embedding_table(vocab_size, config.embedding)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, tokens: Tensor) -> Tensor:  # (..., embedding)
+    def forward(self, tokens: Tensor) -> Tensor:  # (…, embedding)
         dropped: Tensor = self.dropout(self.token_embedding(tokens) * math.sqrt(self.token_embedding.embedding_dim))
         return dropped
 
 
 class RNNEncoder(nn.Module):
-    """One slot: c = tanh(V h), h the last state of the last layer (A.1.1); or the last states of all layers, joined."""
+    """One slot: c = tanh(V h) of the last layer's last state h (A.1.1), or the last states of all layers, joined."""
 
     def __init__(self, vocab_size: int, config: RNNConfig) -> None:
         super().__init__()
         self.embedding = RNNEmbedding(vocab_size, config)
-        inputs = [config.embedding, *[config.width] * (config.layers - 1)]
+        input_widths = [config.embedding, *[config.width] * (config.layers - 1)]
         layers = nn.ModuleList(
-            RecurrentLayer(width, config.width, config.cell, reverse=config.reverse_source) for width in inputs
+            RecurrentLayer(width, config.width, config.cell, reverse=config.reverse_source) for width in input_widths
         )
         self.layers: Sequence[RecurrentLayer] = layers  # type: ignore[assignment]
         self.dropout = Dropout(config.dropout)
         self.summary_projection = Linear(config.width, config.width) if config.context_input == "always" else None
 
     def forward(self, source: Padded) -> Memory:
-        values, mask = self.embedding(source.tokens), source.mask
-        states: list[Tensor] = []
+        x, mask = self.embedding(source.tokens), source.mask
+        last_states: list[Tensor] = []  # of each layer (batch, states · width)
         for depth, layer in enumerate(self.layers):
-            values, last = layer(values if depth == 0 else self.dropout(values), mask)
-            states.append(last)
-        slot = torch.cat(states, dim=1)
+            x, last_state = layer(x if depth == 0 else self.dropout(x), mask)
+            last_states.append(last_state)
+        summary = torch.cat(last_states, dim=1)
         if self.summary_projection is not None:
-            slot = torch.tanh(self.summary_projection(self.layers[-1].hidden(states[-1])))
-        return Memory(slot.unsqueeze(1), mask.new_ones(mask.shape[0], 1))
+            summary = torch.tanh(self.summary_projection(self.layers[-1].hidden(last_states[-1])))
+        return Memory(summary.unsqueeze(1), mask.new_ones(mask.shape[0], 1))
 
 
 class ContextRecurrentLayer(RecurrentLayer):
-    """A layer that reads the summary at every step, beside its input."""
+    """A recurrent layer that reads the summary at every step, in addition to its input."""
 
     def __init__(self, input_width: int, width: int, cell: CellKind) -> None:
         super().__init__(input_width, width, cell)
         self.context_projection = Linear(width, self.cell.num_gates * width, blocks=self.cell.num_gates, bias=False)
 
     def project_context(self, summary: Tensor) -> Tensor:  # (batch, gates · width)
-        """What the summary brings to every step, computed once."""
+        """Project the summary once: its term is the same at every step."""
         context: Tensor = self.context_projection(summary)
         return context
 
@@ -120,16 +127,15 @@ class ContextRecurrentLayer(RecurrentLayer):
 
 
 class ContextGRULayer(ContextRecurrentLayer):
-    """The candidate is tanh(We + r ⊙ (Uh + Cc)): unlike the encoder's, reset after the product (A.1.2)."""
+    """A GRU with the candidate tanh(We + r ⊙ (Uh + Cc)): unlike the encoder's, reset after the product (A.1.2)."""
 
     cell: GRUCell
 
-    def project_with_context(
-        self, inputs: Tensor, context: Tensor
-    ) -> Tensor:  # (batch, length, 4 · width), the last block Cc
+    def project_with_context(self, inputs: Tensor, context: Tensor) -> Tensor:
+        """Return (batch, length, 4 · width): two gates, the candidate, and Cc, which the reset gate multiplies."""
         gates, candidate = self.project(inputs).tensor_split([2 * self.width], dim=-1)
-        of_gates, of_candidate = context.tensor_split([2 * self.width], dim=-1)
-        return torch.cat([gates + of_gates, candidate, of_candidate.expand_as(candidate)], dim=-1)
+        gate_context, candidate_context = context.tensor_split([2 * self.width], dim=-1)
+        return torch.cat([gates + gate_context, candidate, candidate_context.expand_as(candidate)], dim=-1)
 
     def step(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, width)
         gates, candidate, context = projected.tensor_split([2 * self.width, 3 * self.width], dim=1)
@@ -139,7 +145,7 @@ class ContextGRULayer(ContextRecurrentLayer):
 
 
 class PlainRecurrentLayer(RecurrentLayer):
-    """A layer that starts from the summary and reads it no more."""
+    """A recurrent layer that reads the summary only as its initial state."""
 
     def project_context(self, summary: Tensor) -> Tensor:  # (batch, 0)
         return summary[:, :0]
@@ -149,7 +155,7 @@ class PlainRecurrentLayer(RecurrentLayer):
 
 
 class LinearReadout(nn.Module):
-    """One matrix on the state alone."""
+    """The output reads the state alone."""
 
     def __init__(self, output_embedding: nn.Embedding, config: RNNConfig) -> None:
         super().__init__()
@@ -159,14 +165,13 @@ class LinearReadout(nn.Module):
     def project_context(self, summary: Tensor) -> Tensor:  # (batch, 0)
         return summary[:, :0]
 
-    def forward(self, hidden: Tensor, _embedded: Tensor, _context: Tensor) -> Tensor:  # (..., width)
-        """What is multiplied with the row of each piece."""
+    def forward(self, hidden: Tensor, _embedded: Tensor, _context: Tensor) -> Tensor:  # (…, width)
         dropped: Tensor = self.dropout(hidden)
         return dropped
 
 
 class MaxoutReadout(nn.Module):
-    """G maxout(O_h h + O_y e(y) + O_c c) with G = G_l G_r, a row of G_l for each piece: appendix A.1.2."""
+    """G_r maxout(O_h h + O_y e(y) + O_c c): appendix A.1.2, where G = G_l G_r. G_l is the output embedding."""
 
     def __init__(self, output_embedding: nn.Embedding, config: RNNConfig) -> None:
         super().__init__()
@@ -179,58 +184,45 @@ class MaxoutReadout(nn.Module):
         self.output_projection = Linear(units, config.embedding)
         self.output_embedding = output_embedding
 
-    def project_context(self, summary: Tensor) -> Tensor:  # (batch, 2 · units), or one zero for all of them
+    def project_context(self, summary: Tensor) -> Tensor:  # (batch, 2 · units), or (batch, 1) zeros
         return (
             summary.new_zeros(summary.shape[0], 1)
             if self.context_projection is None
             else self.context_projection(summary)
         )
 
-    def forward(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (..., embedding)
+    def forward(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, embedding)
         units = maxout(self.state_projection(hidden) + self.token_projection(embedded) + context)
-        vector: Tensor = self.output_projection(self.dropout(units))
-        return vector
+        readout: Tensor = self.output_projection(self.dropout(units))
+        return readout
 
 
 @dataclass(frozen=True)
-class RNNState:
-    """The state of every layer, and what the summary brings to the first layer and to the output at every step."""
-
-    layer_states: tuple[Tensor, ...]  # each (row, parts · width)
+class RNNState(RowState):
+    layer_states: tuple[Tensor, ...]  # of each layer (row, states · width)
     contexts: tuple[Tensor, Tensor]
+    """The summary as projected for the first layer and for the readout: the same at every step."""
     output_subset: OutputProjection | None = None
-    """Of the pieces that are scored, where they are not all."""
-
-    def select(self, rows: Tensor) -> "RNNState":
-        first, output = self.contexts
-        return RNNState(
-            tuple(layer.index_select(0, rows) for layer in self.layer_states),
-            (first.index_select(0, rows), output.index_select(0, rows)),
-            self.output_subset,
-        )
-
-    def concat(self, other: "RNNState") -> "RNNState":
-        layers = tuple(torch.cat(both) for both in zip(self.layer_states, other.layer_states, strict=True))
-        first, output = (torch.cat(both) for both in zip(self.contexts, other.contexts, strict=True))
-        return RNNState(layers, (first, output), self.output_subset)
+    """Output layer of a vocabulary subset; None scores all tokens."""
 
 
 class RNNDecoder(nn.Module):
-    """From h'₀ = tanh(V' c), or from the encoder's last states, one piece at a time: appendix A.1.2.
+    """Recurrent layers from h'₀ = tanh(V' c), or from the encoder's last states: appendix A.1.2.
 
-    The first input is the vector of <s>, where the paper has zeros.
+    The first input is the embedding of <s>, where the paper has zeros.
     """
 
     def __init__(self, vocab_size: int, config: RNNConfig) -> None:
         super().__init__()
-        always, deep = config.context_input == "always", config.output == "maxout"
+        reads_context, deep = config.context_input == "always", config.output == "maxout"
         self.embedding = RNNEmbedding(vocab_size, config)
-        fed = ContextGRULayer if config.cell == "gru" else ContextRecurrentLayer
-        self.first_layer = (fed if always else PlainRecurrentLayer)(config.embedding, config.width, config.cell)
+        context_layer = ContextGRULayer if config.cell == "gru" else ContextRecurrentLayer
+        first_layer = context_layer if reads_context else PlainRecurrentLayer
+        self.first_layer = first_layer(config.embedding, config.width, config.cell)
         upper = nn.ModuleList(RecurrentLayer(config.width, config.width, config.cell) for _ in range(config.layers - 1))
         self.upper_layers: Sequence[RecurrentLayer] = upper  # type: ignore[assignment]
-        parts = config.layers * self.first_layer.cell.num_states
-        self.bridge = Linear(config.width, parts * config.width, blocks=parts) if always else None
+        states = config.layers * self.first_layer.cell.num_states
+        self.bridge = Linear(config.width, states * config.width, blocks=states) if reads_context else None
         self.dropout = Dropout(config.dropout)
         table = self.embedding.token_embedding
         if config.tie_embeddings == "none":
@@ -238,39 +230,39 @@ class RNNDecoder(nn.Module):
         self.readout = MaxoutReadout(table, config) if deep else LinearReadout(table, config)
 
     @property
-    def _output_projection(self) -> OutputProjection:
+    def output(self) -> OutputProjection:
         return OutputProjection(self.readout.output_embedding.weight)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNState:
         summary = memory.slots.squeeze(1)
-        joined = summary if self.bridge is None else torch.tanh(self.bridge(summary))
+        initial = summary if self.bridge is None else torch.tanh(self.bridge(summary))
         contexts = self.first_layer.project_context(summary), self.readout.project_context(summary)
-        return RNNState(
-            joined.chunk(1 + len(self.upper_layers), dim=1), contexts, self._output_projection.subset(vocab_subset)
-        )
+        return RNNState(initial.chunk(1 + len(self.upper_layers), dim=1), contexts, self.output.subset(vocab_subset))
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
         state = self.start(memory)
-        context, for_output = (context.unsqueeze(1) for context in state.contexts)
+        layer_context, readout_context = (context.unsqueeze(1) for context in state.contexts)
         embedded = self.embedding(target.tokens)
-        # padding stands behind the last piece, where it changes nothing that counts: no mask
-        states, _ = unroll(
-            self.first_layer.step, self.first_layer.project_with_context(embedded, context), state.layer_states[0]
-        )
-        values = self.first_layer.hidden(states)
-        for layer, before in zip(self.upper_layers, state.layer_states[1:], strict=True):
-            values, _ = layer(self.dropout(values), None, before)
-        return self._output_projection.logits(self.readout(values, embedded, for_output))
+        projected = self.first_layer.project_with_context(embedded, layer_context)
+        # no mask: padding follows all tokens
+        states, _ = unroll(self.first_layer.step, projected, state.layer_states[0])
+        x = self.first_layer.hidden(states)
+        for layer, initial in zip(self.upper_layers, state.layer_states[1:], strict=True):
+            x, _ = layer(self.dropout(x), None, initial)
+        readout: Tensor = self.readout(x, embedded, readout_context)
+        return readout
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def step(self, token: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
         embedded = self.embedding(token)  # (row, embedding)
-        context, for_output = state.contexts
-        layers = [
-            self.first_layer.step(self.first_layer.project_with_context(embedded, context), state.layer_states[0])
-        ]
-        values = self.first_layer.hidden(layers[0])  # (row, width)
-        for layer, before in zip(self.upper_layers, state.layer_states[1:], strict=True):
-            layers.append(layer.step(layer.project(self.dropout(values)), before))
-            values = layer.hidden(layers[-1])
-        logits = (state.output_subset or self._output_projection).logits(self.readout(values, embedded, for_output))
-        return logits, RNNState(tuple(layers), state.contexts, state.output_subset)
+        layer_context, readout_context = state.contexts
+        projected = self.first_layer.project_with_context(embedded, layer_context)
+        layer_states = [self.first_layer.step(projected, state.layer_states[0])]
+        x = self.first_layer.hidden(layer_states[0])  # (row, width)
+        for layer, previous in zip(self.upper_layers, state.layer_states[1:], strict=True):
+            layer_states.append(layer.step(layer.project(self.dropout(x)), previous))
+            x = layer.hidden(layer_states[-1])
+        logits = (state.output_subset or self.output).logits(self.readout(x, embedded, readout_context))
+        return logits, replace(state, layer_states=tuple(layer_states))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
@@ -19,16 +20,16 @@ from tongsa.nn.rnn import CellKind, RecurrentLayer
 
 @dataclass(frozen=True, kw_only=True)
 class RNNLMConfig:
-    """The defaults are the medium model of Zaremba et al. 2014, section 4.1, but for the shared matrix."""
+    """The defaults are the medium model of Zaremba et al. 2014, section 4.1, but with tied embeddings."""
 
     width: Positive = 650
-    """Width of the vectors of pieces and of the state of every layer."""
+    """Width of the token embeddings and of the state of every layer."""
     layers: Positive = 2
     cell: CellKind = "lstm"
     dropout: Fraction = 0.5
-    """On vectors of pieces, between layers and before the last matrix, never from time to time (Zaremba et al. 3.2)."""
+    """On embeddings, between layers and before the output, never from time step to time step (Zaremba et al. 3.2)."""
     tie_embeddings: Literal["target", "none"] = "target"
-    """One matrix for the vectors of pieces and the output (Press and Wolf 2017), or two."""
+    """One matrix for token embeddings and output (Press and Wolf 2017), or two."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -37,12 +38,12 @@ class RNNLMConfig:
     def task(self) -> Task:
         return "language_model"
 
-    def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:  # noqa: ARG002 - no source is read
+    def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:  # noqa: ARG002 - there is no source
         return EncoderDecoder(EmptyEncoder(self.width), RNNLMDecoder(target_vocab_size, self), NO_POSITION_LIMIT)
 
 
 class EmptyEncoder(nn.Module):
-    """There is nothing to read: no slots."""
+    """The encoder of a language model: a memory without slots."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -54,20 +55,15 @@ class EmptyEncoder(nn.Module):
 
 
 @dataclass(frozen=True)
-class RNNLMState:
-    layer_states: tuple[Tensor, ...]  # each (row, parts · width)
+class RNNLMState(RowState):
+    layer_states: tuple[Tensor, ...]  # of each layer (row, states · width)
     output_subset: OutputProjection | None = None
-    """Of the pieces that are scored, where they are not all."""
-
-    def select(self, rows: Tensor) -> "RNNLMState":
-        return RNNLMState(tuple(layer.index_select(0, rows) for layer in self.layer_states), self.output_subset)
-
-    def concat(self, other: "RNNLMState") -> "RNNLMState":
-        both = zip(self.layer_states, other.layer_states, strict=True)
-        return RNNLMState(tuple(map(torch.cat, both)), self.output_subset)
+    """Output layer of a vocabulary subset; None scores all tokens."""
 
 
 class RNNLMDecoder(nn.Module):
+    """Stacked recurrent layers over the target alone."""
+
     def __init__(self, vocab_size: int, config: RNNLMConfig) -> None:
         super().__init__()
         self.embedding = embedding_table(vocab_size, config.width)
@@ -78,30 +74,34 @@ class RNNLMDecoder(nn.Module):
             self.embedding if config.tie_embeddings == "target" else embedding_table(vocab_size, config.width)
         )
 
-    def embed(self, tokens: Tensor) -> Tensor:  # (..., width)
-        """√width times the vector of the piece, so that its elements have variance 1."""
+    @property
+    def output(self) -> OutputProjection:
+        return OutputProjection(self.output_embedding.weight)
+
+    def embed(self, tokens: Tensor) -> Tensor:  # (…, width)
+        """Return √width times the token embeddings: their elements have variance 1."""
         scaled: Tensor = self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim)
         return scaled
 
-    @property
-    def _output_projection(self) -> OutputProjection:
-        return OutputProjection(self.output_embedding.weight)
-
-    def forward(self, target: Padded, _memory: Memory) -> Tensor:  # (batch, length, piece)
-        values = self.embed(target.tokens)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # noqa: ARG002 - the memory is empty
+        x = self.embed(target.tokens)  # (batch, length, width)
         for layer in self.layers:
-            values, _ = layer(self.dropout(values), None)  # no mask: padding stands behind all that counts
-        return self._output_projection.logits(self.dropout(values))
+            x, _ = layer(self.dropout(x), None)  # no mask: padding follows all tokens
+        dropped: Tensor = self.dropout(x)
+        return dropped
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNLMState:
-        layers = tuple(layer.initial_state(memory.slots.shape[0], memory.slots) for layer in self.layers)
-        return RNNLMState(layers, self._output_projection.subset(vocab_subset))
+        layer_states = tuple(layer.initial_state(memory.slots.shape[0], memory.slots) for layer in self.layers)
+        return RNNLMState(layer_states, self.output.subset(vocab_subset))
 
     def step(self, token: Tensor, state: RNNLMState) -> tuple[Tensor, RNNLMState]:
-        values = self.embed(token)  # (row, width)
-        states: list[Tensor] = []
-        for layer, before in zip(self.layers, state.layer_states, strict=True):
-            states.append(layer.step(layer.project(self.dropout(values)), before))
-            values = layer.hidden(states[-1])
-        logits = (state.output_subset or self._output_projection).logits(self.dropout(values))
-        return logits, RNNLMState(tuple(states), state.output_subset)
+        x = self.embed(token)  # (row, width)
+        layer_states: list[Tensor] = []
+        for layer, previous in zip(self.layers, state.layer_states, strict=True):
+            layer_states.append(layer.step(layer.project(self.dropout(x)), previous))
+            x = layer.hidden(layer_states[-1])
+        logits = (state.output_subset or self.output).logits(self.dropout(x))
+        return logits, replace(state, layer_states=tuple(layer_states))

@@ -1,4 +1,9 @@
-"""A Structured Self-attentive Sentence Embedding (Lin, Feng, dos Santos, Yu, Xiang, Zhou, Bengio 2017)."""
+"""A Structured Self-attentive Sentence Embedding (Lin, Feng, dos Santos, Yu, Xiang, Zhou, Bengio 2017).
+
+source ─► bidirectional LSTM ─► H (length, 2u) ─► r attention hops A (r, length) ─► M = AH (r, 2u), the memory
+                                                                                    │
+                                                          classifier, or decoder of Bahdanau et al. ─► logits
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -20,17 +25,17 @@ from tongsa.nn.output import embedding_table
 from tongsa.nn.rnn import lstm_update, unroll
 
 MAX_POSITIONS = 1024
-"""Nothing in the model sets a limit; beyond this a sentence is no sentence."""
+"""Longest sentence. The model has no limit of its own; longer inputs are not sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredSelfAttentionConfig:
-    """The defaults of u, d_a, r, penalty, hidden and dropout are the paper's for age and sentiment (section 4.1)."""
+    """The defaults of u, d_a, r, penalty, hidden and dropout are those for age and sentiment (section 4.1)."""
 
     head: Literal["classifier", "decoder"] = "classifier"
-    """What reads the hops: a classifier, as in the paper, or the decoder of Bahdanau et al. (2015)."""
+    """The network that reads the hops: a classifier as in the paper, or the decoder of Bahdanau et al. (2015)."""
     embedding: Positive = 100
-    """Width of the vectors of pieces (d)."""
+    """Width of the token embeddings (d)."""
     width: Positive = 300
     """Width of each direction of the LSTM (u)."""
     layers: Positive = 1
@@ -38,16 +43,16 @@ class StructuredSelfAttentionConfig:
     attention: Positive = 350
     """Hidden units of the attention (d_a)."""
     hops: Positive = 30
-    """Rows of the sentence's matrix, each of which looks at it in its own way (r)."""
+    """Attention hops: rows of the sentence matrix, each with its own weights over the tokens (r)."""
     penalty: NonNegativeFloat = 1.0
-    """Coefficient of ‖AAᵀ - I‖², which keeps the hops apart (section 2.2); a decoder's loss is counted by piece, and so
-    is the penalty then."""
+    """Coefficient of ‖AAᵀ - I‖², which keeps the hops different (section 2.2). Like the loss, it is divided by the
+    number of target tokens."""
     hidden: Positive = 2000
-    """Units between the hops and the answer: the classifier's hidden layer, or the decoder's maxout layer."""
+    """Width of the classifier's hidden layer, or of the decoder's maxout layer."""
     dropout: Fraction = 0.5
-    """In what reads the hops (section 4.1)."""
+    """In the classifier or decoder (section 4.1)."""
     input_dropout: Fraction = 0.0
-    """On vectors of pieces and between the layers of the LSTM: not in the paper."""
+    """On embeddings and between the layers of the LSTM: not in the paper."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -57,18 +62,18 @@ class StructuredSelfAttentionConfig:
         return "classification" if self.head == "classifier" else "seq2seq"
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
-        reader = (
+        head = (
             self._build_classifier(target_vocab_size)
             if self.head == "classifier"
             else self._build_decoder(target_vocab_size)
         )
-        return EncoderDecoder(StructuredSelfAttentionEncoder(source_vocab_size, self), reader, MAX_POSITIONS)
+        return EncoderDecoder(StructuredSelfAttentionEncoder(source_vocab_size, self), head, MAX_POSITIONS)
 
     def _build_classifier(self, num_labels: int) -> PooledClassifier:
         return PooledClassifier(flatten_slots, self.hops * 2 * self.width, self.hidden, num_labels, self.dropout)
 
     def _build_decoder(self, vocab_size: int) -> RNNAttentionDecoder:
-        """Its first state comes from the backward half of the first hop; in its paper, from that of the first piece."""
+        """Its initial state comes from the backward half of the first hop; in its own paper, of the first token."""
         config = RNNAttentionConfig(
             embedding=self.embedding, width=self.width, maxout_width=self.hidden, dropout=self.dropout
         )
@@ -78,11 +83,11 @@ class StructuredSelfAttentionConfig:
 
 
 def reversal_indices(source: Padded) -> Tensor:  # (length · batch,)
-    """Where each place of (length, batch) finds its piece when every sentence runs backwards; its own inverse."""
+    """Return the permutation of (length, batch) that reverses each sentence and leaves its padding; its own inverse."""
     batch, length = source.tokens.shape
-    place = torch.arange(length, device=source.tokens.device).unsqueeze(1)
-    opposite = torch.where(place < source.lengths, source.lengths - 1 - place, place)  # (length, batch)
-    return (opposite * batch + torch.arange(batch, device=source.tokens.device)).flatten()
+    position = torch.arange(length, device=source.tokens.device).unsqueeze(1)
+    mirrored = torch.where(position < source.lengths, source.lengths - 1 - position, position)  # (length, batch)
+    return (mirrored * batch + torch.arange(batch, device=source.tokens.device)).flatten()
 
 
 def permute_tokens(values: Tensor, order: Tensor) -> Tensor:  # (length, batch, width)
@@ -90,17 +95,18 @@ def permute_tokens(values: Tensor, order: Tensor) -> Tensor:  # (length, batch, 
 
 
 def run_lstm(layer: nn.LSTM, inputs: Tensor) -> Tensor:  # (length, batch, width)
-    """What torch's own layer shows at every time; an exported graph cannot hold it for any length, and steps."""
+    """Return the hidden states of torch's LSTM; an exported graph cannot hold it for any length, and is unrolled."""
     if not torch.compiler.is_exporting():
-        shown: Tensor = layer(inputs)[0]
-        return shown
-    own = dict(layer.named_parameters())
+        hidden_states: Tensor = layer(inputs)[0]
+        return hidden_states
+    parameters = dict(layer.named_parameters())
 
     def step(projected: Tensor, state: Tensor) -> Tensor:  # (batch, 2 · width)
         hidden, cell = state.chunk(2, dim=1)
-        return lstm_update(projected + F.linear(hidden, own["weight_hh_l0"]), cell)
+        return lstm_update(projected + F.linear(hidden, parameters["weight_hh_l0"]), cell)
 
-    projected = F.linear(inputs, own["weight_ih_l0"], own["bias_ih_l0"] + own["bias_hh_l0"]).transpose(0, 1)
+    bias = parameters["bias_ih_l0"] + parameters["bias_hh_l0"]
+    projected = F.linear(inputs, parameters["weight_ih_l0"], bias).transpose(0, 1)
     states, _ = unroll(step, projected, projected.new_zeros(projected.shape[0], 2 * layer.hidden_size))
     return states[..., : layer.hidden_size].transpose(0, 1)
 
@@ -114,11 +120,12 @@ class BidirectionalLSTM(nn.Module):
         self.backward_lstm = nn.LSTM(input_width, width)
 
     def forward(self, inputs: Tensor, reversal: Tensor) -> Tensor:  # (length, batch, 2 · width)
-        """Each sentence is turned round by itself: both directions meet the padding last, and nothing is packed.
+        """Run both directions. Each sentence is reversed by itself: both directions read the padding last.
 
-        With sentences of like length that takes about two thirds of the time of a packed bidirectional LSTM on a CPU.
+        So nothing is packed: with sentences of similar length this takes about two thirds of the time of torch's packed
+        bidirectional LSTM on a CPU.
         """
-        # float32 throughout: many CPUs that multiply in bf16 have no LSTM for it
+        # always float32: many CPUs that multiply in bf16 have no LSTM kernel for it
         with torch.autocast(inputs.device.type, enabled=False):
             forwards = run_lstm(self.forward_lstm, inputs)
             backwards = run_lstm(self.backward_lstm, permute_tokens(inputs, reversal))
@@ -133,19 +140,19 @@ class HopAttention(nn.Module):
         self.hidden_projection = Linear(width, hidden, bias=False)
         self.score_projection = Linear(hidden, hops, bias=False)
 
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:  # (batch, hop, place)
-        energy: Tensor = self.score_projection(torch.tanh(self.hidden_projection(states))).mT
-        return energy.masked_fill(~mask.unsqueeze(1), -torch.inf).softmax(dim=2)
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:  # (batch, hop, position)
+        scores: Tensor = self.score_projection(torch.tanh(self.hidden_projection(states))).mT
+        return scores.masked_fill(~mask.unsqueeze(1), -torch.inf).softmax(dim=2)
 
 
 def penalization_term(weights: Tensor) -> Tensor:  # (batch,)
-    """P = ‖AAᵀ - I‖² (Frobenius) of each sentence: equation 8. It is 0 if each hop has one place of its own."""
+    """Return P = ‖AAᵀ - I‖² (Frobenius) of each sentence: equation 8. It is 0 if each hop has its own token."""
     overlap = weights @ weights.mT  # (batch, hop, hop)
     return (overlap - torch.eye(overlap.shape[1], device=overlap.device)).square().sum(dim=(1, 2))
 
 
 class StructuredSelfAttentionEncoder(nn.Module):
-    """M = AH, a slot for each hop: equation 7."""
+    """M = AH, one slot for each hop: equation 7."""
 
     def __init__(self, vocab_size: int, config: StructuredSelfAttentionConfig) -> None:
         super().__init__()
@@ -157,17 +164,17 @@ class StructuredSelfAttentionEncoder(nn.Module):
         self.penalty = config.penalty
 
     def forward(self, source: Padded) -> Memory:
-        places = self._hidden_states(source)
-        weights = self.hop_attention(places, source.mask)  # (batch, hop, place)
+        states = self._hidden_states(source)
+        weights = self.hop_attention(states, source.mask)  # (batch, hop, position)
         record_weights("hops", weights.unsqueeze(1))
         if self.training and self.penalty:
             add_auxiliary_loss(self.penalty * penalization_term(weights).sum())
-        return Memory(weights @ places, torch.ones_like(weights[..., 0], dtype=torch.bool))
+        return Memory(weights @ states, torch.ones_like(weights[..., 0], dtype=torch.bool))
 
-    def _hidden_states(self, source: Padded) -> Tensor:  # (batch, place, 2 · width)
-        """H, equation 4; what stands in the padding is nothing, and is never looked at."""
-        order = reversal_indices(source)
-        values: Tensor = self.embedding(source.tokens.T)  # (length, batch, embedding)
+    def _hidden_states(self, source: Padded) -> Tensor:  # (batch, position, 2 · width)
+        """Return H, equation 4. Its values in the padding are meaningless, and masked later."""
+        reversal = reversal_indices(source)
+        x: Tensor = self.embedding(source.tokens.T)  # (length, batch, embedding)
         for layer in self.layers:
-            values = layer(self.dropout(values), order)
-        return values.transpose(0, 1)
+            x = layer(self.dropout(x), reversal)
+        return x.transpose(0, 1)

@@ -1,4 +1,15 @@
-"""Attention (Vaswani et al. 2017, section 3.2.1), fused unless it is watched."""
+"""Attention (Vaswani et al. 2017, section 3.2.1) and its cached keys and values.
+
+    query   (batch, head, query, key width)
+    keys    (batch, head, slot, key width)
+    values  (batch, head, slot, value width)
+    mask    (batch, head, query, slot), broadcast, True where a query may read a slot
+
+    scores = query · keysᵀ / √d_k ─► mask ─► softmax ─► weights · values ─► context (batch, head, query, value width)
+
+torch's fused kernel computes this in one pass and never stores the weights. Inside `record_attention()` the same
+function computes them step by step and records them; both give the same context.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,66 +23,72 @@ from torch import Tensor, nn
 from tongsa.nn.masks import causal_mask
 
 AttentionKind = Literal["encoder", "decoder", "cross", "hops"]
-"""Who looks at what: source at source, target at target, target at memory, hops (Lin et al. 2017) at source."""
+"""Source to source, target to target, target to memory; hops (Lin et al. 2017) to source."""
 
 RecordedAttention = dict[AttentionKind, list[Tensor]]
-"""For each role the weights (batch, head, query, key) in the order of the layers."""
+"""Weights (batch, head, query, key) of each kind, in the order of the layers."""
 
-_recording: ContextVar[RecordedAttention | None] = ContextVar("watched", default=None)
+_recording: ContextVar[RecordedAttention | None] = ContextVar("recording", default=None)
 
 
 @contextmanager
 def record_attention() -> Iterator[RecordedAttention]:
-    """Collect the weights of every attention inside this block, in this thread alone."""
-    sightings: RecordedAttention = {}
-    token = _recording.set(sightings)
+    """Record the weights of every attention computed inside this block, in this thread only."""
+    recorded: RecordedAttention = {}
+    token = _recording.set(recorded)
     try:
-        yield sightings
+        yield recorded
     finally:
         _recording.reset(token)
 
 
 def is_recording() -> bool:
-    """Whether anybody is watching: then the weights are worth their room.
+    """Return True if weights are recorded; then attention is not fused.
 
-    Nobody can watch a compiled graph; one that is exported is spelt out, for what is fused knows special lengths.
+    A compiled graph cannot record. An exported one must not be fused: the fused kernel specializes on lengths.
     """
     compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
     return not compiled and _recording.get() is not None
 
 
 def record_weights(role: AttentionKind, weights: Tensor) -> None:  # (batch, head, query, key)
-    """Show these weights to whoever is watching."""
-    sightings = _recording.get()
-    if sightings is not None:
-        sightings.setdefault(role, []).append(weights.detach())
+    """Record these weights if inside `record_attention()`."""
+    recorded = _recording.get()
+    if recorded is not None:
+        recorded.setdefault(role, []).append(weights.detach())
 
 
 class KeyValue(NamedTuple):
+    """Keys and values of one layer. As a KV cache it grows by one slot with every decoded token."""
+
     keys: Tensor  # (batch, head, slot, key width)
     values: Tensor  # (batch, head, slot, value width)
 
     def append(self, new: "KeyValue", rows: Tensor | None = None) -> "KeyValue":
-        """One slot more, behind those of these rows; of all of them, if none are named."""
+        """Append one slot. With `rows` (row,), first select and reorder the rows, as a beam does."""
         return KeyValue(_append_slot(self.keys, new.keys, rows), _append_slot(self.values, new.values, rows))
 
     def last(self, count: int) -> "KeyValue":
-        """The last `count` slots, of which one came just now: there is one too many, or none."""
-        if torch.compiler.is_exporting():  # a slice, or a maximum, would be written out as it is for the example
-            slots = self.keys.shape[2]
-            places = torch.arange((slots - 1) // count, slots)
-            return KeyValue(self.keys.index_select(2, places), self.values.index_select(2, places))
+        """Return the last `count` slots, after one was appended: at most one slot is dropped."""
+        if torch.compiler.is_exporting():  # a slice or a maximum would be fixed to the length of the example
+            num_slots = self.keys.shape[2]
+            positions = torch.arange((num_slots - 1) // count, num_slots)
+            return KeyValue(self.keys.index_select(2, positions), self.values.index_select(2, positions))
         return KeyValue(self.keys[:, :, -count:], self.values[:, :, -count:])
 
 
 def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # (row, head, slot, width)
-    """One copy reorders and makes room, for in memory slots stand before rows: each slot's are moved as a block."""
+    """Append a slot and reorder the rows in a single copy.
+
+    The shape is (row, head, slot, width), but slots come first in memory: the rows of a slot are moved as a block, and
+    the new slot is written behind the others without moving them.
+    """
     if torch.compiler.is_exporting():
         return torch.cat([cache, new], dim=2)
     slots, slot = cache.permute(2, 0, 1, 3), new.permute(2, 0, 1, 3)
     if rows is None:
         longer = torch.cat([slots, slot])
-    elif torch.is_grad_enabled():  # gradients cannot follow what is written into a part
+    elif torch.is_grad_enabled():  # autograd does not support writing into a part (`out=`)
         longer = torch.cat([slots.index_select(1, rows), slot])
     else:
         longer = slot.new_empty(len(slots) + 1, *slot.shape[1:])
@@ -83,7 +100,7 @@ def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # 
 def attention_from_scores(
     scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionKind, *, causal: bool
 ) -> Tensor:
-    """softmax(energy)V, with weights that can be seen; (batch, head, query, value width)."""
+    """Return softmax(scores)V (batch, head, query, value width), and record the weights."""
     if causal:
         mask = causal_mask(scores.shape[2], scores.device)
     if mask is not None:
@@ -102,15 +119,15 @@ def attend(
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """softmax(QKᵀ·scale)V, equation 1, where the scale is 1/√d_k; (batch, head, query, value width)."""
+    """Scaled dot-product attention softmax(QKᵀ·scale)V, equation 1; the default scale is 1/√d_k."""
     if not is_recording():
         return F.scaled_dot_product_attention(query, kv.keys, kv.values, attn_mask=mask, is_causal=causal, scale=scale)
-    energy = query @ kv.keys.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-    return attention_from_scores(energy, kv.values, mask, role, causal=causal)
+    scores = query @ kv.keys.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
+    return attention_from_scores(scores, kv.values, mask, role, causal=causal)
 
 
 class DotProductAttention(nn.Module):
-    """Equation 1, with 1/√d_k or without it: then large d_k push the softmax to where its gradients are small."""
+    """Equation 1 with a scale of 1/√d_k (None), or another. Unscaled, large d_k saturate the softmax."""
 
     def __init__(self, scale: float | None) -> None:
         super().__init__()
@@ -125,8 +142,8 @@ class DotProductAttention(nn.Module):
 class MultiHeadAdditiveAttention(nn.Module):
     """softmax(v·tanh(Wx + Uy))V in each head (Bahdanau et al. 2015), which section 3.2.1 compares with dot products.
 
-    Wx and Uy are the queries and keys of multi-head attention, so v is all that is new. Every pair of query and key has
-    a hidden layer of its own: d_k times the room of a dot product.
+    Wx and Uy are the queries and keys of multi-head attention: only v is new. Every pair of query and key has its own
+    hidden layer, so the memory is d_k times that of a dot product.
     """
 
     def __init__(self, heads: int, key_width: int) -> None:
@@ -138,12 +155,12 @@ class MultiHeadAdditiveAttention(nn.Module):
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionKind, *, causal: bool = False
     ) -> Tensor:
         hidden = (query.unsqueeze(3) + kv.keys.unsqueeze(2)).tanh_()  # (batch, head, query, key, key width)
-        energy = (hidden @ self.score_vector[:, None, :, None]).squeeze(4)  # (batch, head, query, key)
-        return attention_from_scores(energy, kv.values, mask, role, causal=causal)
+        scores = (hidden @ self.score_vector[:, None, :, None]).squeeze(4)  # (batch, head, query, key)
+        return attention_from_scores(scores, kv.values, mask, role, causal=causal)
 
 
 AttentionScore = Literal["scaled-dot", "dot", "additive"]
-"""How a query is compared with a key."""
+"""Score of a query and a key: q·k/√d_k, q·k or v·tanh(q + k)."""
 
 
 def build_attention(

@@ -1,4 +1,4 @@
-"""What a layer adds to the loss while it is trained, beside the cross-entropy: Lin et al. 2017, section 2.2."""
+"""Auxiliary losses: terms that a layer adds to the training loss, as in Lin et al. 2017, section 2.2."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ _collected: ContextVar[list[Tensor] | None] = ContextVar("collected", default=No
 
 @contextmanager
 def collect_auxiliary_losses() -> Iterator[list[Tensor]]:
-    """Collect every penalty that is charged inside this block, in this thread alone."""
+    """Collect the auxiliary losses of all layers that run inside this block, in this thread only."""
     collected: list[Tensor] = []
     token = _collected.set(collected)
     try:
@@ -20,8 +20,8 @@ def collect_auxiliary_losses() -> Iterator[list[Tensor]]:
         _collected.reset(token)
 
 
-def add_auxiliary_loss(loss: Tensor) -> None:  # one number, summed over the batch
-    """Add this to the loss of whoever is training; nobody else notices."""
+def add_auxiliary_loss(loss: Tensor) -> None:  # a scalar, summed over the batch
+    """Add a term to the training loss; outside training this does nothing."""
     collected = _collected.get()
     if collected is not None:
         collected.append(loss)

@@ -1,82 +1,126 @@
-"""What all hypotheses of a sentence read is kept once for each sentence, however wide the beam."""
+"""The layout of hypotheses in a batch, and tensors that all hypotheses of a sentence share.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+Decoder states have one row for each hypothesis. What a hypothesis reads of its source is the same for the whole beam:
+it is stored once for each sentence. A BeamLayout converts between the two:
+
+    rows (row, …)  ──scatter──►  grid (sentence, hypothesis, …)  ──attention over the sentence's slots──►
+    rows (row, …)  ◄──gather───  grid (sentence, hypothesis, …)
+
+So the queries of a beam are one matrix product with their sentence's slots, however wide the beam is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+M = TypeVar("M", bound=tuple[Any, ...])
+Tree = TypeVar("Tree")
+
 
 class BeamLayout(NamedTuple):
-    """Where rows of hypotheses stand beside each other: (sentence, hypothesis), with places that may be empty."""
+    """The cell of each row in a grid (sentence, hypothesis), of which some cells may be empty."""
 
     width: int
-    """Places for each sentence."""
+    """Cells for each sentence."""
     positions: Tensor | None = None
-    """Of each row (row,) in the flat rectangle, rising; None where none is empty."""
+    """Index of each row (row,) in the flat grid, ascending; None if no cell is empty."""
 
     def scatter(self, rows: Tensor, num_sentences: int) -> Tensor:  # (sentence, hypothesis, …)
-        """Rows at their places; zeros where there is none."""
+        """Put rows into the grid, zeros into empty cells."""
         if self.positions is not None:
             rows = rows.new_zeros(num_sentences * self.width, *rows.shape[1:]).index_copy_(0, self.positions, rows)
         return rows.view(-1, self.width, *rows.shape[1:])
 
     def gather(self, grid: Tensor) -> Tensor:  # (row, …)
-        """What stands at the places of the rows."""
+        """Take the rows out of the grid again."""
         flat = grid.flatten(0, 1)
         return flat if self.positions is None else flat.index_select(0, self.positions)
 
-    def hypothesis_counts(self, sentences: Tensor) -> Tensor:  # (sentence,)
-        """How many rows each sentence has; these tensors have a row for each sentence."""
+    def hypothesis_counts(self, num_sentences: int, device: torch.device) -> Tensor:  # (sentence,)
+        """Return the number of rows of each sentence."""
         if self.positions is None:
-            return torch.full((len(sentences),), self.width, device=sentences.device)
-        return torch.bincount(self.positions // self.width, minlength=len(sentences))
+            return torch.full((num_sentences,), self.width, device=device)
+        return torch.bincount(self.positions // self.width, minlength=num_sentences)
 
 
-def select_sentences(
-    tensors: tuple[Tensor, ...], layout: BeamLayout, rows: Tensor
-) -> tuple[tuple[Tensor, ...], BeamLayout]:
-    """Tensors with a row for each sentence, for these rows of hypotheses; and where those stand now."""
-    places = rows if layout.positions is None else layout.positions[rows]
-    sentences, counts = torch.unique_consecutive(places // layout.width, return_counts=True)
-    after = _packed_layout(counts, len(rows))
-    count = len(tensors[0])
-    if len(sentences) == count and torch.equal(sentences, torch.arange(count, device=rows.device)):
-        return tensors, after  # the usual step of a beam: nothing is copied
-    return tuple(tensor.index_select(0, sentences) for tensor in tensors), after
+SINGLE_HYPOTHESIS = BeamLayout(1)
 
 
-def concat_sentences(
-    first: Sequence[Tensor], second: Sequence[Tensor], layouts: tuple[BeamLayout, BeamLayout], slot_dims: Sequence[int]
-) -> tuple[tuple[Tensor, ...], BeamLayout]:
-    """Tensors with a row for each sentence, one below the other, and where the rows of hypotheses stand then.
+def map_leaves(function: Callable[..., Any], *trees: Tree) -> Tree:
+    """Apply a function to the corresponding leaves of nested tuples; the result is nested in the same way."""
+    first: Any = trees[0]
+    if not isinstance(first, tuple):
+        result: Tree = function(*trees)
+        return result
+    parts = [map_leaves(function, *children) for children in zip(*trees, strict=True)]
+    mapped: Tree = type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)  # type: ignore[assignment]
+    return mapped
 
-    `slots` is the dimension of each in which a source's slots lie; the last tensor is the mask over them. A shorter
-    source gets slots that are not read, and slots above that nobody reads any more are left out.
+
+@dataclass(frozen=True)
+class PerSentence(Generic[M]):
+    """Tensors with one row for each sentence, and the layout of the hypotheses that read them.
+
+    They form a named tuple, perhaps a nested one, that ends with the mask of the slots.
     """
-    read = first[-1].flatten(0, -2).any(dim=0).nonzero()
-    most = int(read[-1]) + 1 if len(read) else 0
-    joined = tuple(
-        _concat_padded(one.narrow(at, 0, most), two, at) for one, two, at in zip(first, second, slot_dims, strict=True)
-    )
-    counts = torch.cat([layouts[0].hypothesis_counts(first[-1]), layouts[1].hypothesis_counts(second[-1])])
-    return joined, _packed_layout(counts, int(counts.sum()))
+
+    tensors: M
+    layout: BeamLayout = SINGLE_HYPOTHESIS
+
+    @property
+    def mask(self) -> Tensor:  # (sentence, …, slot)
+        mask: Tensor = self.tensors[-1]
+        return mask
+
+    def scatter(self, rows: Tensor) -> Tensor:  # (sentence, hypothesis, …)
+        return self.layout.scatter(rows, self.mask.shape[0])
+
+    def gather(self, grid: Tensor) -> Tensor:  # (row, …)
+        return self.layout.gather(grid)
+
+    def select(self, rows: Tensor) -> "PerSentence[M]":
+        """Keep these rows of hypotheses, and the sentences that still have one."""
+        cells = rows if self.layout.positions is None else self.layout.positions[rows]
+        sentences, counts = torch.unique_consecutive(cells // self.layout.width, return_counts=True)
+        layout = _packed_layout(counts, len(rows))
+        count = self.mask.shape[0]
+        if len(sentences) == count and torch.equal(sentences, torch.arange(count, device=rows.device)):
+            return PerSentence(self.tensors, layout)  # the usual step of a beam: nothing is copied
+        return PerSentence(map_leaves(lambda tensor: tensor.index_select(0, sentences), self.tensors), layout)
+
+    def concat(self, other: "PerSentence[M]") -> "PerSentence[M]":
+        """Append the sentences of another batch. All tensors are (sentence, slot, …).
+
+        The batch with fewer slots is padded; slots at the end that no sentence of the first batch reads are dropped.
+        """
+        readable = self.mask.any(dim=0).nonzero()
+        num_slots = int(readable[-1]) + 1 if len(readable) else 0
+        tensors = map_leaves(
+            lambda first, second: _concat_padded(first[:, :num_slots], second), self.tensors, other.tensors
+        )
+        counts = torch.cat(
+            [part.layout.hypothesis_counts(part.mask.shape[0], part.mask.device) for part in (self, other)]
+        )
+        return PerSentence(tensors, _packed_layout(counts, int(counts.sum())))
 
 
-def _concat_padded(first: Tensor, second: Tensor, slot_dim: int) -> Tensor:
-    shape = [len(first) + len(second), *first.shape[1:]]
-    shape[slot_dim] = max(first.shape[slot_dim], second.shape[slot_dim])
-    both = first.new_zeros(shape)
-    both[: len(first)].narrow(slot_dim, 0, first.shape[slot_dim]).copy_(first)
-    both[len(first) :].narrow(slot_dim, 0, second.shape[slot_dim]).copy_(second)
-    return both
+def _concat_padded(first: Tensor, second: Tensor) -> Tensor:  # (sentence, slot, …)
+    num_slots = max(first.shape[1], second.shape[1])
+    joined = first.new_zeros(len(first) + len(second), num_slots, *first.shape[2:])
+    joined[: len(first), : first.shape[1]] = first
+    joined[len(first) :, : second.shape[1]] = second
+    return joined
 
 
 def _packed_layout(counts: Tensor, total: int) -> BeamLayout:
-    """So many hypotheses for each sentence, each sentence's from the left."""
+    """Return the layout of these numbers of hypotheses, with each sentence's empty cells on the right."""
     width = int(counts.max()) if total else 1
     if width * len(counts) == total:
         return BeamLayout(width)
     row = torch.arange(total, device=counts.device)
     sentence = torch.repeat_interleave(counts)
-    return BeamLayout(width, row + (sentence * width - (counts.cumsum(0) - counts)[sentence]))
+    first_row = (counts.cumsum(0) - counts)[sentence]  # of the row's sentence
+    return BeamLayout(width, row + (sentence * width - first_row))

@@ -8,16 +8,16 @@ from tongsa.nn.linear import Linear
 
 
 def sliding_windows(inputs: Tensor, kernel: int, left_padding: int) -> Tensor:  # (batch, length, kernel · width)
-    """Around each place `kernel` inputs side by side, `before` of them to its left; zeros beyond both ends."""
+    """Concatenate the `kernel` inputs around each position, `left_padding` of them on its left; zeros outside."""
     length = inputs.shape[1]
-    wide = F.pad(inputs, (0, 0, left_padding, kernel - 1 - left_padding))
-    return torch.cat([wide[:, at : at + length] for at in range(kernel)], dim=-1)
+    padded = F.pad(inputs, (0, 0, left_padding, kernel - 1 - left_padding))
+    return torch.cat([padded[:, offset : offset + length] for offset in range(kernel)], dim=-1)
 
 
 class GatedConvolution(nn.Module):
-    """A ⊗ σ(B), where [A B] = W [x of the window] + b.
+    """A ⊗ σ(B), where [A B] = W [inputs of the window] + b.
 
-    One product over windows, not F.conv1d: on a CPU it takes two thirds of the time, forward and backward.
+    One product over windows in place of F.conv1d: on a CPU it takes two thirds of the time, forward and backward.
     """
 
     def __init__(self, width: int, kernel: int, left_padding: int, *, keep_prob: float = 1.0) -> None:
@@ -30,15 +30,16 @@ class GatedConvolution(nn.Module):
         return F.glu(self.projection(sliding_windows(inputs, self.kernel, self.left_padding)))
 
     def step(self, inputs: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
-        """One place further: inputs (row, width) behind the last kernel - 1 of them (row, kernel - 1, width)."""
+        """Convolve one position (row, width) with the cached inputs (row, kernel - 1, width) before it."""
         window = torch.cat([cache, inputs.unsqueeze(1)], dim=1)
         return F.glu(self.projection(window.flatten(1))), window[:, 1:]
 
 
 def init_normal(layer: Linear, variance: float) -> Linear:
-    """Weights from N(0, √(variance / inputs)), section 3.5.
+    """Draw weights from N(0, √(variance / inputs)), section 3.5, and return the layer.
 
-    The variance is 4 before a gated linear unit, which quarters it, else 1; times the share that dropout keeps.
+    The variance is 4 before a gated linear unit, which divides it by 4, and 1 elsewhere, times the probability that
+    dropout keeps an input.
     """
     nn.init.normal_(layer.weight, std=(variance / layer.in_features) ** 0.5)
     return layer

@@ -1,9 +1,9 @@
-"""Dropout (Srivastava et al. 2014) whose random numbers cost little on a CPU.
+"""Dropout (Srivastava et al. 2014) with cheap random numbers on a CPU.
 
-torch draws one number for each element, on one core. Here a 64-bit draw of torch's own generator serves four elements,
-sixteen bits each: the rate is exact to 1/65,536, the masks are independent, and they follow `torch.manual_seed`, or
-the seed of `drawing`, which is this thread's own. What stands next to a dropout in every network, a sum before it or a
-max(0, x), is done in the same pass.
+torch draws one random number for each element, on one core. Here each 64-bit draw of torch's generator serves four
+elements with 16 bits each: the rate is exact to 1/65,536 and the masks are independent. They follow
+`torch.manual_seed`, or inside `seed_dropout` a seed of the thread. The operations next to a dropout, a residual sum or
+a ReLU, are computed in the same pass.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default
 
 @contextmanager
 def seed_dropout(seed: int) -> Iterator[None]:
-    """Masks drawn in here follow this seed, as they would follow `torch.manual_seed`, whatever other threads draw."""
+    """Draw masks inside this block from this seed, as after `torch.manual_seed`, independent of other threads."""
     token = _generator.set(torch.Generator().manual_seed(seed))
     try:
         yield
@@ -30,7 +30,7 @@ def seed_dropout(seed: int) -> Iterator[None]:
 
 
 def sample_keep_mask(shape: torch.Size, rate: float) -> Tensor:
-    """A mask of this shape, 1 with probability 1 - rate, else 0; as numbers, for a product with booleans is slow."""
+    """Return a mask that is 1.0 with probability 1 - rate, else 0.0; floats: products with booleans are slow."""
     count = shape.numel()
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None, generator=_generator.get())
     lanes = draws.view(torch.int16)[:count].view(shape)
@@ -51,7 +51,7 @@ class _DropoutFunction(torch.autograd.Function):
 
 
 class _DropoutAddFunction(torch.autograd.Function):
-    """residual + dropped values."""
+    """residual + dropout(values)."""
 
     @staticmethod
     def forward(ctx: Any, residual: Tensor, values: Tensor, rate: float) -> Tensor:
@@ -67,7 +67,7 @@ class _DropoutAddFunction(torch.autograd.Function):
 
 
 class _ReluDropoutFunction(torch.autograd.Function):
-    """max(0, values), dropped: what comes out positive is what was let through."""
+    """dropout(max(0, values)). Backward needs only the outputs: the positive ones were let through."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, rate: float) -> Tensor:
@@ -83,6 +83,8 @@ class _ReluDropoutFunction(torch.autograd.Function):
 
 
 class Dropout(nn.Module):
+    """Set elements to zero with probability `rate` in training, and scale the others by 1 / (1 - rate)."""
+
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
@@ -95,7 +97,7 @@ class Dropout(nn.Module):
         )
 
     def add_residual(self, residual: Tensor, values: Tensor) -> Tensor:
-        """Residual + dropped values."""
+        """Return residual + dropout(values), in one pass."""
         return (
             self._apply_function(_DropoutAddFunction, residual, values)
             if self._uses_packed_mask(values)
@@ -103,7 +105,7 @@ class Dropout(nn.Module):
         )
 
     def relu(self, values: Tensor) -> Tensor:
-        """max(0, values), dropped."""
+        """Return dropout(max(0, values)), in one pass."""
         return (
             self._apply_function(_ReluDropoutFunction, values)
             if self._uses_packed_mask(values)
@@ -111,9 +113,9 @@ class Dropout(nn.Module):
         )
 
     def _uses_packed_mask(self, values: Tensor) -> bool:
-        """Whether our own random numbers are wanted: a GPU and a compiled graph have fast ones, others need none."""
-        here = values.device.type == "cpu" and values.dtype == torch.float32 and not torch.compiler.is_compiling()
-        return self.training and self.rate > 0 and here
+        """Return True on a CPU in training. A GPU and a compiled graph have fast random numbers of their own."""
+        is_cpu_float32 = values.device.type == "cpu" and values.dtype == torch.float32
+        return self.training and self.rate > 0 and is_cpu_float32 and not torch.compiler.is_compiling()
 
     def _torch_dropout(self, values: Tensor) -> Tensor:
         return F.dropout(values, self.rate) if self.training else values

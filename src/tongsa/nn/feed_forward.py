@@ -1,4 +1,4 @@
-"""The position-wise network (Vaswani et al. 2017, section 3.3), and what it may be bent with."""
+"""The position-wise feed-forward network (Vaswani et al. 2017, section 3.3) and its activations."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ class FeedForward(nn.Module):
     """max(0, xW₁ + b₁)W₂ + b₂, the same at every position: equation 2."""
 
     blocks = 1
-    """Matrices that widen."""
+    """Matrices in the up projection."""
 
     def __init__(self, width: int, ffn_width: int, dropout: float, *, gain: float) -> None:
         super().__init__()
@@ -23,11 +23,11 @@ class FeedForward(nn.Module):
         self.down_projection = Linear(ffn_width, width, gain=gain)
         self.dropout = Dropout(dropout)
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        outputs: Tensor = self.down_projection(self.activate(self.up_projection(inputs)))
+    def forward(self, x: Tensor) -> Tensor:  # (batch, length, width)
+        outputs: Tensor = self.down_projection(self.activate(self.up_projection(x)))
         return outputs
 
-    def activate(self, hidden: Tensor) -> Tensor:  # (batch, length, inner)
+    def activate(self, hidden: Tensor) -> Tensor:  # (batch, length, ffn width)
         return self.dropout.relu(hidden)
 
 
@@ -40,7 +40,10 @@ class GELUFeedForward(FeedForward):
 
 
 class SwiGLUFeedForward(FeedForward):
-    """(swish(xW) ⊗ xV)W₂ (Shazeer 2020, equation 6): three matrices, so 2/3 of `inner` costs what equation 2 costs."""
+    """(swish(xW) ⊗ xV)W₂ (Shazeer 2020, equation 6).
+
+    It has three matrices: with 2/3 of `ffn_width` it costs as much as equation 2.
+    """
 
     blocks = 2
 
@@ -55,3 +58,9 @@ ACTIVATIONS: dict[Activation, type[FeedForward]] = {
     "gelu": GELUFeedForward,
     "swiglu": SwiGLUFeedForward,
 }
+
+
+def build_feed_forward(
+    activation: Activation, width: int, ffn_width: int, dropout: float, *, gain: float
+) -> FeedForward:
+    return ACTIVATIONS[activation](width, ffn_width, dropout, gain=gain)

@@ -1,10 +1,11 @@
-"""Weights at birth: matrices after Glorot and Bengio (2010), vectors of pieces of unit length on average."""
+"""Linear layers with Glorot initialization (Glorot and Bengio 2010), and maxout (Goodfellow et al. 2013)."""
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 
 class Linear(nn.Linear):
-    """x W + b. Several projections may lie in one matrix, one above the other: one product, but drawn as several."""
+    """x W + b. Several projections may be stacked in one matrix: one product, but each is initialized by itself."""
 
     def __init__(
         self, in_features: int, out_features: int, *, blocks: int = 1, gain: float = 1.0, bias: bool = True
@@ -18,3 +19,20 @@ class Linear(nn.Linear):
             nn.init.xavier_uniform_(block, self.gain)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+
+
+def maxout(units: Tensor) -> Tensor:  # (…, width)
+    """Return the maximum of each pair of 2 · width units; unit i is paired with unit width + i."""
+    first, second = units.chunk(2, dim=-1)
+    return torch.maximum(first, second)
+
+
+class Maxout(nn.Module):
+    """Maxout over linear units: Cho et al. 2014, appendix A.1.2; Bahdanau et al. 2015, appendix A.2.2."""
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.projection = Linear(input_width, 2 * width, blocks=2)
+
+    def forward(self, inputs: Tensor) -> Tensor:  # (…, width)
+        return maxout(self.projection(inputs))

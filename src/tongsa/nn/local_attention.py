@@ -1,7 +1,12 @@
-"""Self-attention restricted to a neighbourhood of r places (Vaswani et al. 2017, section 4): O(r·n·d), not O(n²·d).
+"""Local self-attention over r positions (Vaswani et al. 2017, section 4, "restricted"): O(r·n·d), not O(n²·d).
 
-Queries stand in blocks of r. All that a block may see lies in one window of 2r - 1 keys, and neighbouring windows
-overlap: n/r small attentions in place of one large one, and no matrix has n·n elements.
+The queries are cut into blocks of r positions. All keys that a block can see lie in one stretch of 2r - 1 positions,
+and the stretches of neighboring blocks overlap. So there are n/r small attentions, and no matrix has n·n elements:
+
+    r = 3, causal        queries     [0 1 2] [3 4 5] [6 7 8]
+                         their keys  [· · 0 1 2]
+                                        [1 2 3 4 5]
+                                              [4 5 6 7 8]
 """
 
 from collections.abc import Callable
@@ -16,60 +21,62 @@ from tongsa.nn.masks import banded_mask, key_mask
 
 
 class Window(NamedTuple):
-    """How far a query sees to either side of itself."""
+    """Positions that a query sees on either side of itself."""
 
     before: int
     after: int
 
     @property
     def size(self) -> int:
-        """The places in sight, the query's own included."""
+        """All positions of the window, the query's included."""
         return self.before + 1 + self.after
 
 
 def centered_window(size: int) -> Window:
-    """`size` places, the query in the middle; of an even number, one more lies to the left."""
+    """Return a window with the query in the middle; an even size has one more position on the left."""
     return Window(size // 2, (size - 1) // 2)
 
 
 def causal_window(size: int) -> Window:
-    """The last `size` places, the query's own included."""
+    """Return a window that ends at the query."""
     return Window(size - 1, 0)
 
 
 AttendFunction = Callable[[Tensor, KeyValue, Tensor], Tensor]
-"""(query, read, mask) to context: any attention."""
+"""Any attention: from query, keys and values, and mask to the context."""
 
 
 def masked_local_attention(
     query: Tensor, kv: KeyValue, padding_mask: Tensor, window: Window, attention: AttendFunction
 ) -> Tensor:
-    """The restriction as its definition says it, with a full matrix: to be seen, or where n ≤ r."""
+    """Local attention by its definition, with the full matrix: to record weights, or if n ≤ r."""
     length = query.shape[2]
-    itself = torch.eye(length, dtype=torch.bool, device=query.device)
-    # padding with nothing but padding around it reads itself: a softmax over nothing would not be a number
-    return attention(query, kv, (banded_mask(length, *window, query.device) & key_mask(padding_mask)) | itself)
+    diagonal = torch.eye(length, dtype=torch.bool, device=query.device)
+    # a padding query that sees only padding reads itself: a softmax over nothing is NaN
+    return attention(query, kv, (banded_mask(length, *window, query.device) & key_mask(padding_mask)) | diagonal)
 
 
 def unfold_windows(slots: Tensor, window: int, stride: int) -> Tensor:  # (batch · block, head, window, width)
-    """Windows of (batch, head, slot, width), one at every `step`, as rows of a batch."""
+    """Cut (batch, head, slot, width) into windows, one at every `stride`, as rows of a larger batch."""
     return slots.unfold(2, window, stride).permute(0, 2, 1, 4, 3).flatten(0, 1)
 
 
 def blockwise_local_attention(
     query: Tensor, kv: KeyValue, padding_mask: Tensor, window: Window, attention: AttendFunction
-) -> Tensor:
-    """The same in O(r·n); `places` (batch, slot) are those with a piece; (batch, head, query, value width)."""
+) -> Tensor:  # (batch, head, query, value width)
+    """Local attention in O(r·n); the padding mask (batch, slot) is True for tokens."""
     length, size = query.shape[2], window.size
-    blocks = -(-length // size)
-    spare = blocks * size - length  # the last block is filled up
-    ends = (window.before, window.after + spare)
+    num_blocks = -(-length // size)
+    fill = num_blocks * size - length  # the last block is padded to its full size
+    stretch = 2 * size - 1
+    padding = (window.before, window.after + fill)
 
-    queries = unfold_windows(F.pad(query, (0, 0, 0, spare)), size, size)
-    there = F.pad(padding_mask, ends).unfold(1, 2 * size - 1, size).unsqueeze(2)  # (batch, block, query, window)
-    offset = torch.arange(2 * size - 1, device=query.device) - torch.arange(size, device=query.device).unsqueeze(1)
-    mask = ((offset >= 0) & (offset < size) & there) | (offset == window.before)
-    kv = KeyValue(*(unfold_windows(F.pad(slots, (0, 0, *ends)), 2 * size - 1, size) for slots in kv))
+    queries = unfold_windows(F.pad(query, (0, 0, 0, fill)), size, size)
+    is_token = F.pad(padding_mask, padding).unfold(1, stretch, size).unsqueeze(2)  # (batch, block, 1, stretch)
+    offset = torch.arange(stretch, device=query.device) - torch.arange(size, device=query.device).unsqueeze(1)
+    # (batch, block, query, stretch): the query's window, padding left out; every query reads itself
+    mask = ((offset >= 0) & (offset < size) & is_token) | (offset == window.before)
+    kv = KeyValue(*(unfold_windows(F.pad(slots, (0, 0, *padding)), stretch, size) for slots in kv))
     context = attention(queries, kv, mask.flatten(0, 1).unsqueeze(1))  # (batch · block, head, query, width)
-    joined = context.view(-1, blocks, *context.shape[1:]).transpose(1, 2).flatten(2, 3)  # the blocks in a row again
+    joined = context.view(-1, num_blocks, *context.shape[1:]).transpose(1, 2).flatten(2, 3)  # blocks in a row again
     return joined[:, :, :length]

@@ -1,4 +1,16 @@
-"""Multi-head attention (Vaswani et al. 2017, section 3.2.2)."""
+"""Multi-head attention (Vaswani et al. 2017, section 3.2.2), for whole sequences and step by step.
+
+    inputs (batch, length, width)
+       │ one product projects queries, keys and values of all heads
+       ▼
+    split heads: (batch, head, length, head width)
+       │ attention in each head (nn/attention.py), with an optional window (nn/local_attention.py)
+       ▼
+    merge heads: (batch, length, heads · value width) ─► output projection ─► (batch, length, width)
+
+In a step there is one query for each row. The rows may be in several groups that are at different positions: the linear
+layers run over all rows together, attention runs group by group, because the caches have different lengths.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,53 +29,55 @@ from tongsa.nn.positions import apply_rotary
 
 @dataclass(frozen=True, kw_only=True)
 class HeadConfig:
+    """Number and widths of the heads, and how they score a key."""
+
     count: int
     key_width: int
-    """Of each head's queries and keys (d_k)."""
+    """Width of each head's queries and keys (d_k)."""
     value_width: int
-    """Of each head's values (d_v)."""
+    """Width of each head's values (d_v)."""
     score_function: AttentionScore = "scaled-dot"
     qk_norm: bool = False
-    """Whether queries and keys are normalised before they are compared."""
+    """Normalize queries and keys before they are compared."""
 
     @property
     def equal_widths(self) -> bool:
-        """Whether keys and values can lie in one matrix, block by block."""
+        """True if d_k = d_v: then keys and values fit into one matrix of equal blocks."""
         return self.key_width == self.value_width
 
 
-def split_heads(merged: Tensor, heads: int) -> Tensor:  # (batch, head, length, width of a head)
+def split_heads(merged: Tensor, heads: int) -> Tensor:  # (batch, head, length, head width)
     return merged.view(*merged.shape[:2], heads, -1).transpose(1, 2)
-
-
-def build_qk_norm(heads: HeadConfig) -> nn.Module:
-    """Of each query, or key, of each head; one learned scale serves all heads."""
-    return nn.RMSNorm(heads.key_width, eps=1e-5) if heads.qk_norm else nn.Identity()
 
 
 def merge_heads(split: Tensor) -> Tensor:  # (batch, length, width)
     return split.transpose(1, 2).flatten(2)
 
 
+def build_qk_norm(heads: HeadConfig) -> nn.Module:
+    """Return the norm of each head's queries or keys; all heads share its learned scale."""
+    return nn.RMSNorm(heads.key_width, eps=1e-5) if heads.qk_norm else nn.Identity()
+
+
 def split_rows(rows: Tensor, counts: Sequence[int]) -> Sequence[Tensor]:
-    """So many rows each."""
+    """Split rows into groups of these sizes."""
     return [rows] if len(counts) == 1 else torch.split(rows, list(counts))
 
 
-def concat_rows(parts: Sequence[Tensor]) -> Tensor:
-    """All rows again; a part that is all of them is not copied."""
-    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
+def concat_rows(groups: Sequence[Tensor]) -> Tensor:
+    """Join groups of rows again; a single group is not copied."""
+    return groups[0] if len(groups) == 1 else torch.cat(list(groups))
 
 
 @dataclass(frozen=True)
 class KVCache:
-    """What rows that began together have behind them."""
+    """The KV cache of one layer, for rows that are at the same position."""
 
     kv: KeyValue
     position: int
-    """The place of the next."""
+    """Position of the next token."""
     row_order: Tensor | None = None
-    """The rows (row,) that go on; all of them, in order, if none are named."""
+    """Rows (row,) of the cache that continue, in their new order; None continues all of them as they are."""
 
     @property
     def row_count(self) -> int:
@@ -71,7 +85,7 @@ class KVCache:
 
 
 class SelfAttention(nn.Module):
-    """Queries, keys and values of all heads from one product, or from two where d_k and d_v differ."""
+    """Queries, keys and values of all heads from one product, or from two products if d_k and d_v differ."""
 
     def __init__(
         self,
@@ -96,12 +110,12 @@ class SelfAttention(nn.Module):
         self.attention = build_attention(heads.score_function, heads.count, heads.key_width)
         self.output_projection = Linear(values, width, gain=gain)
 
-    def _project_qkv(self, inputs: Tensor) -> tuple[Tensor, KeyValue]:
+    def _project_qkv(self, inputs: Tensor) -> tuple[Tensor, KeyValue]:  # each (batch, head, length, head width)
         if self.value_projection is None:
-            parts = self.qkv_projection(inputs).chunk(3, dim=-1)
+            projected = self.qkv_projection(inputs).chunk(3, dim=-1)
         else:
-            parts = (*self.qkv_projection(inputs).chunk(2, dim=-1), self.value_projection(inputs))
-        query, keys, values = (split_heads(part, self.heads.count) for part in parts)
+            projected = (*self.qkv_projection(inputs).chunk(2, dim=-1), self.value_projection(inputs))
+        query, keys, values = (split_heads(part, self.heads.count) for part in projected)
         return self.query_norm(query), KeyValue(self.key_norm(keys), values)
 
     def _apply_rotary(self, query: Tensor, kv: KeyValue, position: int) -> tuple[Tensor, KeyValue]:
@@ -110,57 +124,55 @@ class SelfAttention(nn.Module):
         return apply_rotary(query, position), kv._replace(keys=apply_rotary(kv.keys, position))
 
     def forward(self, inputs: Tensor, padding_mask: Tensor, *, causal: bool = False) -> Tensor:
-        """`places` (batch, length) are those with a piece; a causal query has no padding to its left."""
-        query, read = self._apply_rotary(*self._project_qkv(inputs), 0)
+        """Attend over whole sequences (batch, length, width); padding_mask (batch, length) is True for tokens."""
+        query, kv = self._apply_rotary(*self._project_qkv(inputs), 0)
         if self.window is None:
+            # padding is on the right: a causal query cannot see it, and needs no other mask
             mask = None if causal else key_mask(padding_mask)
-            context = self.attention(query, read, mask, self.role, causal=causal)
+            context = self.attention(query, kv, mask, self.role, causal=causal)
         else:
-            restrict = (
-                masked_local_attention
-                if is_recording() or query.shape[2] <= self.window.size
-                else blockwise_local_attention
-            )
-            context = restrict(query, read, padding_mask, self.window, partial(self.attention, role=self.role))
-        joined: Tensor = self.output_projection(merge_heads(context))
-        return joined
+            fits_window = query.shape[2] <= self.window.size
+            local_attention = masked_local_attention if is_recording() or fits_window else blockwise_local_attention
+            context = local_attention(query, kv, padding_mask, self.window, partial(self.attention, role=self.role))
+        outputs: Tensor = self.output_projection(merge_heads(context))
+        return outputs
 
     def empty_cache(self, batch_size: int, like: Tensor) -> KeyValue:
-        """What a first step has behind it."""
+        """Return the cache before the first step: no slots."""
         return KeyValue(
             like.new_empty(batch_size, self.heads.count, 0, self.heads.key_width),
             like.new_empty(batch_size, self.heads.count, 0, self.heads.value_width),
         )
 
     def step(self, inputs: Tensor, caches: Sequence[KVCache]) -> tuple[Tensor, list[KeyValue]]:
-        """One position further, each part of the rows behind its own past; there is no future yet for a mask to hide.
+        """Attend from one position (row, 1, width) to all before it; return the next cache of each group too.
 
-        All rows are projected in one product, and then looked at by those that have as much behind them.
+        No mask is needed: the cache holds nothing but earlier positions of the same row.
         """
-        query, new = self._project_qkv(inputs)
-        counts = [past.row_count for past in caches]
+        query, kv = self._project_qkv(inputs)
+        counts = [cache.row_count for cache in caches]
         contexts: list[Tensor] = []
-        after: list[KeyValue] = []
-        for past, *own in zip(caches, *(split_rows(part, counts) for part in (query, *new)), strict=True):
-            asking, latest = self._apply_rotary(own[0], KeyValue(*own[1:]), past.position)
-            read = past.kv.append(latest, past.row_order)
-            after.append(read if self.window is None else read.last(self.window.size))
-            contexts.append(self.attention(asking, after[-1], None, self.role))
-        return self.output_projection(merge_heads(concat_rows(contexts))), after
+        next_caches: list[KeyValue] = []
+        for cache, *qkv in zip(caches, *(split_rows(part, counts) for part in (query, *kv)), strict=True):
+            group_query, new_slot = self._apply_rotary(qkv[0], KeyValue(*qkv[1:]), cache.position)
+            group_kv = cache.kv.append(new_slot, cache.row_order)  # one copy: reorders the rows and adds the slot
+            next_caches.append(group_kv if self.window is None else group_kv.last(self.window.size))
+            contexts.append(self.attention(group_query, next_caches[-1], None, self.role))
+        return self.output_projection(merge_heads(concat_rows(contexts))), next_caches
 
 
 @dataclass(frozen=True)
 class CachedMemory:
-    """What rows of hypotheses read: keys and values of their sentences."""
+    """The keys and values of one layer's cross-attention, for rows that are at the same position."""
 
-    kv: KeyValue  # a row for each sentence
+    kv: KeyValue  # one row for each sentence
     mask: Tensor  # (sentence, head, query, slot)
-    beam_layout: BeamLayout
+    layout: BeamLayout
     row_count: int
 
 
 class CrossAttention(nn.Module):
-    """Queries from the decoder, keys and values from the memory, which are computed once for each sentence."""
+    """Queries from the decoder; keys and values from the memory, computed once for each sentence."""
 
     def __init__(self, width: int, heads: HeadConfig, *, gain: float) -> None:
         super().__init__()
@@ -175,28 +187,28 @@ class CrossAttention(nn.Module):
         self.output_projection = Linear(values, width, gain=gain)
 
     def project_memory(self, slots: Tensor) -> KeyValue:
+        """Project the memory's slots (batch, slot, width): they do not depend on the query."""
         if self.value_projection is None:
             keys, values = self.kv_projection(slots).chunk(2, dim=-1)
         else:
             keys, values = self.kv_projection(slots), self.value_projection(slots)
         return KeyValue(self.key_norm(split_heads(keys, self.heads.count)), split_heads(values, self.heads.count))
 
-    def forward(self, inputs: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:
-        joined: Tensor = self.output_projection(self._attend(self.query_projection(inputs), kv, mask))
-        return joined
+    def forward(self, inputs: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:  # (batch, query, width)
+        outputs: Tensor = self.output_projection(self._attend(self.query_projection(inputs), kv, mask))
+        return outputs
 
-    def _attend(self, queries: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:  # (batch, query, width)
+    def _attend(self, queries: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:  # (batch, query, heads · value width)
         query = self.query_norm(split_heads(queries, self.heads.count))
         return merge_heads(self.attention(query, kv, mask, "cross"))
 
-    def step(self, inputs: Tensor, memories: Sequence[CachedMemory]) -> Tensor:
-        """The same for rows (row, width), a part of them before each memory."""
+    def step(self, inputs: Tensor, memories: Sequence[CachedMemory]) -> Tensor:  # (row, width)
+        """Attend from one position of each row (row, width), in groups of rows that belong to each memory."""
         queries = split_rows(self.query_projection(inputs), [memory.row_count for memory in memories])
-        contexts = [
-            memory.beam_layout.gather(
-                self._attend(memory.beam_layout.scatter(own, memory.mask.shape[0]), memory.kv, memory.mask)
-            )
-            for own, memory in zip(queries, memories, strict=True)
-        ]
-        joined: Tensor = self.output_projection(concat_rows(contexts))
-        return joined
+        contexts: list[Tensor] = []
+        for group_queries, memory in zip(queries, memories, strict=True):
+            # the hypotheses of a sentence become its queries: (sentence, hypothesis, width)
+            grid = memory.layout.scatter(group_queries, memory.mask.shape[0])
+            contexts.append(memory.layout.gather(self._attend(grid, memory.kv, memory.mask)))
+        outputs: Tensor = self.output_projection(concat_rows(contexts))
+        return outputs

@@ -1,6 +1,6 @@
-"""Normalisation: what a sub-layer reads, or leaves, gets a learned scale and shift of its own.
+"""Normalization layers. Each takes values (batch, length, width) and a padding mask (batch, length).
 
-Every norm takes values (batch, length, width) and `places` (batch, length), True where there is a piece.
+Only BatchNorm reads the mask, which is True for tokens; the others take it so that all have the same signature.
 """
 
 from typing import Literal
@@ -13,7 +13,7 @@ NormKind = Literal["layer", "batch", "group", "rms", "none"]
 
 
 class LayerNorm(nn.Module):
-    """Over the width of each position (Ba, Kiros, Hinton 2016)."""
+    """Layer normalization over the width of each position (Ba, Kiros, Hinton 2016)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class LayerNorm(nn.Module):
 
 
 class GroupNorm(LayerNorm):
-    """Over groups of each position's width (Wu, He 2018); one group is a layer norm."""
+    """Normalization over groups of each position's elements (Wu, He 2018); one group is a layer norm."""
 
     def __init__(self, width: int, groups: int) -> None:
         super().__init__(width)
@@ -36,7 +36,7 @@ class GroupNorm(LayerNorm):
 
 
 class RMSNorm(nn.Module):
-    """The length alone, no mean and no shift (Zhang, Sennrich 2019, equation 4)."""
+    """Division by the root mean square, without mean and shift (Zhang, Sennrich 2019, equation 4)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -47,10 +47,10 @@ class RMSNorm(nn.Module):
 
 
 class BatchNorm(LayerNorm):
-    """Over the places of the batch that have a piece, padding left out (Ioffe, Szegedy 2015, algorithm 1).
+    """Normalization over all tokens of the batch, padding left out (Ioffe, Szegedy 2015, algorithm 1).
 
-    In evaluation it uses running statistics and is a fixed scale and shift: nothing sees anything else. In training,
-    and only there, a mean over all places tells a decoder a little of what comes later.
+    In evaluation it uses running statistics: a fixed scale and shift. In training the mean over all positions leaks a
+    little of later tokens into a decoder.
     """
 
     running_mean: Tensor
@@ -72,16 +72,18 @@ class BatchNorm(LayerNorm):
         return (values - mean) * scale + self.bias
 
     def _batch_statistics(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance over (place, width), which the running ones move towards."""
+        """Return mean and variance of values (token, width), and update the running statistics."""
         variance, mean = torch.var_mean(values, dim=0, correction=0)
         count = len(values)
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(variance * (count / max(count - 1, 1)), self.momentum)  # unbiased: for other batches
+            self.running_var.lerp_(variance * (count / max(count - 1, 1)), self.momentum)  # unbiased
         return mean, variance
 
 
 class NoNorm(nn.Module):
+    """The identity, with the signature of a norm."""
+
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
         return values
 

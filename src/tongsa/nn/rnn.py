@@ -1,6 +1,9 @@
-"""Recurrent layers: the gated unit (Cho et al. 2014), the LSTM (Hochreiter and Schmidhuber 1997), the plain unit.
+"""Recurrent layers: GRU (Cho et al. 2014), LSTM (Hochreiter and Schmidhuber 1997), Elman network (Elman 1990).
 
-What a unit takes from its input does not wait for the step before: it is one product for all times, outside the loop.
+inputs (batch, length, width) ─► project: W x + b of all gates at all times in one product
+                                    │ time after time: cell(projected, state) ─► state
+                                    ▼
+                                 hidden states (batch, length, width), last state (batch, states · width)
 """
 
 from collections.abc import Callable
@@ -15,7 +18,7 @@ CellKind = Literal["gru", "lstm", "tanh", "sigmoid"]
 
 
 def recurrent_linear(width: int, blocks: int) -> Linear:
-    """From state to state, without a bias, for the input brings one; orthogonal at birth (Saxe et al. 2014)."""
+    """Return the matrix from state to state: orthogonal at the start (Saxe et al. 2014); the input has the bias."""
     matrix = Linear(width, blocks * width, blocks=blocks, bias=False)
     for block in matrix.weight.chunk(blocks):
         nn.init.orthogonal_(block)
@@ -23,17 +26,19 @@ def recurrent_linear(width: int, blocks: int) -> Linear:
 
 
 class RNNCell(nn.Module):
-    """One step of a recurrence, its input already projected; the state is one tensor, its parts side by side."""
+    """One time step. The input is already projected; the state is one tensor, an LSTM's h and c concatenated."""
 
     num_gates: int
+    """Blocks of the projected input."""
     num_states: int
+    """Blocks of the state."""
 
-    def forward(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, parts · width)
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, states · width)
         raise NotImplementedError
 
 
 class GRUCell(RNNCell):
-    """h' = z ⊙ h + (1 - z) ⊙ tanh(Wx + U(r ⊙ h)), r and z logistic: section 2.3, equations 5-8."""
+    """h' = z ⊙ h + (1 - z) ⊙ tanh(Wx + U(r ⊙ h)), with sigmoid gates r and z: section 2.3, equations 5-8."""
 
     num_gates, num_states = 3, 1
 
@@ -44,14 +49,14 @@ class GRUCell(RNNCell):
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         width = state.shape[1]
-        for_gates, for_candidate = projected.tensor_split([2 * width], dim=1)
-        reset, update = torch.sigmoid(for_gates + self.gate_projection(state)).chunk(2, dim=1)
-        candidate = torch.tanh(for_candidate + self.candidate_projection(reset * state))
-        return torch.lerp(candidate, state, update)
+        gate_inputs, candidate_input = projected.tensor_split([2 * width], dim=1)
+        reset, update = torch.sigmoid(gate_inputs + self.gate_projection(state)).chunk(2, dim=1)
+        candidate = torch.tanh(candidate_input + self.candidate_projection(reset * state))
+        return torch.lerp(candidate, state, update)  # z ⊙ h + (1 - z) ⊙ candidate
 
 
 class LSTMCell(RNNCell):
-    """c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c'); h and c side by side; gates in the order i, f, g, o."""
+    """c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c'). The state is [h, c]; the gates are in the order i, f, g, o."""
 
     num_gates, num_states = 4, 2
 
@@ -65,9 +70,10 @@ class LSTMCell(RNNCell):
 
 
 def lstm_update(gates: Tensor, cell: Tensor) -> Tensor:  # (batch, 2 · width)
-    enter, keep, value, leave = gates.chunk(4, dim=1)
-    cell = torch.sigmoid(keep) * cell + torch.sigmoid(enter) * torch.tanh(value)
-    return torch.cat([torch.sigmoid(leave) * torch.tanh(cell), cell], dim=1)
+    """Return the next [h, c] from the pre-activations of the gates and the cell state."""
+    input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=1)
+    cell = torch.sigmoid(forget_gate) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
+    return torch.cat([torch.sigmoid(output_gate) * torch.tanh(cell), cell], dim=1)
 
 
 class ElmanCell(RNNCell):
@@ -100,20 +106,22 @@ def unroll(
     *,
     reverse: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The state after every step (batch, length, ·) and after the last; where the mask is False it goes on unchanged.
+    """Run a cell over time; return the state after every step (batch, length, states · width) and the last state.
 
-    In reverse the steps run from right to left, and the padding that stands there first leaves the start as it is.
+    Where the mask is False the state stays unchanged. In reverse the steps run from right to left: the padding is read
+    first, and leaves the initial state as it is.
     """
     if torch.compiler.is_exporting():
         return _unroll_scan(step, projected, state, mask, reverse=reverse)
     times = list(projected.unbind(1))
     order = range(len(times))
-    # most columns of a batch sorted by length have no padding, and need no choice
-    full = [True] * len(times) if mask is None else mask.all(0).tolist()
+    # most columns of a batch sorted by length have no padding: they need no torch.where
+    has_no_padding = [True] * len(times) if mask is None else mask.all(0).tolist()
     states = times.copy()
     for time in reversed(order) if reverse else order:
-        after = step(times[time], state)
-        state = after if mask is None or full[time] else torch.where(mask[:, time, None], after, state)
+        new_state = step(times[time], state)
+        keep_all = mask is None or has_no_padding[time]
+        state = new_state if keep_all else torch.where(mask[:, time, None], new_state, state)  # type: ignore[index]
         states[time] = state
     return torch.stack(states, dim=1), state
 
@@ -121,22 +129,24 @@ def unroll(
 def _unroll_scan(
     step: Callable[[Tensor, Tensor], Tensor], projected: Tensor, state: Tensor, mask: Tensor | None, *, reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    """The same as one operation, for an exported graph: a loop of Python would be written out for one length alone."""
-    from torch._higher_order_ops import scan  # where torch keeps it until it is more than a prototype
+    """Unroll as one operation, for an exported graph: a Python loop would be fixed to one length."""
+    from torch._higher_order_ops import scan  # a prototype in torch: it has no public name yet
 
-    places = projected.new_ones(projected.shape[:2], dtype=torch.bool) if mask is None else mask
+    full_mask = projected.new_ones(projected.shape[:2], dtype=torch.bool) if mask is None else mask
 
-    def once(state: Tensor, inputs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        time, place = inputs
-        after = torch.where(place.unsqueeze(1), step(time, state), state)
-        return after, after.clone()
+    def masked_step(state: Tensor, inputs: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        projected_now, is_token = inputs
+        new_state = torch.where(is_token.unsqueeze(1), step(projected_now, state), state)
+        return new_state, new_state.clone()
 
-    last, states = scan(once, state, (projected.transpose(0, 1), places.transpose(0, 1)), reverse=reverse)
-    return states.transpose(0, 1), last
+    last_state, states = scan(
+        masked_step, state, (projected.transpose(0, 1), full_mask.transpose(0, 1)), reverse=reverse
+    )
+    return states.transpose(0, 1), last_state
 
 
 class RecurrentLayer(nn.Module):
-    """One layer in one direction: from left to right, or in reverse."""
+    """One recurrent layer in one direction: from left to right, or in reverse."""
 
     def __init__(self, input_width: int, width: int, cell: CellKind, *, reverse: bool = False) -> None:
         super().__init__()
@@ -144,31 +154,30 @@ class RecurrentLayer(nn.Module):
         self.reverse = reverse
         self.cell = CELLS[cell](width)
         self.input_projection = Linear(input_width, self.cell.num_gates * width, blocks=self.cell.num_gates)
-        if cell == "lstm":  # it begins by remembering (Jozefowicz et al. 2015)
+        if cell == "lstm":  # forget gate bias 1: the cell remembers at the start (Jozefowicz et al. 2015)
             nn.init.ones_(self.input_projection.bias.chunk(4)[1])
 
     def project(self, inputs: Tensor) -> Tensor:  # (batch, length, gates · width)
-        """Wx + b of every gate at every time at once."""
+        """Return Wx + b of all gates at all times."""
         projected: Tensor = self.input_projection(inputs)
         return projected
 
-    def initial_state(self, batch_size: int, like: Tensor) -> Tensor:  # (batch, parts · width)
-        """The state before the first step."""
+    def initial_state(self, batch_size: int, like: Tensor) -> Tensor:  # (batch, states · width)
         return like.new_zeros(batch_size, self.cell.num_states * self.width)
 
-    def step(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, parts · width)
-        after: Tensor = self.cell(projected, state)
-        return after
+    def step(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, states · width)
+        new_state: Tensor = self.cell(projected, state)
+        return new_state
 
-    def hidden(self, state: Tensor) -> Tensor:  # (..., width)
-        """What a state shows of itself: an LSTM hides its cells."""
+    def hidden(self, state: Tensor) -> Tensor:  # (…, width)
+        """Return the hidden state h: an LSTM's state without its cell."""
         return state[..., : self.width]
 
     def forward(
         self, inputs: Tensor, mask: Tensor | None, initial_state: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The hidden state at every time (batch, length, width) and the last state; no mask where none is needed."""
+        """Return the hidden states (batch, length, width) and the last state; None as mask means no padding."""
         projected = self.project(inputs)
         state = self.initial_state(inputs.shape[0], projected) if initial_state is None else initial_state
-        states, last = unroll(self.step, projected, state, mask, reverse=self.reverse)
-        return self.hidden(states), last
+        states, last_state = unroll(self.step, projected, state, mask, reverse=self.reverse)
+        return self.hidden(states), last_state

@@ -16,6 +16,7 @@ from tongsa.runs.validation import validation_pairs
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, unwrap_model
 from tongsa.training.loop import DataPosition, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.micro_batches import find_micro_batch_tokens
 from tongsa.training.optimizer import build_optimizers
 
@@ -70,9 +71,8 @@ def _measure_update_seconds(run: Run, max_seconds: float, distributed: Distribut
     """Return the mean time of an update, measured on a copy of the model."""
     training = replace(run.recipe.training, steps=MAX_PROBE_UPDATES)
     device = torch.device(training.device)
-    model = distributed.wrap_model(
-        copy.deepcopy(run.bundle.model), device, shard=training.shard, compiled=training.compile
-    )
+    training_model = TrainingModel(copy.deepcopy(run.bundle.model), training)
+    model = distributed.wrap_model(training_model, device, shard=training.shard, compiled=training.compile)
     optimizers = build_optimizers(unwrap_model(model), training, distributed)
     batches = iterate_batches(
         epoch_examples(run.data, run.recipe.tokenizer, training.seed),

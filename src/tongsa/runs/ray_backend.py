@@ -132,7 +132,9 @@ def _ray_cluster() -> Iterator[None]:
         import ray
         import ray.data
     except ImportError:
-        raise InputError("--executor ray: Ray is not installed. Run pip install 'ray[data]'.") from None
+        raise InputError(
+            "--executor ray: Ray is not installed. Run: pip install -e '.[cluster]' -c constraints.txt"
+        ) from None
     if address:
         _check_reachable(address)
     local_options = {} if address else {"include_dashboard": False, "_node_ip_address": LOOPBACK}

@@ -21,6 +21,7 @@ from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, full_tensor, unwrap_model
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
+from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import WeightEMA, build_optimizers
 
 
@@ -38,7 +39,8 @@ class _Learner(NamedTuple):
     def build(cls, run: Run, distributed: DistributedContext) -> Self:
         training = run.recipe.training
         device = torch.device(training.device)
-        wrapped = distributed.wrap_model(run.bundle.model, device, shard=training.shard, compiled=training.compile)
+        training_model = TrainingModel(run.bundle.model, training)
+        wrapped = distributed.wrap_model(training_model, device, shard=training.shard, compiled=training.compile)
         model = unwrap_model(wrapped)
         ema = WeightEMA(model, training.ema) if training.ema else None
         return cls(wrapped, model, build_optimizers(model, training, distributed), ema)

@@ -1,44 +1,48 @@
-"""What `tongsa translate` is asked for, as a value: enough to do it here, on another host, or again after a death."""
+"""A translation job: models, request and output format. A value that can be sent to another host and built there."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tongsa import bundle, storage
-from tongsa.runs.translate_file import TranslatedChunk
-from tongsa.decoding.mbr import mbr_decode
 from tongsa.decoding.engines.engine import EngineName
-from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.glossary import Glossary
+from tongsa.decoding.mbr import mbr_decode
+from tongsa.decoding.request import MAX_SAMPLES_PER_TEXT, DecodeRequest
 from tongsa.decoding.results import Translation
-from tongsa.decoding.translator import MAX_SAMPLES_PER_TEXT, ShallowFusion, Translator
+from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.translator import ShallowFusion, Translator
 from tongsa.errors import InputError
+from tongsa.runs.translate_file import TranslatedChunk
 
 LineTranslator = Callable[[Sequence[str], int], TranslatedChunk]
-"""From some lines, and how many stand before them, to what becomes of them."""
+"""Translate lines; the second argument is the number of lines before them in the input."""
 LineFormatter = Callable[[str, Translation], str]
 """From a source and its translation to a line of the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
+    """Folders of the models of a job, and the engine."""
+
     run: Path
     ensemble: tuple[Path, ...] = ()
-    """Models that vote with it."""
+    """Models whose probabilities are averaged with it."""
     lm: Path | None = None
-    """A language model that has a say."""
+    """A language model for shallow fusion."""
     lm_weight: float = 0.0
     engine: EngineName = "auto"
 
     @property
     def resolved_engine(self) -> str:
-        """Which engine that is, here and now."""
-        alone = not (self.ensemble or self.lm)
-        return "ctranslate2" if alone and bundle.ctranslate2_folder(bundle.find_bundle(self.run), self.engine) else "torch"
+        """Name of the engine that is used on this machine."""
+        if self.ensemble or self.lm:
+            return "torch"
+        return "ctranslate2" if bundle.ctranslate2_folder(bundle.find_bundle(self.run), self.engine) else "torch"
 
     def build(self) -> Translator:
         first, *others = (bundle.load_bundle(path) for path in (self.run, *self.ensemble))
@@ -48,80 +52,82 @@ class ModelSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslateJobConfig:
-    """Models, how they search, and how a line of the output is written."""
+    """Everything that decides the output of a job, apart from its input."""
 
     models: ModelSpec
     decoding_overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Of the search, where they differ from the model's own."""
+    """Fields of DecodingConfig that replace the model's own."""
     nbest: int = 1
     prefix: str = ""
-    """How every output begins."""
+    """Forced beginning of every output."""
     glossary: Path | None = None
-    """A glossary: what must be translated in a given way, or copied."""
+    """File of terms that must be translated in a given way, or copied."""
     sampling: SamplingConfig | None = None
-    """Outputs are drawn, not searched for."""
+    """Draw outputs instead of searching for the best."""
     mbr_samples: int = 0
-    """Of so many draws the one that agrees best with all."""
+    """Number of samples for minimum Bayes risk decoding; 0 switches it off."""
     as_json: bool = False
     alignments: bool = False
-    """Which word came from which, as `i-j`: source and target, counted from 0."""
+    """Write word alignments as `i-j`: source word and target word, counted from 0."""
 
     def build(self, format_line: LineFormatter | None = None) -> LineTranslator:
-        """`write` says what a line of the output is, where that is neither text nor a record of everything."""
-        translate = self._make_translate(self.models.build())
+        """Load the models and return the function that translates lines; `format_line` replaces text and JSON."""
+        translator = self.models.build()
+        request = self._request(translator)
         format_line = format_line or partial(_format_json if self.as_json else _format_text, alignments=self.alignments)
 
-        def translated(lines: Sequence[str], first: int) -> TranslatedChunk:
-            results = translate(lines, first)
-            pairs = zip(lines, results, strict=True)
-            written = [format_line(source, result) for source, result in pairs]
-            return TranslatedChunk(written, [at for at, result in enumerate(results) if result.truncated])
+        def translate_lines(lines: Sequence[str], first_line: int) -> TranslatedChunk:
+            sampling = self._sampling_config(first_line)
+            if self.mbr_samples:
+                translations = mbr_decode(translator, lines, num_samples=self.mbr_samples, sampling=sampling)
+            else:
+                prefixes = [self.prefix] * len(lines) if self.prefix else ()
+                translations = translator.decode(lines, replace(request, prefixes=prefixes, sampling=sampling))
+            output = [format_line(line, translation) for line, translation in zip(lines, translations, strict=True)]
+            return TranslatedChunk(output, [i for i, translation in enumerate(translations) if translation.truncated])
 
-        translated([""], 0)  # settings that cannot be are told before the first line, not after it
-        return translated
+        return translate_lines
 
-    def _make_translate(self, translator: Translator) -> Callable[[Sequence[str], int], list[Translation]]:
+    def _request(self, translator: Translator) -> DecodeRequest:
+        """Return the request of the job; wrong settings raise an error before the first line is read."""
         if self.mbr_samples:
             if not 1 <= self.mbr_samples <= MAX_SAMPLES_PER_TEXT:
-                raise InputError(f"--mbr {self.mbr_samples}: draw between 1 and {MAX_SAMPLES_PER_TEXT}")
+                raise InputError(f"--mbr {self.mbr_samples}: not between 1 and {MAX_SAMPLES_PER_TEXT}.")
             if self.decoding_overrides or self.glossary or self.prefix or self.nbest > 1:
-                raise InputError("--mbr chooses among draws: it goes with --sample alone")
-            return lambda lines, first: mbr_decode(translator, lines, num_samples=self.mbr_samples, sampling=self._sampling_config(first))
-        glossary = Glossary.read(self.glossary) if self.glossary else None
-
-        def translate(lines: Sequence[str], first: int) -> list[Translation]:
-            return translator.translate(
-                lines,
-                nbest=self.nbest,
-                prefixes=[self.prefix] * len(lines) if self.prefix else (),
-                glossary=glossary,
-                sampling=self._sampling_config(first),
-                **self.decoding_overrides,
-            )
-
-        return translate
+                raise InputError("--mbr selects among samples. Use it only with sampling settings such as --top-p.")
+            sampling = self.sampling or SamplingConfig()
+            return DecodeRequest(config=translator.config, nbest=self.mbr_samples, sampling=sampling)
+        return DecodeRequest(
+            config=translator.config_with(self.decoding_overrides),
+            nbest=self.nbest,
+            glossary=Glossary.read(self.glossary) if self.glossary else None,
+            sampling=self.sampling,
+        )
 
     def _sampling_config(self, first_line: int) -> SamplingConfig | None:
-        """With a seed of their own for the lines from here on: no two chunks draw alike; a job that goes on does."""
+        """Return the sampling settings with a seed that depends on the position in the input.
+
+        So no two chunks draw the same, and a resumed job draws what an uninterrupted one does.
+        """
         if self.sampling is None or not first_line:
             return self.sampling
-        own = hashlib.sha256(f"{self.sampling.seed} {first_line}".encode()).digest()
-        return replace(self.sampling, seed=int.from_bytes(own[:7]))
+        digest = hashlib.sha256(f"{self.sampling.seed} {first_line}".encode()).digest()
+        return replace(self.sampling, seed=int.from_bytes(digest[:7]))
 
     def fingerprint(self) -> dict[str, Any]:
-        """What decides the output beside the input; a model's description holds the hashes of all its files."""
+        """Return what decides the output; a model's description contains the hashes of all its files."""
         return {
             "model": _model_sha256(self.models.run),
             "ensemble": [_model_sha256(path) for path in self.models.ensemble],
             "lm": _model_sha256(self.models.lm) if self.models.lm else None,
             "lm_weight": self.models.lm_weight if self.models.lm else None,
             "engine": self.models.resolved_engine,
-            **self.decoding_overrides,
+            **{f"decoding.{name}": value for name, value in self.decoding_overrides.items()},
             "nbest": self.nbest,
             "prefix": self.prefix,
-            "terms": storage.file_sha256(self.glossary) if self.glossary else None,
+            "glossary": storage.file_sha256(self.glossary) if self.glossary else None,
             "sampling": asdict(self.sampling) if self.sampling else None,
-            "consensus": self.mbr_samples,
+            "mbr_samples": self.mbr_samples,
             "json": self.as_json,
             "alignments": self.alignments,
         }
@@ -132,26 +138,21 @@ def _model_sha256(path: Path) -> str:
 
 
 def _format_text(_: str, translation: Translation, *, alignments: bool) -> str:
-    ranked = [*_nbest(translation)]
-    return "\t".join(cell for one in ranked for cell in (one.text, *([_pharaoh_alignment(one)] if alignments else [])))
+    cells = []
+    for hypothesis in translation.nbest:
+        cells.append(hypothesis.text)
+        if alignments:
+            cells.append(_pharaoh_alignment(hypothesis))
+    return "\t".join(cells)
 
 
 def _format_json(source: str, translation: Translation, *, alignments: bool) -> str:
-    nbest = [
-        {"text": one.text, "score": one.score, "log_probability": one.log_prob, "pieces": one.tokens, "logs": one.token_log_probs}
-        | ({"alignment": _pharaoh_alignment(one)} if alignments else {})
-        for one in _nbest(translation)
-    ]
-    record = {"source": source, "text": translation.text, "score": translation.score, "cut": translation.truncated, "nbest": nbest}
-    if translation.terms:
-        record["terms"] = [one.record | {"there": one.satisfied} for one in translation.terms]
+    record = {"source": source} | translation.record
+    if alignments:
+        for hypothesis, hypothesis_record in zip(translation.nbest, record["nbest"], strict=True):
+            hypothesis_record["alignment"] = _pharaoh_alignment(hypothesis)
     return json.dumps(record, ensure_ascii=False)
 
 
 def _pharaoh_alignment(translation: Translation) -> str:
     return " ".join(f"{source}-{target}" for source, target in translation.word_alignment)
-
-
-def _nbest(translation: Translation) -> Iterator[Translation]:
-    yield translation
-    yield from translation.alternatives

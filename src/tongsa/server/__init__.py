@@ -1,1 +1,1 @@
-"""Models that answer over HTTP: many users, one queue for each model. torch is loaded behind the open port."""
+"""HTTP server: one queue per model, batches shared by all clients. torch is imported after the port is open."""

@@ -1,7 +1,6 @@
-"""The application: routes → a value that any ASGI server can run."""
+"""The ASGI application: routes, exception handlers, middleware, lifespan."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,12 +16,9 @@ from starlette.routing import Route
 from tongsa.errors import InputError
 from tongsa.server import static_files
 from tongsa.server.api import libretranslate, openapi, v1
-from tongsa.server.context import ServerContext, get_context
 from tongsa.server.errors import APIError, ErrorBody, bad_request_error, busy_error
-from tongsa.server.http import JSONResponse
+from tongsa.server.http import JSONResponse, ServerContext, get_context
 from tongsa.server.middleware import RequestMiddleware
-
-LOG = logging.getLogger("tongsa.server")
 
 
 async def healthz(_: Request) -> Response:
@@ -31,7 +27,7 @@ async def healthz(_: Request) -> Response:
 
 async def readyz(request: Request) -> Response:
     if not get_context(request).models.is_ready:
-        raise busy_error("the models are still being loaded", retry_after=3.0)
+        raise busy_error("The models are still being loaded. Send the request again in a moment.", retry_after=3.0)
     return JSONResponse({"status": "ready"})
 
 
@@ -60,23 +56,23 @@ ROUTES = [
     Route("/translate", libretranslate.translate, methods=["POST"]),
     Route("/detect", libretranslate.detect, methods=["POST"]),
     Route("/languages", libretranslate.languages),
-    Route("/health", libretranslate.health),
+    Route("/health", healthz),
     Route("/frontend/settings", libretranslate.frontend_settings),
 ]
 
 
+# Handlers are coroutines: Starlette runs plain functions in one of forty threads, each with its own memory.
 async def handle_api_error(_: Request, error: APIError) -> Response:
-    """Not a plain function: that would go through one of forty threads, each with its own memory."""
     return JSONResponse(error.body, error.status, headers=error.headers)
 
 
 async def handle_http_exception(_: Request, error: HTTPException) -> Response:
-    """What the router refuses: no such path, or another method."""
-    body: ErrorBody = {"error": "this request cannot be read", "code": "bad_request"}
+    """Answer requests that no route accepts: unknown path, wrong method."""
+    body: ErrorBody = {"error": "The request cannot be read. See /docs.", "code": "bad_request"}
     if error.status_code == 404:
-        body = {"error": "no such address; /docs lists them all", "code": "not_found"}
+        body = {"error": "No such path. /docs lists all of them.", "code": "not_found"}
     if error.status_code == 405:
-        body = {"error": "another method is wanted here; see /docs", "code": "bad_method"}
+        body = {"error": "This path does not accept the method. See /docs.", "code": "bad_method"}
     return JSONResponse(body, error.status_code, headers=error.headers)
 
 
@@ -92,24 +88,27 @@ EXCEPTION_HANDLERS: dict[Any, Any] = {
 
 
 def _middleware(context: ServerContext) -> list[Middleware]:
-    config, found = context.config, [Middleware(RequestMiddleware, config=context.config, metrics=context.metrics)]
+    config = context.config
+    middleware = [Middleware(RequestMiddleware, config=config, metrics=context.metrics)]
     if config.origins:
-        headers = ["Authorization", "Content-Type", "X-API-Key"]
-        found.append(
+        middleware.append(
             Middleware(
-                CORSMiddleware, allow_origins=config.origins, allow_methods=["GET", "POST"], allow_headers=headers
+                CORSMiddleware,
+                allow_origins=config.origins,
+                allow_methods=["GET", "POST"],
+                allow_headers=["Authorization", "Content-Type", "X-API-Key"],
             )
         )
-    return found
+    return middleware
 
 
 def create_app(context: ServerContext, on_load_error: Callable[[Exception], None]) -> Starlette:
-    """Models are loaded when it starts, beside the open port; `fail` is told when one cannot be."""
+    """Create the application. It loads its models at startup, while the port is already open."""
 
     async def load() -> None:
         try:
             await asyncio.to_thread(context.models.load)
-        except Exception as error:  # noqa: BLE001 - whoever started the server is told
+        except Exception as error:  # noqa: BLE001 - the caller decides what to do
             on_load_error(error)
 
     @asynccontextmanager
@@ -125,5 +124,5 @@ def create_app(context: ServerContext, on_load_error: Callable[[Exception], None
         exception_handlers=EXCEPTION_HANDLERS,
         lifespan=lifespan,
     )
-    app.state.service = context
+    app.state.context = context
     return app

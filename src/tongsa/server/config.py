@@ -1,73 +1,84 @@
-"""Every setting of the server, and what a client may ask of it at most."""
+"""Settings of the server and the limits of a request."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from tongsa.config import In, NonNegativeFloat, Positive, PositiveFloat, check_ranges
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestLimits:
-    """The most that one request may ask for; beyond, it is refused with a sentence that names the limit."""
+    """Upper limits of one request. A request above a limit gets an error that names the limit."""
+
+    __pydantic_config__: ClassVar = {  # for the schema of /v1/models, which returns the limits
+        "extra": "forbid",
+        "use_attribute_docstrings": True,
+        "json_schema_serialization_defaults_required": True,
+    }
 
     characters: Positive = 20_000
-    """Of all texts of a request together."""
+    """Characters of all texts together."""
     texts: Positive = 200
-    """Texts of a request."""
+    """Number of texts."""
     beam: Positive = 16
-    """Width of the search."""
+    """Beam width."""
     nbest: Positive = 16
     """Translations of one sentence."""
     alternatives: Positive = 20
-    """Ways to go on after a beginning."""
+    """Continuations of a prefix."""
     glossary_terms: Positive = 100
-    """Entries of a glossary sent along."""
+    """Entries of a glossary."""
     term_characters: Positive = 200
-    """Of either side of an entry."""
+    """Characters of each side of a glossary entry."""
     body_bytes: Positive = 400_000
-    """Of a request as it is sent: a character may take many bytes as it is written in JSON."""
+    """Bytes of a request body. JSON may write one character in many bytes."""
     sentence_characters: Positive = 500
-    """Of a sentence whose attention or search is shown, and of a prefix: the answer grows with its square."""
+    """Characters of a prefix, and of a sentence in a view of attention or search, whose size is quadratic."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
+
+    @property
+    def extra_translations(self) -> int:
+        """LibreTranslate's `alternatives`: translations in addition to the best one."""
+        return self.nbest - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig:
     host: str = "127.0.0.1"
-    """The address listened on; from elsewhere than this machine only another one can be reached."""
+    """Address to listen on. The default accepts connections from this machine only."""
     port: Annotated[int, In(0, 65535)] = 8000
-    """0 takes a free one."""
+    """TCP port; 0 takes a free one."""
     engine: Literal["auto", "torch", "ctranslate2"] = "auto"
-    """Who searches."""
+    """Engine that runs the search."""
     keys: Path | None = None
-    """The file with the keys that may ask; without one, anybody who reaches the address may."""
+    """File of API keys. Without it every client has access."""
     rate: NonNegativeFloat = 0.0
-    """Requests a minute of each key, or of each address where there are no keys; 0 sets no limit."""
+    """Requests per minute of each key, or of each address where no key is needed; 0 sets no limit."""
     origins: tuple[str, ...] = ()
-    """Web sites whose pages may ask (CORS); none by default."""
+    """Web sites whose pages may call this server (CORS)."""
     proxies: tuple[str, ...] = ()
-    """Addresses whose word about the client's address is taken (X-Forwarded-For)."""
+    """Addresses of proxies whose X-Forwarded-For header is trusted."""
     batch_tokens: Positive = 4096
-    """Source pieces that are translated together; fewer where the search is wider than the model's own."""
+    """Source tokens of one batch; fewer where a request has a wider beam than the model's default."""
     max_sentence_tokens: Positive = 256
-    """A sentence with more is translated in parts: time grows with the square, and others wait."""
+    """A longer sentence is translated in parts, because time grows quadratically with the length."""
     batch_wait_ms: NonNegativeFloat = 5.0
-    """How long the first sentence of a batch waits for company."""
+    """Milliseconds that the first sentence of a batch waits for others."""
     max_queued_sentences: Positive = 2000
-    """Sentences that may wait for one model; when they are more, new requests are told to come back (503)."""
+    """Sentences that may wait for one model; above that, requests get 503."""
     max_concurrent_requests: Positive = 1000
-    """Requests that are answered at a time; when they are more, new ones are told to come back (503)."""
+    """Requests handled at the same time; above that, requests get 503."""
     max_inflight_per_request: Positive = 64
-    """Sentences of one request that wait at a time, so that a book does not stand before everybody else."""
+    """Sentences of one request in the queue at the same time, so that a book does not block other clients."""
     timeout: PositiveFloat = 120.0
-    """Seconds after which a request is given up."""
+    """Seconds until a request is cancelled."""
     client_timeout: PositiveFloat = 20.0
-    """Seconds that a client may take to send its request, or to take a part of its answer."""
+    """Seconds a client may take to send its request, or to receive a part of the response."""
     output_checks: bool = True
-    """Whether a suspicious translation is searched for again in another way."""
+    """Search again, with other settings, when a translation looks wrong (output_checks.py)."""
     limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:

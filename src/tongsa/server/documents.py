@@ -1,7 +1,7 @@
-"""A text of any number of sentences: taken apart, answered in order, put together with its own white space."""
+"""Texts of any number of sentences: split, queued, translated in order, joined with their original white space."""
 
 import math
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +9,19 @@ from typing import Any
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import Span, split_in_half, split_sentences
 from tongsa.decoding.glossary import Glossary
-from tongsa.server import answers
-from tongsa.server.api.requests import TranslateRequest
-from tongsa.server.batch_tasks import TranslateTask
+from tongsa.errors import InputError
+from tongsa.server.api.schemas import TranslateRequest
+from tongsa.server.batch_tasks import DETAILS, TranslateTask
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import bad_request_error
-from tongsa.server.looks import check_prefix_fits
+from tongsa.server.http import ServerContext
 from tongsa.server.model_pool import LoadedModel, ModelPool
-from tongsa.server.queue import QueuedSentence
+from tongsa.server.queue import ModelQueue, QueuedSentence
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text, where its sentences are, and a job for each."""
+    """A text, the spans of its sentences, and a queue entry for each."""
 
     text: str
     spans: Sequence[Span]
@@ -29,31 +29,38 @@ class Document:
 
 
 def create_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[Document]:
-    """The texts of a request, ready to be queued."""
+    """Split the texts of a request into sentences that can be queued."""
     glossary = Glossary.from_pairs((term.source, term.target) for term in request.glossary)
-    details = frozenset(name for name in answers.DETAILS if getattr(request, name))
-    most = min(config.max_sentence_tokens, model.text_model.longest - 1)
-    found = []
-    for text in request.texts:
+    max_tokens = min(config.max_sentence_tokens, model.text_model.max_positions - 1)
+    documents = []
+    for text in request.text:
         spans = [
             part
             for span in split_sentences(text, model.source_language)
-            for part in split_to_fit(model, text, span, most)
+            for part in split_to_fit(model, text, span, max_tokens)
         ]
-        jobs = [
-            _create_sentence(model, request, glossary, text[slice(*span)], details, config.output_checks)
+        sentences = [
+            _create_sentence(model, request, glossary, text[slice(*span)], check_outputs=config.output_checks)
             for span in spans
         ]
-        found.append(Document(text, spans, jobs))
-    if request.prefix and [len(document.sentences) for document in found] != [1]:
-        raise bad_request_error("prefix: goes with one text of one sentence; send one, or leave the prefix out")
+        documents.append(Document(text, spans, sentences))
+    if request.prefix and [len(document.sentences) for document in documents] != [1]:
+        raise bad_request_error("prefix: needs one text of one sentence. Send one sentence, or no prefix.")
     if request.prefix:
-        check_prefix_fits(model.text_model, found[0].sentences[0].text, request.prefix)
-    return found
+        check_prefix_fits(model.text_model, documents[0].sentences[0].text, request.prefix)
+    return documents
+
+
+def check_prefix_fits(translator: Any, text: str, prefix: str) -> None:
+    """Raise InputError if a prefix leaves no room for </s> in the longest possible output."""
+    source_length = len(translator.source_tokenizer.encode(text)) + 1
+    max_length = min(source_length + translator.config.max_extra_tokens, translator.max_positions - 1)
+    if prefix and len(translator.target_tokenizer.encode_all([normalize(prefix)])[0]) >= max_length:
+        raise InputError("prefix: longer than a translation of this text can be. Shorten it.")
 
 
 def split_to_fit(model: LoadedModel, text: str, span: Span, max_tokens: int) -> list[Span]:
-    """A sentence, or its parts where it is longer than is translated at once: nothing of it is lost."""
+    """Split a sentence that is too long in halves until all parts fit; nothing of it is lost."""
     if model.count_tokens(text[slice(*span)]) <= max_tokens + 1 or span.end - span.start < 2:
         return [span]
     return [
@@ -65,63 +72,67 @@ def split_to_fit(model: LoadedModel, text: str, span: Span, max_tokens: int) -> 
 
 
 def _create_sentence(
-    model: LoadedModel,
-    request: TranslateRequest,
-    glossary: Glossary,
-    text: str,
-    details: frozenset[str],
-    check_outputs: bool,
+    model: LoadedModel, request: TranslateRequest, glossary: Glossary, text: str, *, check_outputs: bool
 ) -> QueuedSentence:
-    size, own = model.count_tokens(text), model.text_model.config.beam
-    terms = tuple(dict.fromkeys((one.term.source, one.term.target) for one in glossary.requirements(normalize(text))))
-    order = TranslateTask(
+    token_count, default_beam = model.count_tokens(text), model.text_model.config.beam
+    terms = (requirement.term for requirement in glossary.requirements(normalize(text)))
+    task = TranslateTask(
         nbest=request.nbest,
         beam=request.beam,
-        glossary_terms=terms,
+        glossary_terms=tuple(dict.fromkeys((term.source, term.target) for term in terms)),
         has_prefix=bool(request.prefix),
-        use_engine=model.engine_supports(size),
+        use_engine=model.engine_supports(token_count),
         check_outputs=check_outputs,
     )
-    width = math.ceil(max(request.beam or own, request.nbest) / own)
-    return QueuedSentence(order, text, size, width, prefix=request.prefix, details=details)
+    beam_factor = math.ceil(max(request.beam or default_beam, request.nbest) / default_beam)
+    details = frozenset(name for name in DETAILS if getattr(request, name))
+    return QueuedSentence(task, text, token_count, beam_factor, prefix=request.prefix, details=details)
 
 
 async def stream_results(
-    pool: ModelPool, model_name: str, queued_sentences: Sequence[QueuedSentence], max_inflight: int
-) -> AsyncIterator[Any]:
-    """Their answers as they come, so many queued at a time. Whoever stops reading takes the rest out of the queue."""
+    pool: ModelPool, model_name: str, sentences: Sequence[QueuedSentence], max_inflight: int
+) -> AsyncGenerator[Any, None]:
+    """Yield results in order, with at most `max_inflight` sentences queued. Closing cancels the rest."""
     try:
-        pool.submit(model_name, queued_sentences[:max_inflight])
-        for at, job in enumerate(queued_sentences):
-            answer = await job.result()
-            if ahead := queued_sentences[at + max_inflight : at + max_inflight + 1]:
-                pool.submit(model_name, ahead)
-            yield answer
+        pool.submit(model_name, sentences[:max_inflight])
+        for i, sentence in enumerate(sentences):
+            result = await sentence.result()
+            if following := sentences[i + max_inflight : i + max_inflight + 1]:
+                pool.submit(model_name, following)
+            yield result
     finally:
-        for job in queued_sentences:
-            job.future.cancel()
+        for sentence in sentences:
+            sentence.future.cancel()
 
 
 async def stream_sentences(
-    pool: ModelPool, model_name: str, documents: Sequence[Document], max_inflight: int
-) -> AsyncIterator[tuple[int, dict[str, Any]]]:
-    """Every sentence of every text, in order, with its place in its text and in its translation."""
-    places = _sentence_positions(documents)
-    jobs = [job for document in documents for job in document.sentences]
-    length, text = 0, -1
-    async with aclosing(stream_results(pool, model_name, jobs, max_inflight)) as stream:  # type: ignore[type-var]
-        async for answer in stream:
-            index, span, before = next(places)
-            length = (0 if index != text else length) + len(before)
-            text = index
-            end = length + len(answer["text"])
-            position = {"start": span.start, "end": span.end, "target_start": length, "target_end": end}
-            length = end
-            yield index, answer | position
+    context: ServerContext, queue: ModelQueue, documents: Sequence[Document]
+) -> AsyncGenerator[tuple[int, dict[str, Any]], None]:
+    """Yield (index of the text, translated sentence with its positions) for all sentences in order."""
+    queue.check_capacity(inflight_count(context, documents))
+    positions = _sentence_positions(documents)
+    sentences = [sentence for document in documents for sentence in document.sentences]
+    max_inflight = context.config.max_inflight_per_request
+    target_end, text_index = 0, -1
+    async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight)) as results:
+        async for result in results:
+            index, span, space_before = next(positions)
+            target_start = (target_end if index == text_index else 0) + len(space_before)
+            target_end, text_index = target_start + len(result["text"]), index
+            context.metrics.count_flags(queue.name, result)
+            yield (
+                index,
+                result | {"start": span.start, "end": span.end, "target_start": target_start, "target_end": target_end},
+            )
+
+
+def inflight_count(context: ServerContext, documents: Sequence[Document]) -> int:
+    """Return how many sentences of these documents are queued at the same time."""
+    return min(context.config.max_inflight_per_request, sum(len(document.sentences) for document in documents))
 
 
 def _sentence_positions(documents: Sequence[Document]) -> Iterator[tuple[int, Span, str]]:
-    """Of every sentence the text it is in, its place there, and the white space before it."""
+    """Yield (index of the text, span in it, white space before it) for all sentences in order."""
     for index, document in enumerate(documents):
         end = 0
         for span in document.spans:
@@ -129,10 +140,21 @@ def _sentence_positions(documents: Sequence[Document]) -> Iterator[tuple[int, Sp
             end = span.end
 
 
-def assemble(document: Document, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The translation of a whole text: its sentences, with what stood between them."""
+async def translate_documents(
+    context: ServerContext, queue: ModelQueue, documents: Sequence[Document]
+) -> list[dict[str, Any]]:
+    """Translate whole texts."""
+    sentences: list[list[dict[str, Any]]] = [[] for _ in documents]
+    async with aclosing(stream_sentences(context, queue, documents)) as stream:
+        async for index, sentence in stream:
+            sentences[index].append(sentence)
+    return [join_sentences(*pair) for pair in zip(documents, sentences, strict=True)]
+
+
+def join_sentences(document: Document, sentences: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a translated text: its sentences with the white space of the source between them."""
     parts, end = [], 0
-    for span, one in zip(document.spans, results, strict=True):
-        parts += [document.text[end : span.start], one["text"]]
+    for span, sentence in zip(document.spans, sentences, strict=True):
+        parts += [document.text[end : span.start], sentence["text"]]
         end = span.end
-    return {"text": "".join([*parts, document.text[end:]]), "sentences": list(results)}
+    return {"text": "".join([*parts, document.text[end:]]), "sentences": list(sentences)}

@@ -1,7 +1,13 @@
-"""What a client is told when its request is not answered: a sentence with the remedy, and a word for programs."""
+"""HTTP errors: a sentence with the remedy for people, a code for programs, the status of each."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+documented = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
+"""Decorator of response types: the OpenAPI document quotes their docstrings and allows no other fields."""
 
 ErrorCode = Literal[
     "bad_method",
@@ -20,48 +26,54 @@ ErrorCode = Literal[
     "wrong_key",
     "wrong_origin",
 ]
+MAX_MESSAGE_CHARACTERS = 400
 
 
+@documented
 class ErrorBody(TypedDict):
     error: str
     """A sentence with the remedy."""
     code: ErrorCode
-    """The same as a word, for programs."""
+    """The kind of error, for programs."""
 
 
 class ErrorStatus(NamedTuple):
-    """All refusals of one status."""
+    """All errors of one HTTP status."""
 
     description: str
     codes: tuple[ErrorCode, ...]
     has_retry_after: bool = False
-    """Whether Retry-After says in how many seconds it is worth to ask again."""
+    """The response has the header Retry-After: seconds until a retry may succeed."""
 
 
 ERROR_STATUSES: Mapping[int, ErrorStatus] = {
-    400: ErrorStatus("not JSON, not a form, or a host that cannot be read", ("bad_request", "unknown_model")),
-    401: ErrorStatus("no API key", ("no_key",)),
-    403: ErrorStatus("a wrong API key, or a page of another site", ("wrong_key", "wrong_origin")),
-    404: ErrorStatus("no such model or address", ("unknown_model", "not_found")),
-    405: ErrorStatus("another method is wanted", ("bad_method",)),
-    408: ErrorStatus("the request did not arrive in time", ("slow",)),
-    413: ErrorStatus("too long", ("too_long",)),
-    421: ErrorStatus("another host name, on loopback", ("wrong_host",)),
-    422: ErrorStatus("a field that does not fit", ("bad_request",)),
-    429: ErrorStatus("too many requests; see Retry-After", ("too_many",), has_retry_after=True),
-    500: ErrorStatus("the server failed", ("internal",)),
+    400: ErrorStatus("The body is not JSON and not a form, or Host is malformed.", ("bad_request", "unknown_model")),
+    401: ErrorStatus("No API key.", ("no_key",)),
+    403: ErrorStatus("A wrong API key, or a page of another site.", ("wrong_key", "wrong_origin")),
+    404: ErrorStatus("No such model or path.", ("unknown_model", "not_found")),
+    405: ErrorStatus("The path does not accept this method.", ("bad_method",)),
+    408: ErrorStatus("The request did not arrive in time.", ("slow",)),
+    413: ErrorStatus("The request is too long.", ("too_long",)),
+    421: ErrorStatus("Another host name on a loopback address.", ("wrong_host",)),
+    422: ErrorStatus("A field has a wrong value.", ("bad_request",)),
+    429: ErrorStatus("Too many requests. See Retry-After.", ("too_many",), has_retry_after=True),
+    500: ErrorStatus("The server failed.", ("internal",)),
     503: ErrorStatus(
-        "busy, still loading, or not done in time; see Retry-After", ("busy", "failed", "timeout"), has_retry_after=True
+        "The server is busy, still loading or too slow. See Retry-After.",
+        ("busy", "failed", "timeout"),
+        has_retry_after=True,
     ),
 }
 
 
-class APIError(Exception):  # noqa: N818 - the request is at fault, or the hour
+class APIError(Exception):
+    """An error response: raised in a handler, sent to the client."""
+
     def __init__(self, status: int, code: ErrorCode, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status, self.code, self.message = status, code, shorten(message)
         self.retry_after = retry_after
-        """Seconds after which it is worth to ask again."""
+        """Seconds until a retry may succeed."""
 
     @property
     def body(self) -> ErrorBody:
@@ -88,7 +100,12 @@ def failed_error(message: str) -> APIError:
     return APIError(503, "failed", message, retry_after=1.0)
 
 
-def shorten(message: str, max_characters: int = 400) -> str:
-    """What was sent may be quoted in it, and may be long."""
+def timeout_error(seconds: float) -> APIError:
+    message = f"The request took longer than {seconds:g} seconds. Send less text in one request."
+    return APIError(503, "timeout", message, retry_after=5.0)
+
+
+def shorten(message: str, max_characters: int = MAX_MESSAGE_CHARACTERS) -> str:
+    """Keep the beginning and the end: a message may quote a long value from the request."""
     half = max_characters // 2
     return message if len(message) <= max_characters else f"{message[:half]} … {message[-half:]}"

@@ -1,42 +1,76 @@
-"""One request and its answer on the wire: read within limits, given up when the client is gone or time is over."""
+"""HTTP layer: server context, authorization, bounded reading of a body, cancellation, JSON and NDJSON responses."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Coroutine
 from contextlib import aclosing
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from tongsa.server.auth import APIKeys, RateLimiter, client_network, key_from_headers
 from tongsa.server.config import ServerConfig
-from tongsa.server.errors import APIError, failed_error, too_long_error
+from tongsa.server.errors import APIError, failed_error, timeout_error, too_long_error
+from tongsa.server.metrics import ServerMetrics
+from tongsa.server.model_pool import ModelPool
 
 T = TypeVar("T")
 CLIENT_CLOSED_REQUEST = 499
-"""What is counted when nobody is there any more to read a status."""
+"""Status in logs and metrics of a request whose client disconnected."""
 
 
-class ClientDisconnected(Exception):  # noqa: N818 - they may go
-    """The client went away before its answer was there."""
+class ClientDisconnected(Exception):  # noqa: N818 - not an error of ours
+    """The client closed the connection before its response was complete."""
+
+
+@dataclass(frozen=True)
+class ServerContext:
+    """Everything a route needs."""
+
+    config: ServerConfig
+    models: ModelPool
+    metrics: ServerMetrics
+    keys: APIKeys
+    rate_limiter: RateLimiter
+
+    def authorize(self, request: Request, key: str = "") -> None:
+        """Check the API key and the rate limit. LibreTranslate's clients send the key in the body (`key`)."""
+        if not self.keys.required:
+            self.rate_limiter.take(client_network(request.client.host if request.client else ""))
+            return
+        key = key or key_from_headers(request)
+        if not key:
+            raise APIError(401, "no_key", "No API key. Send the header Authorization: Bearer KEY.")
+        owner = self.keys.find_owner(key)
+        if owner is None:
+            raise APIError(403, "wrong_key", "Unknown API key. Ask the owner of this server for a key.")
+        request.scope["tongsa.key"] = owner
+        self.rate_limiter.take(owner)
+
+
+def get_context(request: Request) -> ServerContext:
+    return cast(ServerContext, request.app.state.context)
 
 
 async def read_body(request: Request, config: ServerConfig) -> bytes:
-    """The body, if it is short enough and comes in time."""
-    most, body = config.limits.body_bytes, bytearray()
-    sentence = f"more than {most:,} bytes in one request; send it in several"
-    stated = request.headers.get("content-length", "")
-    if stated.isdigit() and int(stated[:20]) > most:
-        raise too_long_error(sentence)
+    """Read the body. Raise 413 above the size limit and 408 when it does not arrive in time."""
+    limit, body = config.limits.body_bytes, bytearray()
+    error = too_long_error(f"The body has more than {limit:,} bytes. Send several smaller requests.")
+    content_length = request.headers.get("content-length", "")
+    if content_length.isdigit() and int(content_length[:20]) > limit:
+        raise error
     try:
         async with asyncio.timeout(config.client_timeout):
-            async for part in request.stream():
-                body += part
-                if len(body) > most:
-                    raise too_long_error(sentence)
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise error
     except TimeoutError:
-        raise APIError(408, "slow", f"the request did not arrive within {config.client_timeout:g} seconds") from None
+        message = f"The request did not arrive within {config.client_timeout:g} seconds. Send it again."
+        raise APIError(408, "slow", message) from None
     except ClientDisconnect:
         raise ClientDisconnected from None
     return bytes(body)
@@ -47,12 +81,8 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-def timeout_error(seconds: float) -> APIError:
-    return APIError(503, "timeout", f"not done within {seconds:g} seconds; send less at a time", retry_after=5.0)
-
-
 async def with_timeout(work: Awaitable[T], seconds: float) -> T:
-    """What the work gives, if it does so in time."""
+    """Await the work. Raise 503 when it takes too long."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -61,23 +91,24 @@ async def with_timeout(work: Awaitable[T], seconds: float) -> T:
 
 
 async def run_unless_disconnected(request: Request, work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """What the work gives; it is given up when the client goes away, or when it takes too long."""
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request.receive))
+    """Await the work. Cancel it when the client disconnects, or when it takes too long."""
+    task = asyncio.ensure_future(work)
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(request.receive))
     try:
-        done, _ = await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({task, disconnect}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if task in done:
             return task.result()
-        if gone in done:
+        if disconnect in done:
             raise ClientDisconnected
         raise timeout_error(seconds)
     finally:
-        gone.cancel()
+        disconnect.cancel()
         task.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        await asyncio.gather(task, disconnect, return_exceptions=True)
 
 
 class JSONResponse(Response):
-    """JSON, with Hangul as Hangul."""
+    """JSON in UTF-8: letters of all languages are sent as they are."""
 
     media_type = "application/json"
 
@@ -90,41 +121,42 @@ def encode_json(content: Any) -> bytes:
 
 
 class NDJSONResponse(Response):
-    """One JSON object a line, each sent as soon as it is there. An error in the middle is a line, too."""
+    """Stream of JSON objects, one per line. An error after the first line is sent as the last line."""
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, lines: AsyncIterator[Any]) -> None:
+    def __init__(self, lines: AsyncGenerator[Any, None]) -> None:
         self.lines = lines
         self.status_code, self.background = 200, None
         self.init_headers({"X-Accel-Buffering": "no", "Cache-Control": "no-store"})
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        sending, gone = asyncio.ensure_future(self._send(send)), asyncio.ensure_future(_wait_for_disconnect(receive))
+        sending = asyncio.ensure_future(self._send(send))
+        disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
                 sending.result()
         finally:
-            gone.cancel()
+            disconnect.cancel()
             sending.cancel()
-            await asyncio.gather(sending, gone, return_exceptions=True)
+            await asyncio.gather(sending, disconnect, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async with aclosing(self._lines_with_errors()) as lines:  # type: ignore[type-var]
+        async with aclosing(self._lines_with_errors()) as lines:
             async for line in lines:
                 body = encode_json(line) + b"\n"
                 await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _lines_with_errors(self) -> AsyncIterator[Any]:
-        """The lines, and a line about what went wrong in the middle of them."""
+    async def _lines_with_errors(self) -> AsyncGenerator[Any, None]:
+        """Yield the lines; turn an exception into a last line, because the status is sent already."""
         try:
-            async with aclosing(self.lines) as lines:  # type: ignore[type-var]
+            async with aclosing(self.lines) as lines:
                 async for line in lines:
                     yield line
-        except APIError as refusal:
-            yield refusal.body
-        except Exception:  # noqa: BLE001 - the status is sent already
-            yield failed_error("the server failed in the middle; ask again").body
+        except APIError as error:
+            yield error.body
+        except Exception:  # noqa: BLE001 - the client must learn that the stream is incomplete
+            yield failed_error("The server failed in the middle of the stream. Send the request again.").body

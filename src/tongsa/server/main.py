@@ -1,4 +1,4 @@
-"""The process: an open port, signals, and an end that loses nothing."""
+"""Server process: open the port, load the models, handle signals, shut down without losing requests."""
 
 import asyncio
 import logging
@@ -11,19 +11,18 @@ import uvicorn
 
 from tongsa.errors import InputError
 from tongsa.server.app import create_app
-from tongsa.server.auth import APIKeys
+from tongsa.server.auth import APIKeys, RateLimiter
 from tongsa.server.config import ServerConfig
-from tongsa.server.context import ServerContext
+from tongsa.server.http import ServerContext
 from tongsa.server.metrics import ServerMetrics
 from tongsa.server.middleware import log_to_stderr
 from tongsa.server.model_pool import ModelPool, ModelSource
-from tongsa.server.rate_limit import RateLimiter
 
 LOG = logging.getLogger("tongsa.server")
 MAX_CONNECTIONS = 2000
-"""Open at once, in use or at rest; beyond, uvicorn itself refuses in plain text: the last resort."""
+"""Open connections, active or idle. Above that uvicorn itself answers 503 in plain text."""
 KEEP_ALIVE_SECONDS = 15
-"""Seconds that a connection may rest."""
+"""Seconds until an idle connection is closed."""
 
 
 def create_context(sources: Sequence[ModelSource], config: ServerConfig) -> ServerContext:
@@ -34,19 +33,19 @@ def create_context(sources: Sequence[ModelSource], config: ServerConfig) -> Serv
 
 
 def serve(sources: Sequence[ModelSource], config: ServerConfig) -> None:
-    """Answer until SIGINT or SIGTERM; what was accepted before is answered. SIGHUP loads models and keys again."""
+    """Serve until SIGINT or SIGTERM; accepted requests are completed. SIGHUP reloads models and keys."""
     failures: list[Exception] = []
-    made = create_context(sources, config)
+    context = create_context(sources, config)
 
-    def fail(error: Exception) -> None:
+    def on_load_error(error: Exception) -> None:
         failures.append(error)
         server.should_exit = True
 
-    server = uvicorn.Server(uvicorn_config(create_app(made, fail), config))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn gives a signal on when it is done
+    server = uvicorn.Server(uvicorn_config(create_app(context, on_load_error), config))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises the signal again after its shutdown
     with log_to_stderr(), open_listener(config) as listener:
         LOG.info("listening", extra={"address": listener_url(listener)})
-        asyncio.run(_run(server, listener, lambda: reload(made)))
+        asyncio.run(_run(server, listener, lambda: reload(context)))
     if failures:
         raise failures[0]
 
@@ -58,7 +57,8 @@ def uvicorn_config(app: object, config: ServerConfig) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         ws="none",
-        limit_concurrency=max(MAX_CONNECTIONS, 2 * config.max_concurrent_requests),  # our own refusal comes first
+        # above our own limit, so that clients get our JSON error and not uvicorn's plain text
+        limit_concurrency=max(MAX_CONNECTIONS, 2 * config.max_concurrent_requests),
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=round(config.timeout + config.client_timeout),
         proxy_headers=bool(config.proxies),
@@ -67,16 +67,17 @@ def uvicorn_config(app: object, config: ServerConfig) -> uvicorn.Config:
 
 
 def open_listener(config: ServerConfig) -> socket.socket:
-    """The port, or a sentence about why it cannot be had."""
+    """Open the port. Raise InputError when it is not available."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
         listener = socket.create_server((config.host, config.port), family=family, backlog=MAX_CONNECTIONS)
     except OSError as error:
-        why = error.strerror or error
-        raise InputError(f"{config.host}:{config.port}: {why}; choose another with --host and --port") from None
-    # connections inherit it; asyncio sets it on sockets of its own alone, and without it an answer waits some 40 ms
+        problem = error.strerror or error
+        raise InputError(f"{config.host}:{config.port}: {problem}. Choose another with --host and --port.") from None
+    # Connections inherit it. asyncio sets it only on sockets that it opens; without it responses wait about 40 ms
+    # (Nagle's algorithm together with delayed acknowledgements).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a client that takes nothing keeps a connection, and its answer
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a client that never reads keeps its connection and its response
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * config.client_timeout))
     return listener
 
@@ -93,26 +94,26 @@ async def _run(server: uvicorn.Server, listener: socket.socket, on_reload: Calla
 
 
 def coalesce(work: Callable[[], None]) -> Callable[[], None]:
-    """What begins the work in a thread; however often it is asked meanwhile, the work is done once more."""
-    turn, pending = asyncio.Lock(), set[asyncio.Task[None]]()
+    """Return a function that runs `work` in a thread. Calls during a run lead to one more run, not to one each."""
+    lock, tasks = asyncio.Lock(), set[asyncio.Task[None]]()
 
-    async def done() -> None:
-        async with turn:  # and not in a thread: requests need those
+    async def run() -> None:
+        async with lock:  # waits here, not in a thread: requests need the threads
             await asyncio.to_thread(work)
 
-    def begin() -> None:
-        if len(pending) < 2:
-            task = asyncio.get_running_loop().create_task(done())
-            pending.add(task)
-            task.add_done_callback(pending.discard)
+    def start() -> None:
+        if len(tasks) < 2:  # one running, one waiting
+            task = asyncio.get_running_loop().create_task(run())
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
 
-    return begin
+    return start
 
 
 def reload(context: ServerContext) -> None:
-    """Keys and models as they are on disk now; what cannot be read stays as it was."""
+    """Read keys and models from disk again; keep the old ones where that fails."""
     try:
-        context.keys.reload()  # first: a key that opens nothing any more does not wait for models
+        context.keys.reload()  # first: a revoked key must not work until all models are loaded
     except InputError as error:
-        LOG.error("keys kept as they were", extra={"reason": str(error)})
+        LOG.error("keys not reloaded", extra={"reason": str(error)})
     context.models.load()

@@ -1,4 +1,4 @@
-"""What is counted, in the form of Prometheus. Never a text, never an address."""
+"""Prometheus metrics. They hold no text and no address of a client."""
 
 from typing import Any
 
@@ -9,33 +9,32 @@ BATCH_SIZE_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class ServerMetrics:
-    """A registry of its own for each server, so that two in one process do not meet."""
+    """Metrics of one server. Each has its own registry, so two servers in one process do not mix."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        made = self.registry
+        registry = self.registry = CollectorRegistry()
         self.requests = Counter(
-            "tongsa_requests", "Requests answered, by route and status.", ("route", "status"), registry=made
+            "tongsa_requests", "Responses by route and status.", ("route", "status"), registry=registry
         )
         self.request_seconds = Histogram(
             "tongsa_request_seconds",
-            "From a request to its answer.",
+            "Time from request to response.",
             ("route",),
-            registry=made,
+            registry=registry,
             buckets=SECONDS_BUCKETS,
         )
-        self.requests_in_progress = Gauge(
-            "tongsa_requests_in_progress", "Requests that are being answered.", registry=made
+        self.requests_in_progress = Gauge("tongsa_requests_in_progress", "Requests in progress.", registry=registry)
+        self.queued_sentences = Gauge(
+            "tongsa_queue_sentences", "Sentences waiting in the queue.", ("model",), registry=registry
         )
-        self.queued_sentences = Gauge("tongsa_queue_sentences", "Sentences that wait.", ("model",), registry=made)
         self.batch_sentences = Histogram(
-            "tongsa_batch_sentences", "Sentences in a batch.", ("model",), registry=made, buckets=BATCH_SIZE_BUCKETS
+            "tongsa_batch_sentences", "Sentences per batch.", ("model",), registry=registry, buckets=BATCH_SIZE_BUCKETS
         )
         self.batch_seconds = Histogram(
-            "tongsa_batch_seconds", "Time that a batch took.", ("model",), registry=made, buckets=SECONDS_BUCKETS
+            "tongsa_batch_seconds", "Time per batch.", ("model",), registry=registry, buckets=SECONDS_BUCKETS
         )
-        self.source_tokens = Counter("tongsa_source_pieces", "Source pieces translated.", ("model",), registry=made)
-        self.flags = Counter("tongsa_flags", "Doubts about translations.", ("model", "flag"), registry=made)
+        self.source_tokens = Counter("tongsa_source_tokens", "Source tokens processed.", ("model",), registry=registry)
+        self.flags = Counter("tongsa_flags", "Failed checks of translations.", ("model", "flag"), registry=registry)
 
     def set_queued(self, model: str, count: int) -> None:
         self.queued_sentences.labels(model).set(count)
@@ -49,12 +48,11 @@ class ServerMetrics:
         self.requests.labels(route, str(status)).inc()
         self.request_seconds.labels(route).observe(seconds)
 
-    def count_flags(self, model: str, sentence: dict[str, Any]) -> dict[str, Any]:
-        """The same sentence, its flags counted."""
+    def count_flags(self, model: str, sentence: dict[str, Any]) -> None:
         for flag in sentence["flags"]:
             self.flags.labels(model, flag).inc()
-        return sentence
 
     @property
     def exposition(self) -> bytes:
+        """The metrics in Prometheus's text format."""
         return generate_latest(self.registry)

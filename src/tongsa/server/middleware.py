@@ -1,6 +1,6 @@
-"""Around every request: whose pages may ask, what browsers are told, what is counted and written down.
+"""Middleware around all requests: origin check, capacity, security headers, metrics, one log line per request.
 
-A line of the log holds the route, the status and the time, and never a text, an address or a path as it was sent.
+A log line holds the route, the status and the time. It never holds a text, an address or the path as it was sent.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tongsa.server.metrics import ServerMetrics
 
 LOG = logging.getLogger("tongsa.server")
 PROBE_PATHS = frozenset({"/healthz", "/readyz", "/health", "/metrics"})
-"""Asked every few seconds by machines."""
+"""Paths that monitoring requests every few seconds."""
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -40,7 +40,7 @@ SECURITY_HEADERS = {
 
 
 class RequestMiddleware:
-    """Middleware in plain ASGI: answers pass through as they are made."""
+    """Plain ASGI middleware: responses are passed on chunk by chunk."""
 
     def __init__(self, app: ASGIApp, config: ServerConfig, metrics: ServerMetrics) -> None:
         self.app, self.config, self.metrics = app, config, metrics
@@ -50,52 +50,50 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status, name = time.monotonic(), 0, secrets.token_hex(8)
+        start, status, request_id = time.monotonic(), 0, secrets.token_hex(8)
 
-        async def told(message: Message) -> None:
+        async def send_with_timeout(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _add_security_headers(MutableHeaders(scope=message), name)
+                _add_security_headers(MutableHeaders(scope=message), request_id)
             try:
                 async with asyncio.timeout(self.config.client_timeout):
                     await send(message)
-            except TimeoutError:  # it takes nothing any more
+            except TimeoutError:  # the client does not read its response
                 raise ClientDisconnected from None
 
         self.metrics.requests_in_progress.inc()
         self._in_progress += 1
         try:
-            await self._handle(scope, receive, told)
+            await self._handle(scope, receive, send_with_timeout)
         except ClientDisconnected:
             status = CLIENT_CLOSED_REQUEST
-        except Exception as error:  # noqa: BLE001 - said as it is, without what a user wrote
-            LOG.error(
-                "internal error", extra={"request": name, "kind": type(error).__name__, "at": _error_location(error)}
-            )
+        except Exception as error:  # noqa: BLE001 - logged by type and location, because its text may quote a user
+            extra = {"request": request_id, "kind": type(error).__name__, "location": _error_location(error)}
+            LOG.error("internal error", extra=extra)
             if not status:
-                body: ErrorBody = {"error": "the server failed; ask again", "code": "internal"}
-                await JSONResponse(body, 500)(scope, receive, told)
+                body: ErrorBody = {"error": "The server failed. Send the request again.", "code": "internal"}
+                await JSONResponse(body, 500)(scope, receive, send_with_timeout)
             status = 500
         finally:
             self.metrics.requests_in_progress.dec()
             self._in_progress -= 1
-            self._log_request(scope, status or CLIENT_CLOSED_REQUEST, time.monotonic() - start, name)
+            self._log_request(scope, status or CLIENT_CLOSED_REQUEST, time.monotonic() - start, request_id)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             check_origin(Headers(scope=scope), self.config)
             self._check_capacity(scope["path"])
-        except APIError as refusal:
-            await JSONResponse(refusal.body, refusal.status, headers=refusal.headers)(scope, receive, send)
+        except APIError as error:
+            await JSONResponse(error.body, error.status, headers=error.headers)(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
     def _check_capacity(self, path: str) -> None:
-        if (
-            self._in_progress > self.config.max_concurrent_requests and path not in PROBE_PATHS
-        ):  # who is busy is not ill
-            raise busy_error("too many requests at a time; ask again in a moment", retry_after=2.0)
+        # a busy server is healthy: probes are always answered
+        if self._in_progress > self.config.max_concurrent_requests and path not in PROBE_PATHS:
+            raise busy_error("Too many requests at the same time. Send it again in a moment.", retry_after=2.0)
 
     def _log_request(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
@@ -113,7 +111,7 @@ def _add_security_headers(headers: MutableHeaders, request_id: str) -> None:
 
 
 def _error_location(error: BaseException) -> str:
-    """Where it was raised: a place in the code says enough, and nothing that anybody wrote."""
+    """Return function and line of the innermost frame; they identify a bug and quote nothing a user wrote."""
     last = error.__traceback__
     while last and last.tb_next:
         last = last.tb_next
@@ -121,27 +119,27 @@ def _error_location(error: BaseException) -> str:
 
 
 def check_origin(headers: Headers, config: ServerConfig) -> None:
-    """Refuse pages of other sites, and, on loopback, names of other hosts that lead here (DNS rebinding)."""
+    """Reject pages of other sites and, on loopback, other host names that resolve to this machine (DNS rebinding)."""
     host = headers.get("host", "")
     try:
-        named = urlsplit(f"//{host}").hostname or ""
+        hostname = urlsplit(f"//{host}").hostname or ""
         origin = headers.get("origin", "")
-        strange = origin not in ("", *config.origins) and urlsplit(origin).netloc != host
-        ours = LOOPBACK_HOSTS.union(urlsplit(one).hostname for one in config.origins)
+        is_foreign = origin not in ("", *config.origins) and urlsplit(origin).netloc != host
+        allowed_hosts = LOOPBACK_HOSTS.union(urlsplit(allowed).hostname for allowed in config.origins)
     except ValueError:
-        raise APIError(400, "bad_request", "Host or Origin cannot be read") from None
-    if config.host in LOOPBACK_HOSTS and named not in ours:
-        raise APIError(421, "wrong_host", "this server is for this machine alone; ask for http://127.0.0.1")
-    if strange and "*" not in config.origins:
-        raise APIError(
-            403, "wrong_origin", "pages of other sites may not ask here; the owner can allow it with origins"
-        )
+        raise APIError(400, "bad_request", "Host or Origin is malformed. Send them as a browser does.") from None
+    if config.host in LOOPBACK_HOSTS and hostname not in allowed_hosts:
+        message = "This server accepts requests from its own machine only. Use http://127.0.0.1 as the address."
+        raise APIError(421, "wrong_host", message)
+    if is_foreign and "*" not in config.origins:
+        message = "Pages of other sites have no access. The owner can allow a site with the setting origins."
+        raise APIError(403, "wrong_origin", message)
 
 
 class JSONLogFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """Log lines as JSON objects."""
 
-    EXTRA_FIELDS = ("model", "reason", "kind", "at", "request", "route", "status", "ms", "key", "address")
+    EXTRA_FIELDS = ("model", "reason", "kind", "location", "request", "route", "status", "ms", "key", "address")
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -155,17 +153,17 @@ class JSONLogFormatter(logging.Formatter):
 
 @contextmanager
 def log_to_stderr() -> Iterator[None]:
-    """Log our lines, and of the web server's what is worse than a remark; afterwards the loggers are as they were."""
+    """Log to stderr: our events from INFO, uvicorn's from WARNING. Restore the loggers at exit."""
     handler = logging.StreamHandler()
     handler.setFormatter(JSONLogFormatter())
-    wanted = {logging.getLogger("tongsa.server"): logging.INFO, logging.getLogger("uvicorn"): logging.WARNING}
-    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in wanted]
-    for logger, level in wanted.items():
+    levels = {logging.getLogger("tongsa.server"): logging.INFO, logging.getLogger("uvicorn"): logging.WARNING}
+    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in levels]
+    for logger, level in levels.items():
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
     try:
         yield
-    finally:  # whoever called may close the stream that was standard error then
+    finally:  # the caller may close the stream that was stderr
         for logger, handlers, propagate, level in before:
             logger.handlers, logger.propagate = handlers, propagate
             logger.setLevel(level)

@@ -1,53 +1,57 @@
-"""Which models there are: loaded behind the open port, chosen by name or languages, replaced while they are asked."""
+"""Models of a server: loaded after the port is open, selected by name or languages, replaced while requests run."""
 
 import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tongsa.config import did_you_mean
 from tongsa.errors import InputError
-from tongsa.server.api.requests import ModelSelector
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, bad_request_error, busy_error
 from tongsa.server.queue import ModelQueue, QueuedSentence, QueueMetrics, TicketLock
 from tongsa.tokenization.special import UNK
 
+if TYPE_CHECKING:
+    from tongsa.decoding.generator import TextGenerator
+    from tongsa.decoding.text_classifier import TextClassifier
+    from tongsa.decoding.translator import Translator
+
 LOG = logging.getLogger("tongsa.server")
 PROBE_INPUTS = {"seq2seq": ([UNK], [UNK]), "classification": ([UNK], [0]), "language_model": ([], [UNK])}
-"""Task → the indices of a source and a target. What a model looks at along them tells whether it looks at anything."""
+"""Task → token ids of a source and a target. A run on them shows which attention a model has."""
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where a model is, and what it is called here."""
+    """Name of a model on this server, and its folder."""
 
     name: str
     folder: Path
 
 
 def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
-    """From RUN or NAME=RUN; a run is called as its folder is."""
-    found: dict[str, ModelSource] = {}
+    """Parse RUN or NAME=RUN; without a name, the model is called like its folder."""
+    sources: dict[str, ModelSource] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")
         folder = Path(path if equals else argument)
-        name = name if equals else (folder.resolve().name)
+        name = name if equals else folder.resolve().name
         if not name:
-            raise InputError(f"{argument}: no name; write NAME=RUN")
-        if name in found:
-            raise InputError(f"{folder}: another model is called {name!r} already; write NAME=RUN")
-        if not any((place / "model.toml").is_file() for place in (folder, folder / "model")):
-            raise InputError(f"{folder}: no model here (no model.toml); give the folder of a run or of a model")
-        found[name] = ModelSource(name, folder)
-    return list(found.values())
+            raise InputError(f"{argument}: no name. Write NAME=RUN.")
+        if name in sources:
+            raise InputError(f"{folder}: another model is called {name!r} already. Write NAME=RUN.")
+        if not any((path / "model.toml").is_file() for path in (folder, folder / "model")):
+            raise InputError(f"{folder}: no model here (no model.toml). Give the folder of a run or of a model.")
+        sources[name] = ModelSource(name, folder)
+    return list(sources.values())
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model that answers."""
+    """A model in memory."""
 
     name: str
     kind: str
@@ -56,31 +60,34 @@ class LoadedModel:
     target_language: str
     parameters: int
     text_model: Any
-    """A Translator, a Classifier or a Writer."""
+    """Translator, TextClassifier or TextGenerator, by the task."""
     has_cross_attention: bool
-    """Whether it looks at its source, so that what it has read can be told."""
+    """The model attends to its source: alignments and coverage are known."""
     has_attention: bool
-    """Whether it has attention to look at."""
+    """The model has attention to draw."""
     static_views: Mapping[str, Any]
-    """Of "positions" and "curves" those that it has, ready to be drawn: no text changes them."""
+    """Data of the views that do not depend on a text: "positions" and "curves", where the model has them."""
 
     @property
     def engine(self) -> str:
-        beside = getattr(self.text_model, "engine", None)
-        return beside.name if beside else "torch"
+        engine = getattr(self.text_model, "engine", None)
+        return engine.name if engine else "torch"
 
     @property
     def views(self) -> list[str]:
-        """What can be looked at."""
+        """Names of the views that /v1 can draw."""
         attention, tree = ["attention"] * self.has_attention, ["tree"] * (self.task == "seq2seq")
         return [*attention, *tree, *self.static_views]
 
     def count_tokens(self, text: str) -> int:
-        """In pieces, </s> included."""
-        return len(self.text_model.source.split(text)) + 1
+        """Return the length in source tokens, </s> included."""
+        return len(self.text_model.source_tokenizer.encode(text)) + 1
 
     def engine_supports(self, token_count: int) -> bool:
-        """Whether the engine beside torch takes a text of this size; who else is in the batch must not decide it."""
+        """Return whether the fast engine accepts a source of this length.
+
+        The answer depends on the sentence alone: sentences for torch and for the engine never share a batch.
+        """
         from tongsa.batch import pad
 
         engine = getattr(self.text_model, "engine", None)
@@ -101,40 +108,42 @@ class LoadedModel:
 
 
 def load_model(source: ModelSource, config: ServerConfig) -> LoadedModel:
-    from tongsa import bundle
+    from tongsa.bundle import load_bundle
     from tongsa.visualize import panels
 
-    found = bundle.load_bundle(source.folder)
-    task = found.config.task
-    reader = found.translator(engine=config.engine) if task == "seq2seq" else found.text_model()
-    seen = reader.attention(*PROBE_INPUTS[task])
+    bundle = load_bundle(source.folder)
+    task = bundle.config.task
+    text_model: Translator | TextClassifier | TextGenerator = (
+        bundle.translator(engine=config.engine) if task == "seq2seq" else bundle.text_model()
+    )
+    attention = text_model.attention(*PROBE_INPUTS[task])
     return LoadedModel(
         name=source.name,
-        kind=found.kind,
+        kind=bundle.kind,
         task=task,
-        source_language=found.source_language,
-        target_language=found.target_language,
-        parameters=sum(parameter.numel() for parameter in found.model.parameters()),
-        text_model=reader,
-        has_cross_attention=task == "seq2seq" and bool(seen.get("cross")),
-        has_attention=any(map(len, seen.values())),
-        static_views=panels.position_panel(reader) | _training_curves(source, found.folder),
+        source_language=bundle.source_language,
+        target_language=bundle.target_language,
+        parameters=sum(parameter.numel() for parameter in bundle.model.parameters()),
+        text_model=text_model,
+        has_cross_attention=task == "seq2seq" and bool(attention.get("cross")),
+        has_attention=any(map(len, attention.values())),
+        static_views=panels.position_panel(text_model) | _training_curves(source, bundle.folder),
     )
 
 
 def _training_curves(source: ModelSource, folder: Path | None) -> dict[str, Any]:
-    """The curves of its run. A journal that cannot be read is no reason not to translate."""
+    """Return the curves of the model's run; an unreadable journal must not stop the model from loading."""
     from tongsa.visualize import panels
 
     try:
         return panels.training_panel(folder)
     except (OSError, TypeError, ValueError) as error:
-        LOG.warning("no curves", extra={"model": source.name, "reason": str(error)})
+        LOG.warning("training curves not loaded", extra={"model": source.name, "reason": str(error)})
         return {}
 
 
 class ModelPool:
-    """The models of a server, each with its worker. The table is replaced whole: who reads it sees one or the other."""
+    """The models of a server, each with its queue. A reload replaces the whole table at once."""
 
     def __init__(self, sources: Sequence[ModelSource], config: ServerConfig, metrics: QueueMetrics) -> None:
         self.sources, self.config, self.metrics = list(sources), config, metrics
@@ -147,22 +156,22 @@ class ModelPool:
         return len(self.queues) == len(self.sources)
 
     def load(self) -> None:
-        """All of them, or those that changed again: what cannot be loaded any more is kept as it was."""
+        """Load all models. At a reload, a model that cannot be loaded is kept as it was."""
         with self._load_lock:
-            fresh: dict[str, ModelQueue] = {}
-            for place in self.sources:
+            queues: dict[str, ModelQueue] = {}
+            for source in self.sources:
                 try:
-                    fresh[place.name] = self._create_queue(load_model(place, self.config))
-                    LOG.info("model loaded", extra={"model": place.name})
+                    queues[source.name] = self._create_queue(load_model(source, self.config))
+                    LOG.info("model loaded", extra={"model": source.name})
                 except Exception as error:
-                    if place.name not in self.queues:
+                    if source.name not in self.queues:
                         raise
-                    LOG.error("model kept as it was", extra={"model": place.name, "reason": str(error)})
-                    fresh[place.name] = self.queues[place.name]
-            before, self.queues = self.queues, fresh
-            for name, worker in before.items():
-                if worker is not fresh[name]:
-                    worker.close()  # what it has accepted it answers
+                    LOG.error("model not reloaded", extra={"model": source.name, "reason": str(error)})
+                    queues[source.name] = self.queues[source.name]
+            before, self.queues = self.queues, queues
+            for name, queue in before.items():
+                if queue is not queues[name]:
+                    queue.close()  # it still finishes what it has accepted
 
     def _create_queue(self, model: LoadedModel) -> ModelQueue:
         return ModelQueue(
@@ -176,54 +185,51 @@ class ModelPool:
         )
 
     def submit(self, model_name: str, sentences: Sequence[QueuedSentence]) -> None:
-        """To the worker of today: one that was replaced a moment ago takes nothing more."""
+        """Queue sentences for a model; retry when a reload has just closed its queue."""
         while not self.queues[model_name].submit(sentences):
             if not self.is_ready:
-                raise busy_error("the server is closing; ask again in a moment")
+                raise busy_error("The server is shutting down. Send the request again in a moment.")
 
     def drain(self) -> None:
-        """Answer what was accepted, then stop."""
-        workers, self.queues = self.queues, {}
-        for worker in workers.values():
-            worker.drain()
+        """Finish what is queued, then stop."""
+        queues, self.queues = self.queues, {}
+        for queue in queues.values():
+            queue.drain()
 
-    def select(self, selector: ModelSelector, tasks: Sequence[str] = ("seq2seq",)) -> ModelQueue:
-        """The model that is meant, by name or languages; the first that fits where little is said."""
-        workers = self.queues
+    def select(
+        self,
+        model: str | None = None,
+        languages: tuple[str | None, str | None] = (None, None),
+        tasks: Sequence[str] = ("seq2seq",),
+    ) -> ModelQueue:
+        """Return the queue of the model with this name, or of the first one with these languages (source, target)."""
         if not self.is_ready:
-            raise busy_error("the models are still being loaded; ask again in a moment", retry_after=3.0)
-        if selector.model is not None:
-            if selector.model not in workers:
-                raise APIError(
-                    404, "unknown_model", f"model {selector.model!r}: {did_you_mean(selector.model, workers)}"
-                )
-            worker = workers[selector.model]
-            if worker.model.task not in tasks:
-                raise bad_request_error(
-                    f"model {selector.model!r} has learnt {worker.model.task}; this is for {' or '.join(tasks)}"
-                )
-            return worker
-        able = [worker for worker in workers.values() if worker.model.task in tasks]
-        for worker in able:
-            if _matches_languages(worker.model, selector):
-                return worker
-        pairs = ", ".join(f"{one.model.source_language}→{one.model.target_language}" for one in able) or "none"
-        asked = (
-            f" from {selector.source_language or 'any'} to {selector.target_language or 'any'}"
-            if selector.source_language or selector.target_language
-            else ""
-        )
-        raise APIError(404, "unknown_model", f"no model for {' or '.join(tasks)}{asked}; there are: {pairs}")
+            raise busy_error("The models are still being loaded. Send the request again in a moment.", retry_after=3.0)
+        if model is not None:
+            return self._select_by_name(model, tasks)
+        able = [queue for queue in self.queues.values() if queue.model.task in tasks]
+        source, target = languages
+        for queue in able:
+            if source in (None, queue.model.source_language) and target in (None, queue.model.target_language):
+                return queue
+        pairs = ", ".join(f"{queue.model.source_language}→{queue.model.target_language}" for queue in able) or "none"
+        direction = f" from {source or 'any'} to {target or 'any'}" if source or target else ""
+        message = f"No model for {' or '.join(tasks)}{direction}. Available here: {pairs}."
+        raise APIError(404, "unknown_model", message)
+
+    def _select_by_name(self, name: str, tasks: Sequence[str]) -> ModelQueue:
+        queues = self.queues
+        if name not in queues:
+            raise APIError(404, "unknown_model", f"model: {name!r} is unknown; {did_you_mean(name, queues)}")
+        if (task := queues[name].model.task) not in tasks:
+            message = f"model: {name!r} is a model for {task}. Choose one for {' or '.join(tasks)}."
+            raise bad_request_error(message)
+        return queues[name]
 
     def list_models(self) -> list[dict[str, Any]]:
-        first: dict[str, str] = {}
-        for name, worker in self.queues.items():
-            first.setdefault(worker.model.task, name)
-        return [worker.model.told(default=first[worker.model.task] == name) for name, worker in self.queues.items()]
-
-
-def _matches_languages(model: LoadedModel, selector: ModelSelector) -> bool:
-    return selector.source_language in (None, model.source_language) and selector.target_language in (
-        None,
-        model.target_language,
-    )
+        first_of_task: dict[str, str] = {}
+        for name, queue in self.queues.items():
+            first_of_task.setdefault(queue.model.task, name)
+        return [
+            queue.model.info(default=first_of_task[queue.model.task] == name) for name, queue in self.queues.items()
+        ]

@@ -1,7 +1,7 @@
-"""Sentences of many users, translated together: a queue and a worker thread for each model.
+"""Dynamic batching: a queue and a thread per model, which serve the sentences of all clients together.
 
-A batch holds what asks for the same thing in the same way, so that nobody's answer depends on who else is asking. It
-closes when its token budget is full, or when the first of it has waited long enough.
+A batch holds sentences with equal tasks, so a result never depends on the other clients. A batch is closed when its
+token budget is full, or when its first sentence has waited `batch_wait_seconds`.
 """
 
 import asyncio
@@ -19,42 +19,43 @@ from tongsa.errors import InputError
 from tongsa.server.errors import APIError, bad_request_error, busy_error, failed_error
 
 LOG = logging.getLogger("tongsa.server")
+MODEL_FAILED = "The model failed on this request. Send the request again."
 
 
 class BatchTask(Protocol):
-    """What is asked for: equal orders may share a batch."""
+    """Work on a batch. Sentences with equal tasks may share a batch."""
 
     def __hash__(self) -> int: ...
 
     def run(self, model: Any, sentences: "Sequence[QueuedSentence]") -> list[Any]:
-        """One for each job, in order; called in the model's worker thread."""
+        """Return one result per sentence, in order. Called in the model's thread."""
         ...
 
 
 @dataclass(eq=False)
 class QueuedSentence:
-    """A sentence that waits for its answer."""
+    """A sentence in the queue, and the future of its result."""
 
     task: BatchTask
     text: str
     token_count: int
-    """In source pieces."""
+    """Source tokens."""
     beam_factor: int = 1
-    """How many times wider than the model's own its search is: it takes so many times the room of a batch."""
+    """Beam width relative to the model's default: the sentence takes this many times its tokens of a batch."""
     prefix: str = ""
     details: frozenset[str] = frozenset()
-    """What is told about the answer beside the answer itself."""
+    """Optional fields of the response."""
     future: "Future[Any]" = field(default_factory=Future)
     queued_at: float = 0.0
-    """When it was queued."""
+    """Time of queuing, on the monotonic clock."""
 
     async def result(self) -> Any:
-        """Its answer; whoever stops waiting takes it out of the queue."""
+        """Wait for the result. Cancelling the wait removes the sentence from the queue."""
         return await asyncio.wrap_future(self.future)
 
 
 class TicketLock:
-    """First come, first served: models share the machine's threads, and each batch has them to itself."""
+    """First-come, first-served lock: models share the machine's threads, and each batch gets all of them."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -63,8 +64,8 @@ class TicketLock:
     @contextmanager
     def acquire(self) -> Iterator[None]:
         with self._condition:
-            number, self._next_ticket = self._next_ticket, self._next_ticket + 1
-            self._condition.wait_for(lambda: self._now_serving == number)
+            ticket, self._next_ticket = self._next_ticket, self._next_ticket + 1
+            self._condition.wait_for(lambda: self._now_serving == ticket)
         try:
             yield
         finally:
@@ -74,7 +75,7 @@ class TicketLock:
 
 
 class QueueMetrics(Protocol):
-    """Who counts what a worker does."""
+    """Counters that a queue updates."""
 
     def set_queued(self, model: str, count: int) -> None: ...
 
@@ -82,7 +83,7 @@ class QueueMetrics(Protocol):
 
 
 class ModelQueue:
-    """The queue of one model, and the thread that empties it."""
+    """Queue of one model and the thread that empties it. The thread starts with the first sentence."""
 
     def __init__(
         self,
@@ -96,11 +97,8 @@ class ModelQueue:
         metrics: QueueMetrics,
     ) -> None:
         self.name, self.model = name, model
-        self.batch_tokens, self.batch_wait_seconds, self.max_queued_sentences = (
-            batch_tokens,
-            batch_wait_seconds,
-            max_queued_sentences,
-        )
+        self.batch_tokens, self.batch_wait_seconds = batch_tokens, batch_wait_seconds
+        self.max_queued_sentences = max_queued_sentences
         self.lock, self.metrics = lock, metrics
         self._queue: deque[QueuedSentence] = deque()
         self._condition = threading.Condition()
@@ -109,23 +107,23 @@ class ModelQueue:
         self._thread: threading.Thread | None = None
 
     def check_capacity(self, count: int) -> None:
-        """Refuse who would have so many waiting at a time; who has begun goes on, whatever comes behind."""
+        """Raise 503 if `count` more sentences would exceed the queue. Only new requests are checked."""
         if self._unfinished_count and self._unfinished_count + count > self.max_queued_sentences:
-            raise busy_error("too many sentences are waiting; ask again in a moment", retry_after=2.0)
+            raise busy_error("Too many sentences are waiting. Send the request again in a moment.", retry_after=2.0)
 
     def _on_done(self, _: "Future[Any]") -> None:
         with self._condition:
             self._unfinished_count -= 1
 
     def submit(self, sentences: Sequence[QueuedSentence]) -> bool:
-        """Whether they were taken: all of them or, by a worker that is closed, none."""
+        """Queue all sentences and return True; a closed queue accepts none and returns False."""
         with self._condition:
             if self._is_closing:
                 return False
             self._unfinished_count += len(sentences)
-            for job in sentences:
-                job.queued_at = time.monotonic()
-                job.future.add_done_callback(self._on_done)
+            for sentence in sentences:
+                sentence.queued_at = time.monotonic()
+                sentence.future.add_done_callback(self._on_done)
             self._queue.extend(sentences)
             self._report_queued()
             if self._thread is None:
@@ -142,15 +140,15 @@ class ModelQueue:
         return len(self._queue)
 
     def close(self) -> None:
-        """Take nothing more; what was accepted is answered."""
+        """Accept nothing more; finish what is queued."""
         with self._condition:
             self._is_closing = True
             self._condition.notify_all()
 
     def drain(self) -> None:
-        """Close, and wait until all is answered."""
+        """Close, and wait until the queue is empty."""
         self.close()
-        while thread := self._thread:  # one that died left its place to another
+        while thread := self._thread:  # a thread that died has started a new one
             thread.join()
 
     def _report_queued(self) -> None:
@@ -162,19 +160,19 @@ class ModelQueue:
                 try:
                     with self.lock.acquire():
                         self._run_batch(batch)
-                finally:  # even when the thread dies nobody waits for ever
-                    for job in batch:
-                        _fail(job, failed_error("the model failed at this request; ask again"))
-        except BaseException as error:  # noqa: BLE001 - a traceback may hold what a user wrote
-            LOG.error("worker died", extra={"model": self.name, "kind": type(error).__name__})
+                finally:  # no client waits forever, even if this thread dies
+                    for sentence in batch:
+                        _fail(sentence, failed_error(MODEL_FAILED))
+        except BaseException as error:  # noqa: BLE001 - logged by type alone: a traceback may quote a user
+            LOG.error("model thread died", extra={"model": self.name, "kind": type(error).__name__})
         finally:
             with self._condition:
                 self._thread = None
-                if self._queue:  # not for this thread any more
+                if self._queue:
                     self._start_thread()
 
     def _next_batch(self) -> list[QueuedSentence]:
-        """The next batch; an empty one when all is done and the worker is closed."""
+        """Wait for the next batch. Return an empty list when the queue is closed and empty."""
         with self._condition:
             while True:
                 self._drop_cancelled()
@@ -183,61 +181,58 @@ class ModelQueue:
                         return []
                     self._condition.wait()
                     continue
-                chosen, full = self._select_batch()
-                left = self._queue[0].queued_at + self.batch_wait_seconds - time.monotonic()
-                if full or left <= 0 or self._is_closing:
-                    return self._take_batch(chosen)
-                self._condition.wait(left)
+                selected, is_full = self._select_batch()
+                seconds_left = self._queue[0].queued_at + self.batch_wait_seconds - time.monotonic()
+                if is_full or seconds_left <= 0 or self._is_closing:
+                    return self._take_batch(selected)
+                self._condition.wait(seconds_left)
 
     def _drop_cancelled(self) -> None:
-        if any(job.future.cancelled() for job in self._queue):
-            self._queue = deque(job for job in self._queue if not job.future.cancelled())
+        if any(sentence.future.cancelled() for sentence in self._queue):
+            self._queue = deque(sentence for sentence in self._queue if not sentence.future.cancelled())
             self._report_queued()
 
     def _select_batch(self) -> tuple[list[QueuedSentence], bool]:
-        """Those that can go with the one that has waited longest, and whether there is no room for more."""
-        order, chosen, total = self._queue[0].task, list[QueuedSentence](), 0
-        for job in self._queue:
-            if job.task != order:
+        """Select the sentences that share the task of the oldest; return them and whether the batch is full."""
+        task, selected, tokens = self._queue[0].task, list[QueuedSentence](), 0
+        for sentence in self._queue:
+            if sentence.task != task:
                 continue
-            total += job.token_count * job.beam_factor
-            if chosen and total > self.batch_tokens:
-                return chosen, True
-            chosen.append(job)
-        return chosen, total >= self.batch_tokens
+            tokens += sentence.token_count * sentence.beam_factor
+            if selected and tokens > self.batch_tokens:
+                return selected, True
+            selected.append(sentence)
+        return selected, tokens >= self.batch_tokens
 
     def _take_batch(self, selected: list[QueuedSentence]) -> list[QueuedSentence]:
-        gone = set(map(id, selected))
-        self._queue = deque(job for job in self._queue if id(job) not in gone)
+        selected_ids = set(map(id, selected))
+        self._queue = deque(sentence for sentence in self._queue if id(sentence) not in selected_ids)
         self._report_queued()
-        return [job for job in selected if job.future.set_running_or_notify_cancel()] or self._next_batch()
+        batch = [sentence for sentence in selected if sentence.future.set_running_or_notify_cancel()]
+        return batch or self._next_batch()  # all were cancelled in the meantime
 
     def _run_batch(self, batch: Sequence[QueuedSentence]) -> None:
         start = time.monotonic()
         try:
-            answers = batch[0].task.run(self.model, batch)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the next request is answered
+            results = batch[0].task.run(self.model, batch)
+        except BaseException as error:  # noqa: BLE001 - the thread must survive any failure of a model
             self._retry_separately(batch, error)
             return
-        self.metrics.record_batch(
-            self.name, len(batch), sum(job.token_count for job in batch), time.monotonic() - start
-        )
-        for job, answer in zip(batch, answers, strict=True):
-            job.future.set_result(answer)
+        token_count = sum(sentence.token_count for sentence in batch)
+        self.metrics.record_batch(self.name, len(batch), token_count, time.monotonic() - start)
+        for sentence, result in zip(batch, results, strict=True):
+            sentence.future.set_result(result)
 
     def _retry_separately(self, batch: Sequence[QueuedSentence], error: BaseException) -> None:
-        """A batch that failed: each by itself, so that only the one at fault is refused."""
+        """Run the sentences of a failed batch one by one, so that only the faulty sentence gets an error."""
         if len(batch) > 1:
-            for job in batch:
-                self._run_batch([job])
+            for sentence in batch:
+                self._run_batch([sentence])
             return
-        # never the sentence of an error of ours: it may hold what a user wrote
-        LOG.error("failed", extra={"model": self.name, "kind": type(error).__name__})
-        expected = isinstance(error, InputError)
-        _fail(
-            batch[0],
-            bad_request_error(str(error)) if expected else failed_error("the model failed at this request; ask again"),
-        )
+        # the message of an unexpected error may quote a user: only its type is logged, and the client never sees it
+        LOG.error("sentence failed", extra={"model": self.name, "kind": type(error).__name__})
+        is_bad_input = isinstance(error, InputError)
+        _fail(batch[0], bad_request_error(str(error)) if is_bad_input else failed_error(MODEL_FAILED))
 
 
 def _fail(sentence: QueuedSentence, error: APIError) -> None:

@@ -1,4 +1,4 @@
-"""The web page: a table of packaged files, made at the start. A request chooses in it and never names a path."""
+"""Files of the web page, read once from the package. A request selects an entry of this table, never a path on disk."""
 
 import gzip
 import hashlib
@@ -29,30 +29,22 @@ class StaticFile(NamedTuple):
     content: bytes
     content_type: str
     gzipped: bytes
-    """The same, compressed: text travels in a quarter of its size."""
     etag: str
-    """What the file is known by: a browser that has it need not take it again."""
-
-
-def create_file(content: bytes, content_type: str) -> StaticFile:
-    return StaticFile(
-        content, content_type, gzip.compress(content, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    )
-
-
-PLACEHOLDER = create_file(b"<!doctype html><title>tongsa</title><p>tongsa serves here.</p>\n", CONTENT_TYPES[".html"])
+    """Hash of the content: a browser that has this version downloads nothing."""
 
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Name → file, of what is packaged for the page, and for the pictures in it."""
-    found = {INDEX: PLACEHOLDER}
+    """Return name → file, of the page (server/static) and of the drawings in it (visualize/assets)."""
+    table = {}
     for folder in (files("tongsa.visualize") / "assets", files("tongsa.server") / "static"):
-        for entry in folder.iterdir() if folder.is_dir() else ():
-            kind = CONTENT_TYPES.get("." + entry.name.rpartition(".")[2])
-            if kind and entry.is_file():
-                found[entry.name] = create_file(entry.read_bytes(), kind)
-    return found
+        for entry in folder.iterdir():
+            content_type = CONTENT_TYPES.get("." + entry.name.rpartition(".")[2])
+            if content_type and entry.is_file():
+                content = entry.read_bytes()
+                etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+                table[entry.name] = StaticFile(content, content_type, gzip.compress(content, mtime=0), etag)
+    return table
 
 
 async def index(request: Request) -> Response:
@@ -66,7 +58,7 @@ async def static(request: Request) -> Response:
 def _file_response(request: Request, name: str) -> Response:
     file = load_files().get(name)
     if file is None:
-        raise APIError(404, "not_found", "no such file; the page begins at /")
+        raise APIError(404, "not_found", "No such file. The page is at /.")
     headers = {
         "Content-Type": file.content_type,
         "Cache-Control": "no-cache",

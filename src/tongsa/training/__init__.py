@@ -1,1 +1,1 @@
-"""From batches to weights: the update, what it minimises, how fast, and how to go on after a fall."""
+"""Training: data loader, loss, optimizers, learning-rate schedule, the update, checkpoints and distributed training."""

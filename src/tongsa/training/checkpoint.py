@@ -1,15 +1,14 @@
-"""What is needed to go on exactly: weights, optimiser, average, place in the data, best score so far.
+"""Checkpoints for exact resume: weights, optimizer state, EMA, data position and best metric so far.
 
-The generators of random numbers need no place here: every draw of a run is seeded by its place in it. A model that lies
-in shards is written as shards, each by its worker, through torch's own checkpoints with safetensors as their storage;
-either kind of snapshot can be gone on from on any number of workers, sharded or not.
+No state of a random generator is saved: each draw of a run is seeded by its step. A sharded model is written as shards,
+one file per rank, with torch.distributed.checkpoint on safetensors. Both kinds of checkpoint can be resumed with any
+world size, sharded or not.
 """
 
 import json
 import shutil
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,10 +26,14 @@ from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 from tongsa.training.loop import DataPosition
 from tongsa.training.optimizer import WeightEMA
 
+FORMAT_VERSION = 1
+"""Increased when older versions of tongsa could not read what this one writes."""
+STATE_FILE, PROGRESS_FILE = "state.safetensors", "progress.json"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingProgress:
-    """How far a run has come."""
+    """Counters of a run at a checkpoint."""
 
     step: int = 0
     epoch: int = 0
@@ -38,12 +41,12 @@ class TrainingProgress:
     best_score: float | None = None
     best_step: int = 0
     validations_since_best: int = 0
-    """Validations since the best one."""
+    """For early stopping."""
     tokens: int = 0
     seconds: float = 0.0
-    """Time spent in updates, over all sessions."""
+    """Time spent in updates, resumed parts included."""
     loss_scale: float = 1.0
-    """Of half-precision gradients."""
+    """Loss scale of fp16 training."""
 
     @property
     def position(self) -> DataPosition:
@@ -59,45 +62,48 @@ def save_checkpoint(
     keep: int,
     distributed: DistributedContext = SINGLE_PROCESS,
 ) -> Path:
-    """Write one more snapshot; older ones go only when it is safely there. All workers call this."""
+    """Write a checkpoint, then delete old ones beyond `keep`. All ranks must call this."""
     tensors, path = _checkpoint_tensors(model, optimizers, ema), folder / f"{progress.step:09d}"
     sharded = any(isinstance(value, DTensor) for value in tensors.values())
-    if not (distributed.is_main_process or sharded):
-        return path
-    with (
-        storage.replace_folder(path)
-        if distributed.is_main_process
-        else nullcontext(storage.incoming_folder(path)) as new
-    ):
-        if sharded:
-            distributed.barrier()  # for the folder
-            state_dict_saver.save(
-                dict(tensors), storage_writer=HuggingFaceStorageWriter(str(new), save_distributed=True)
-            )
-        else:
-            content = save_safetensors({name: value.contiguous().cpu() for name, value in tensors.items()})
-            (new / "state.safetensors").write_bytes(content)
-        if distributed.is_main_process:
-            record = asdict(progress) | {
-                "files": {file.name: storage.file_sha256(file) for file in sorted(new.iterdir())}
-            }
-            (new / "progress.json").write_text(json.dumps(record, indent=1), "utf-8")
+    if sharded and not distributed.is_main_process:
+        distributed.barrier()  # rank 0 creates the folder
+        _write_shards(storage.incoming_folder(path), tensors)
     if distributed.is_main_process:
-        for old in _saved_steps(folder)[:-keep]:
-            shutil.rmtree(folder / f"{old:09d}")
+        with storage.replace_folder(path) as new:
+            if sharded:
+                distributed.barrier()
+                _write_shards(new, tensors)
+            else:
+                content = save_safetensors({name: value.contiguous().cpu() for name, value in tensors.items()})
+                (new / STATE_FILE).write_bytes(content)
+            checksums = {file.name: storage.file_sha256(file) for file in sorted(new.iterdir())}
+            record = {"format": FORMAT_VERSION} | asdict(progress) | {"files": checksums}
+            (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8")
+        for step in _saved_steps(folder)[:-keep]:
+            shutil.rmtree(folder / f"{step:09d}")
     return path
+
+
+def _write_shards(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """Write the shards of this rank. A collective: it returns when all ranks have written theirs."""
+    writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
+    state_dict_saver.save(dict(tensors), storage_writer=writer)
 
 
 def _checkpoint_tensors(
     model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], ema: WeightEMA | None
 ) -> dict[str, Tensor]:
-    """All that changes while a model learns, by name."""
+    """Return all tensors that training changes, by name, such as model/…, ema/… and optimizer 0/3/…."""
     tensors = {f"model/{name}": value.detach() for name, value in named_tensors(model).items()}
     tensors |= {f"ema/{name}": value for name, value in (ema.tensors if ema else {}).items()}
-    for at, optimiser in enumerate(optimizers):
-        for index, state in optimiser.state_dict()["state"].items():
-            tensors |= {f"optimizer {at}/{index}/{name}": value for name, value in state.items()}
+    for i, optimizer in enumerate(optimizers):
+        tensors |= _optimizer_tensors(i, optimizer.state_dict()["state"])
     return tensors
+
+
+def _optimizer_tensors(i: int, state: Mapping[int, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the state of optimizer i by name: optimizer 0/3/exp_avg is that of its parameter 3."""
+    return {f"optimizer {i}/{index}/{name}": value for index, values in state.items() for name, value in values.items()}
 
 
 def _saved_steps(folder: Path) -> list[int]:
@@ -106,74 +112,80 @@ def _saved_steps(folder: Path) -> list[int]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One that is whole; its numbers are read when and where they are wanted, each worker its own part."""
+    """A verified checkpoint. `restore` reads the tensors; each rank reads only its shards."""
 
     progress: TrainingProgress
     path: Path
 
     @torch.no_grad()
     def restore(self, model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], ema: WeightEMA | None) -> None:
+        """Load weights, optimizer state and EMA in place."""
         reader = HuggingFaceStorageReader(str(self.path))
-        sizes = {name: found.size for name, found in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
+        sizes = {name: entry.size for name, entry in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
         tensors = _checkpoint_tensors(model, [], ema)
-        other = [name for name, value in tensors.items() if sizes.get(name) != value.size()]
-        if other := [*other, *(sorted(_saved_parameter_keys(sizes) - _parameter_keys(optimizers)))]:
+        different = [name for name, value in tensors.items() if sizes.get(name) != value.size()]
+        different += sorted(_saved_parameter_keys(sizes) - _parameter_keys(optimizers))
+        if different:
             raise InputError(
-                f"{self.path}: {other[0]} is not in it as run.toml wants it; bring back the run.toml that it was "
-                "trained with, or begin a new run"
+                f"{self.path}: {different[0]} differs from the settings in run.toml. "
+                "Restore the run.toml of this run, or start a new run."
             )
-        states = [
-            _empty_optimizer_state(f"optimizer {at}/", sizes, optimiser) for at, optimiser in enumerate(optimizers)
-        ]
-        for at, state in enumerate(states):
-            tensors |= {f"optimizer {at}/{index}/{name}": v for index, one in state.items() for name, v in one.items()}
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # that there is one process alone
+        states = [_empty_optimizer_state(f"optimizer {i}/", sizes, optimizer) for i, optimizer in enumerate(optimizers)]
+        for i, state in enumerate(states):
+            tensors |= _optimizer_tensors(i, state)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # about a single process
             state_dict_loader.load(tensors, storage_reader=reader, no_dist=True)
-        for optimiser, state in zip(optimizers, states, strict=True):
-            optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
+        for optimizer, state in zip(optimizers, states, strict=True):
+            optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
 
 
 def _saved_parameter_keys(names: Iterable[str]) -> set[str]:
-    """The parameters of which optimisers have remembered something: "optimizer 0/3"."""
+    """Return the parameters with saved optimizer state: "optimizer 0/3"."""
     return {name.rpartition("/")[0] for name in names if name.startswith("optimizer ")}
 
 
 def _parameter_keys(optimizers: Sequence[torch.optim.Optimizer]) -> set[str]:
-    """The parameters of which they can, by the same names."""
-    counts = [sum(len(group["params"]) for group in optimiser.param_groups) for optimiser in optimizers]
-    return {f"optimizer {at}/{index}" for at, count in enumerate(counts) for index in range(count)}
+    """Return the parameters of these optimizers by the same keys."""
+    counts = [sum(len(group["params"]) for group in optimizer.param_groups) for optimizer in optimizers]
+    return {f"optimizer {i}/{index}" for i, count in enumerate(counts) for index in range(count)}
 
 
 def _empty_optimizer_state(
     prefix: str, sizes: Mapping[str, torch.Size], optimizer: torch.optim.Optimizer
 ) -> dict[int, dict[str, Tensor]]:
-    """Room for what an optimiser remembers of each parameter, lying as the parameter does."""
+    """Return zero tensors to load an optimizer's state into, sharded as its parameters are."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    found: dict[int, dict[str, Tensor]] = {}
+    states: dict[int, dict[str, Tensor]] = {}
     for name, size in sizes.items():
         if name.startswith(prefix):
             index, _, key = name.removeprefix(prefix).partition("/")
-            like = parameters[int(index)]
-            room = torch.zeros_like(like) if like.shape == size else torch.zeros(size)
-            found.setdefault(int(index), {})[key] = room.detach()
-    return found
+            parameter = parameters[int(index)]
+            # moments have the parameter's shape; step counters do not and are never sharded
+            value = torch.zeros_like(parameter) if parameter.shape == size else torch.zeros(size)
+            states.setdefault(int(index), {})[key] = value.detach()
+    return states
 
 
 def latest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest snapshot that is whole, and a sentence for each damaged one that was passed over."""
-    remarks: list[str] = []
+    """Return the newest intact checkpoint, and a warning for each newer one that is damaged."""
+    warning_lines: list[str] = []
     for step in reversed(_saved_steps(folder)):
         path = folder / f"{step:09d}"
         try:
-            return _read_verified(path), remarks
+            return _read_verified(path), warning_lines
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            remarks.append(f"{path}: damaged ({error}); the snapshot before it is used")
-    return None, remarks
+            warning_lines.append(f"{path}: damaged ({error}). The checkpoint before it is used.")
+    return None, warning_lines
 
 
 def _read_verified(path: Path) -> Checkpoint:
-    record = json.loads((path / "progress.json").read_text("utf-8"))
-    for name, digest in record.pop("files").items():
-        if storage.file_sha256(path / name) != digest:
+    record = json.loads((path / PROGRESS_FILE).read_text("utf-8"))
+    if (version := record.pop("format", "unknown")) != FORMAT_VERSION:
+        raise InputError(
+            f"{path}: checkpoint format {version}, but this tongsa reads format {FORMAT_VERSION}. "
+            "Resume with the tongsa version that wrote it, or start a new run."
+        )
+    for name, checksum in record.pop("files").items():
+        if storage.file_sha256(path / name) != checksum:
             raise ValueError(f"the checksum of {name} is wrong")
     return Checkpoint(TrainingProgress(**record), path)

@@ -1,4 +1,4 @@
-"""Settings of training."""
+"""Training settings: the table [training] of a recipe."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,53 +10,59 @@ from tongsa.training.precision import Precision
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """The defaults are the paper's (section 5), but for its eight GPUs."""
+    """Defaults follow Vaswani et al. (2017, section 5), for a single device instead of eight GPUs."""
 
     steps: Positive = 100_000
+    """Number of optimizer updates."""
     batch_tokens: Positive = 25_000
-    """Places in a batch on either side, padding included (section 5.1)."""
+    """Batch size in tokens: the longer of source and target side, padding included (section 5.1)."""
     grad_accumulation: Positive = 1
-    """Batches to an update: four of 6,250 tokens are one of 25,000 to the optimiser. Workers share them."""
+    """Gradient accumulation: batches per update. Four batches of 6,250 tokens train like one of 25,000.
+    Distributed processes divide these batches among themselves."""
     micro_batch_tokens: NonNegative = 0
-    """Places on a side that are computed at once; a larger batch is computed in parts. 0 sets no limit."""
+    """Micro-batch size: the most tokens per side in one forward and backward pass. 0: the whole batch at once."""
     memory_limit_mib: NonNegative = 0
-    """MiB that the process may take; 0 does not ask. A try of the largest batch says which part_tokens keep to it."""
+    """Memory limit of the process in MiB; a trial of the largest batch chooses `micro_batch_tokens`. 0: no limit."""
     shard: bool = False
-    """Whether several workers each keep a part of the model (FSDP2), not a whole one (DDP): for what fits into none."""
+    """Shard the model over the distributed processes (FSDP2) instead of replicating it (DDP)."""
     seed: NonNegative = 1
     init_from: str = ""
-    """Folder of a run or model with whose pieces and weights this one begins, as far as sizes are the same."""
+    """Folder of a run or bundle: initialize tokenizer and weights from it, as far as the shapes agree."""
     label_smoothing: Fraction = 0.1
     """Label smoothing ε (section 5.4)."""
     optimizer: Literal["adam", "adamw", "muon"] = "adam"
     adam_lr_scale: NonNegativeFloat = 1.0
-    """With `muon`: the rate of what Adam still moves (vectors of pieces, norms, biases), as a share of the rate."""
+    """With `muon`: factor on the learning rate of the parameters that AdamW updates (embeddings, norms, biases)."""
     beta1: Fraction = 0.9
     beta2: Fraction = 0.98
     epsilon: float = 1e-9
     weight_decay: NonNegativeFloat = 0.0
     clip_grad_norm: NonNegativeFloat = 0.0
-    """Longest gradient that is let through unshortened; 0 lets all through."""
+    """Gradient clipping: the largest global gradient norm. 0: no clipping."""
     lr: LRScheduleConfig = field(default_factory=LRScheduleConfig)
+    """Learning-rate schedule: the table [training.lr]."""
     ema: Fraction = 0.0
-    """Decay of the moving average of the weights that is validated and kept; 0 keeps the weights themselves."""
+    """Decay of the exponential moving average (EMA) of the weights. The EMA is validated and saved. 0: no EMA."""
     average_last: Positive = 1
-    """At the end, try the mean of the weights of the last N validations, and keep it if it is better."""
+    """Checkpoint averaging: at the end, average the weights of the last N validations and keep them if better."""
     validate_every: Positive = 1000
+    """Updates between two validations."""
     validate_sentences: NonNegative = 200
-    """Development pairs translated at each validation, evenly spread; 0 takes all. Labels and texts are always all."""
+    """Development pairs translated per validation, evenly spaced. 0: all. Classifiers and language models use all."""
     best_metric: Literal["auto", "bleu", "chrf", "exact_match", "wer", "per", "accuracy", "macro_f1", "loss"] = "auto"
-    """What chooses the best model on the development set; auto is the first score that is measured there."""
+    """Metric on the development set that selects the best model. auto: the first metric of `data.metrics`."""
     patience: NonNegative = 0
-    """Stop after so many validations without a better one; 0 never stops early."""
+    """Early stopping: stop after this many validations without improvement. 0: no early stopping."""
     checkpoint_every: Positive = 500
+    """Updates between two checkpoints."""
     keep_checkpoints: Positive = 2
+    """Newest checkpoints to keep."""
     precision: Precision = "auto"
     device: str = "auto"
     threads: NonNegative = 0
-    """CPU threads; 0 leaves the choice to torch."""
+    """CPU threads. 0: PyTorch's default."""
     compile: bool = False
-    """Whether torch compiles the model first: some minutes, which pay on a GPU; on a CPU it was slower than not."""
+    """Compile the model with torch.compile. It takes minutes and pays off on a GPU; on CPUs it was slower."""
     tensorboard: bool = False
     """Also write TensorBoard events (needs the extra `board`)."""
 
@@ -64,5 +70,6 @@ class TrainingConfig:
         check_ranges(self)
         if self.shard and (self.micro_batch_tokens or self.memory_limit_mib):
             raise ValueError(
-                "shard does not go with micro_batch_tokens or memory_limit_mib: sharded ranks compute in step"
+                "shard cannot be combined with micro_batch_tokens or memory_limit_mib: all ranks of a sharded model "
+                "compute in lockstep. Set shard = false, or both limits to 0."
             )

@@ -1,4 +1,4 @@
-"""The endless stream of batches, from any place in it."""
+"""Data loader: an endless iterator over batches that can start at any position and prefetches in a thread."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,35 +11,35 @@ from tongsa.training.loop import DataPosition
 Item = TypeVar("Item")
 
 PREFETCH_BATCHES = 8
-"""Batches that are ready before they are asked for."""
+PREFETCH_THREAD_NAME = "prefetch"
 
 
 def iterate_batches(
     epoch_examples: Callable[[int], Examples], *, batch_tokens: int, seed: int, start: DataPosition
 ) -> Iterator[tuple[DataPosition, Batch]]:
-    """Each batch with the position after it. `examples` gives an epoch's pairs, the same whenever it is asked."""
+    """Yield each batch with the position after it. `epoch_examples` must be a pure function of the epoch."""
     return prefetch(_generate_batches(epoch_examples, batch_tokens, seed, start))
 
 
 def _generate_batches(
     epoch_examples: Callable[[int], Examples], batch_tokens: int, seed: int, start: DataPosition
 ) -> Iterator[tuple[DataPosition, Batch]]:
-    epoch, skip = start
+    epoch, first_batch = start
     while True:
-        pairs = epoch_examples(epoch)
-        batches = epoch_order(pairs.lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch)
-        for at in range(skip, len(batches)):
-            yield DataPosition(epoch, at + 1), pairs.batch(batches[at])
-        epoch, skip = epoch + 1, 0
+        examples = epoch_examples(epoch)
+        batches = epoch_order(examples.lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch)
+        for i in range(first_batch, len(batches)):
+            yield DataPosition(epoch, i + 1), examples.batch(batches[i])
+        epoch, first_batch = epoch + 1, 0
 
 
 def prefetch(items: Iterator[Item], buffer_size: int = PREFETCH_BATCHES) -> Iterator[Item]:
-    """The same items in the same order, made by one thread while those before them are worked on."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+    """Yield the same items in the same order, computed ahead by one background thread."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix=PREFETCH_THREAD_NAME)
     try:
-        made = deque(pool.submit(lambda: next(items, None)) for _ in range(buffer_size))
-        while (item := made.popleft().result()) is not None:
-            made.append(pool.submit(lambda: next(items, None)))
+        pending = deque(pool.submit(lambda: next(items, None)) for _ in range(buffer_size))
+        while (item := pending.popleft().result()) is not None:
+            pending.append(pool.submit(lambda: next(items, None)))
             yield item
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,8 +1,8 @@
-"""Many workers on PyTorch's own engine: who is who, what they agree on, and a model that learns in all of them.
+"""Distributed training with torch.distributed: data-parallel replicas (DDP) or a sharded model (FSDP2).
 
-An update is `accumulate` batches, whoever computes them: each is seeded by its own place in the run, worker w of W
-takes every W-th, and gradients are summed. So the global batch, the order of the data and even the dropout are the same
-on any number of workers, and a run may go on on another number of them.
+An update always has `grad_accumulation` batches. Rank r of W computes batches r, r + W, …; gradients are summed. Each
+batch has its own random seed. So the global batch, the order of the data and the dropout masks do not depend on the
+world size, and a run can be resumed with another world size.
 """
 
 import copy
@@ -22,24 +22,26 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from tongsa.errors import InputError, LostWorkerError
+from tongsa.interface import EncoderDecoder
+from tongsa.training.loss import TrainingModel
 
 COLLECTIVE_TIMEOUT = timedelta(hours=2)
-"""How long workers wait for one that validates or saves; the death of one is told by its launcher at once."""
+"""Ranks wait this long while rank 0 validates or saves. A dead process is noticed at once, by the launcher."""
 
 
 @dataclass(frozen=True)
 class DistributedContext:
-    """The processes that share a run. A single one agrees with itself at once, and pays nothing for it."""
+    """Rank and world size of this process, with the collectives that training needs. No-ops for one process."""
 
     rank: int = 0
     world_size: int = 1
     local_rank: int = 0
     local_world_size: int = 1
-    """Those on this machine, which share its cores."""
+    """Processes on this machine; they share its CPU cores."""
 
     @property
     def is_main_process(self) -> bool:
-        """Whether this one keeps the journal, validates and saves."""
+        """True for rank 0, which writes the journal, validates and saves."""
         return self.rank == 0
 
     def barrier(self) -> None:
@@ -55,33 +57,34 @@ class DistributedContext:
         return flag if self.world_size == 1 else bool(self.all_reduce(torch.tensor(int(flag))))
 
     def broadcast_text(self, make_text: Callable[[], str]) -> str:
-        """What the first worker says, on all of them; only there it is asked for."""
-        said = make_text().encode("utf-8") if self.is_main_process else b""
+        """Return the text of rank 0 on all ranks. `make_text` is called on rank 0 only."""
         if self.world_size == 1:
-            return said.decode("utf-8")
-        length = self.all_reduce(torch.tensor(len(said)))
-        letters = torch.frombuffer(bytearray(said), dtype=torch.uint8) if said else torch.empty(int(length)).byte()
-        dist.broadcast(letters, src=0)
-        return bytes(letters.tolist()).decode("utf-8")
+            return make_text()
+        encoded = make_text().encode("utf-8") if self.is_main_process else b""
+        length = self.all_reduce(torch.tensor(len(encoded)))  # the other ranks contribute 0
+        buffer = torch.frombuffer(bytearray(encoded), dtype=torch.uint8) if encoded else torch.empty(int(length)).byte()
+        dist.broadcast(buffer, src=0)
+        return bytes(buffer.tolist()).decode("utf-8")
 
     def wrap_model(self, model: nn.Module, device: torch.device, *, shard: bool, compiled: bool = False) -> nn.Module:
-        """The model as it learns here, its whole forward pass as one graph for any length if that is asked for."""
-        learner = self._parallelize(model, device, shard=shard)
+        """Return the model to train on this rank: wrapped for parallel training, and compiled if requested."""
+        wrapped = self._parallelize(model, device, shard=shard)
         if compiled:
-            learner.compile(dynamic=True)
-        return learner
+            # the network alone: the loss is computed outside its graph; one graph for all lengths
+            unwrap_model(wrapped).compile(dynamic=True)
+        return wrapped
 
     def _parallelize(self, model: nn.Module, device: torch.device, *, shard: bool) -> nn.Module:
-        """Itself; a replica whose gradients are gathered; or a shard of a copy (FSDP2)."""
+        """Return the model itself, a replica (DDP), or the shards of a copy (FSDP2)."""
         if self.world_size == 1:
             return model
         if shard:
             return _shard_model(copy.deepcopy(model), init_device_mesh(device.type, (self.world_size,)))
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the new name is not in older torch
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about a new name
             return DistributedDataParallel(model, broadcast_buffers=False, gradient_as_bucket_view=True)
 
     def gradient_sync(self, model: nn.Module, *, is_last: bool) -> AbstractContextManager[None]:
-        """Around a backward pass: gradients travel with the last batch of an update only."""
+        """Return the context of one backward pass: gradients are synchronized after the last batch of an update."""
         if isinstance(model, FSDPModule):
             model.set_requires_gradient_sync(is_last)
         elif isinstance(model, DistributedDataParallel) and not is_last:
@@ -92,54 +95,56 @@ class DistributedContext:
 SINGLE_PROCESS = DistributedContext()
 
 
-def unwrap_model(model: nn.Module) -> nn.Module:
-    """The module whose numbers change, under its own names."""
-    return model.module if isinstance(model, DistributedDataParallel) else model
+def unwrap_model(model: nn.Module) -> EncoderDecoder:
+    """Return the network inside a TrainingModel, wrapped or not: the module whose parameters are trained and saved."""
+    training_model = model.module if isinstance(model, DistributedDataParallel) else model
+    assert isinstance(training_model, TrainingModel)  # noqa: S101 - for the type
+    return training_model.model
 
 
 def _shard_model(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Every layer of a stack is gathered when it is needed and let go again; each worker keeps its part of each."""
-    warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)  # nothing here writes into what it is given
-    for part in model.modules():
-        if isinstance(part, nn.ModuleList):
-            for layer in part:
+    """Shard each layer of each stack on its own: a layer is gathered for its computation and freed again."""
+    warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)  # no layer modifies its inputs in place
+    for module in model.modules():
+        if isinstance(module, nn.ModuleList):
+            for layer in module:
                 fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     return model
 
 
 def full_tensor(value: Tensor) -> Tensor:
-    """All of a tensor that may lie in shards; every worker must ask."""
+    """Gather a sharded tensor; return others unchanged. A collective: all ranks must call it."""
     return value.full_tensor() if isinstance(value, DTensor) else value
 
 
 def distribute_like(value: Tensor, reference: Tensor) -> Tensor:
-    """A whole tensor, cut into shards as another is."""
-    return (
-        distribute_tensor(value, reference.device_mesh, reference.placements)
-        if isinstance(reference, DTensor)
-        else value
-    )
+    """Shard a full tensor as the reference is sharded."""
+    if isinstance(reference, DTensor):
+        return distribute_tensor(value, reference.device_mesh, reference.placements)
+    return value
 
 
 @contextmanager
 def init_distributed() -> Iterator[DistributedContext]:
-    """The workers that `torchrun` or `tongsa train --workers` started with this process; alone where none did."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
-        yield SINGLE_PROCESS if not dist.is_initialized() else _current_context()
+    """Join the process group of `torchrun` or `tongsa train --workers`; without one, yield SINGLE_PROCESS."""
+    if dist.is_initialized():
+        yield _current_context()
+        return
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield SINGLE_PROCESS
         return
     if torch.cuda.is_available():
-        if (place := int(os.environ["LOCAL_RANK"])) >= torch.cuda.device_count():
-            raise InputError(
-                f"worker {place + 1} finds no GPU: there are {torch.cuda.device_count()}; take fewer workers"
-            )
-        torch.cuda.set_device(place)
+        local_rank, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if local_rank >= gpus:
+            raise InputError(f"--workers: no GPU for worker {local_rank + 1}. Use at most {gpus} workers.")
+        torch.cuda.set_device(local_rank)
     dist.init_process_group(timeout=COLLECTIVE_TIMEOUT)
     try:
         yield _current_context()
     except RuntimeError as error:
-        if isinstance(error, dist.DistError) or "gloo" in str(error):  # torch has no name for this one
-            raise LostWorkerError(f"another worker is gone, so this one stops: {error}".splitlines()[0]) from None
+        if isinstance(error, dist.DistError) or "gloo" in str(error):  # Gloo raises plain RuntimeErrors
+            raise LostWorkerError(f"another worker has died, so this one stops: {error}".splitlines()[0]) from None
         raise
     finally:
         dist.destroy_process_group()

@@ -1,4 +1,4 @@
-"""journal.jsonl: one line for each step and each validation, readable by anything."""
+"""The journal of a run (journal.jsonl): one JSON object per line for each update and each validation."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from tongsa import storage
 
 
 class Journal:
-    """Lines are appended as they come. On resuming, what came after the snapshot is taken back: it comes again."""
+    """Append-only writer. Opening it removes the records after `last_step`: a resumed run writes them again."""
 
     def __init__(self, path: Path, *, last_step: int) -> None:
         kept = [line for line in _read_lines(path) if _parse_record(line).get("step", last_step + 1) <= last_step]
@@ -29,7 +29,7 @@ class Journal:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # what a full disk did not take is tried once more on closing, and has been told about
+        # close() flushes again what a full disk refused; if an exception is on its way, that one explains it already
         with suppress(OSError) if exc else storage.explain_os_errors(Path(self.file.name)):
             self.file.close()
 
@@ -41,7 +41,7 @@ def _read_lines(path: Path) -> Iterator[str]:
 
 
 def _parse_record(line: str) -> dict[str, Any]:
-    """A line cut short by a death is no record."""
+    """Return the record of a line; {} for a line that a killed process left incomplete."""
     try:
         record = json.loads(line)
     except ValueError:

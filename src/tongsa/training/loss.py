@@ -1,22 +1,86 @@
-"""The loss: cross-entropy against a smoothed target (Szegedy et al. 2016; Vaswani et al. 2017, section 5.4)."""
+"""The loss: cross-entropy against smoothed labels (Szegedy et al. 2016; Vaswani et al. 2017, section 5.4).
+
+`cross_entropy` takes logits. `chunked_cross_entropy` takes what precedes them, the hidden states and the output
+projection, and never holds the logits of a whole batch. `TrainingModel` wraps a model so that its forward pass returns
+the loss: this is the module that DDP, FSDP and gradient accumulation work with.
+"""
 
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from tongsa.batch import Padded
-from tongsa.nn.output import Judge
+from tongsa.batch import Batch, Padded
+from tongsa.interface import EncoderDecoder
+from tongsa.nn.auxiliary_loss import collect_auxiliary_losses
+from tongsa.nn.output import OutputProjection
+from tongsa.training.config import TrainingConfig
 
 ROWS_PER_CHUNK = 512
-"""Rows whose logits are there at once."""
+"""Rows of logits in memory at once."""
 MIN_SHIFTED_LOGIT = -80.0
-"""Below the largest logit: e to that is nothing beside 1, but a number with which processors still compute fast."""
+"""Lowest logit after subtracting the maximum: its exponential is negligible, but not a slow denormal number."""
+
+
+class TrainingModel(nn.Module):
+    """A model whose forward pass returns the loss of a batch."""
+
+    def __init__(self, model: EncoderDecoder, config: TrainingConfig) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = config.label_smoothing
+        self.autocast_dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
+        # Autocast does not reach into the hand-written gradient, and a compiled graph ends in the model's own logits.
+        self.uses_chunks = self.autocast_dtype is None and not config.compile
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the loss to minimize, with label smoothing and auxiliary losses, and the plain cross-entropy.
+
+        Both are sums over the target's tokens.
+        """
+        with collect_auxiliary_losses() as auxiliary_losses:
+            # A classifier's target is one label: its logits are few, and chunks would save nothing.
+            if self.uses_chunks and batch.target.tokens.shape[1] > 1:
+                loss, plain = self._loss_from_hidden(batch)
+            else:
+                loss, plain = self._loss_from_logits(batch)
+        return sum(auxiliary_losses, loss), plain
+
+    def _loss_from_hidden(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        decoder = self.model.decoder
+        hidden = decoder.hidden(batch.decoder_input, self.model.encoder(batch.source))
+        return chunked_cross_entropy(hidden, decoder.output, batch.target, self.label_smoothing)
+
+    def _loss_from_logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        device_type = batch.source.tokens.device.type
+        with torch.autocast(device_type, self.autocast_dtype, enabled=self.autocast_dtype is not None):
+            logits = self.model(batch.source, batch.decoder_input)
+        return cross_entropy(logits, batch.target, self.label_smoothing)  # outside autocast: sums need float32
+
+
+def cross_entropy(logits: Tensor, target: Padded, label_smoothing: float) -> tuple[Tensor, Tensor]:
+    """Return two sums over the target's tokens, padding left out: with label smoothing, and plain for reports."""
+    rows, tokens = logits.flatten(0, 1).float(), target.tokens.flatten()
+    mask = target.mask.flatten().to(rows.dtype)
+    sums: tuple[Tensor, Tensor] = _LabelSmoothedCrossEntropy.apply(rows, tokens, mask, label_smoothing)  # type: ignore[no-untyped-call]
+    return sums
+
+
+def chunked_cross_entropy(
+    hidden: Tensor, output: OutputProjection, target: Padded, label_smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """Return the sums of `cross_entropy(output.logits(hidden), …)`, with the logits of a few rows in memory at once."""
+    rows, tokens = hidden.flatten(0, 1), target.tokens.flatten()
+    mask = target.mask.flatten().to(rows.dtype)
+    sums: tuple[Tensor, Tensor] = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        rows, output.weight, output.bias, tokens, mask, label_smoothing
+    )
+    return sums
 
 
 class _LabelSmoothedCrossEntropy(torch.autograd.Function):
-    """Sum over the kept rows of -Σ q log p, with q = (1-ε) one-hot + ε/V: two passes over the logits, one copy of them.
+    """Sum over the rows of -Σ q log p, with q = (1-ε) one-hot + ε/V: two passes over the logits, one copy of them.
 
     -Σ q log p = logsumexp(z) - (1-ε) z_target - ε mean(z), and its gradient is softmax(z) - q.
     """
@@ -25,92 +89,73 @@ class _LabelSmoothedCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, logits: Tensor, target: Tensor, mask: Tensor, label_smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        total = logits.logsumexp(dim=-1)  # (row,)
-        chosen = logits.gather(1, target.unsqueeze(1)).squeeze(1)
-        plain = (total - chosen) @ mask
-        loss = plain + label_smoothing * ((chosen - logits.mean(dim=-1)) @ mask)
-        ctx.save_for_backward(logits, target, mask, total)
-        ctx.smoothing = label_smoothing
+        log_sum = logits.logsumexp(dim=-1)  # (row,)
+        target_logit = logits.gather(1, target.unsqueeze(1)).squeeze(1)
+        plain = (log_sum - target_logit) @ mask
+        loss = plain + label_smoothing * ((target_logit - logits.mean(dim=-1)) @ mask)
+        ctx.save_for_backward(logits, target, mask, log_sum)
+        ctx.label_smoothing = label_smoothing
         ctx.mark_non_differentiable(plain)
         return loss, plain
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None, None]:
-        logits, target, kept, total = ctx.saved_tensors
-        slope = (logits - total.unsqueeze(1)).exp_().sub_(ctx.smoothing / logits.shape[1])
-        slope[torch.arange(len(target), device=target.device), target] -= 1 - ctx.smoothing
-        return slope.mul_((grad_outputs[0] * kept).unsqueeze(1)), None, None, None
-
-
-def cross_entropy(logits: Tensor, target: Padded, label_smoothing: float) -> tuple[Tensor, Tensor]:
-    """Summed over the target's pieces, padding left out: smoothed, to be learnt from; and plain, to be reported."""
-    rows, pieces = logits.flatten(0, 1).float(), target.tokens.flatten()
-    kept = target.mask.flatten().to(rows.dtype)
-    sums: tuple[Tensor, Tensor] = _LabelSmoothedCrossEntropy.apply(rows, pieces, kept, label_smoothing)  # type: ignore[no-untyped-call]
-    return sums
+        logits, target, mask, log_sum = ctx.saved_tensors
+        grad = (logits - log_sum.unsqueeze(1)).exp_().sub_(ctx.label_smoothing / logits.shape[1])
+        grad[torch.arange(len(target), device=target.device), target] -= 1 - ctx.label_smoothing
+        return grad.mul_((grad_outputs[0] * mask).unsqueeze(1)), None, None, None
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """The same from what stands before the last layer, some rows at a time: logits are made, judged, and forgotten.
+    """The same loss from hidden states and output weights, a chunk of rows after another.
 
-    With e = exp(z - max z) and s = Σe the slope of a kept row is (e - (1-ε) s one-hot) / s - ε/V. Only e is as large as
-    the logits: 1/s waits for the products that make it smaller, and ε/V, the same for all pieces, is a product with the
-    mean of the weights. So an exponential, a difference and three sums are all that is done beside the products.
+    The gradient is computed in the forward pass, while a chunk's logits z are there. With e = exp(z - max z) and s = Σe
+    the gradient of a row is (e - (1-ε) s one-hot) / s - ε/V. Only e has the size of the logits: 1/s is multiplied in
+    after the products that make it smaller, and ε/V, equal for all tokens, is a product with the mean of the weights.
+    Beside the products this costs one exponential, one difference and three sums.
     """
 
     @staticmethod
     def forward(
         ctx: Any,
-        hidden: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        target: Tensor,
-        mask: Tensor,
+        hidden: Tensor,  # (row, width)
+        weight: Tensor,  # (token, width)
+        bias: Tensor | None,  # (token,)
+        target: Tensor,  # (row,)
+        mask: Tensor,  # (row,), 1 for a token and 0 for padding
         label_smoothing: float,
     ) -> tuple[Tensor, Tensor]:
-        total, chosen = torch.empty_like(mask), torch.empty_like(mask)
-        value_slope, weight_slope = torch.empty_like(hidden), torch.zeros_like(weight)
-        bias_slope = None if bias is None else torch.zeros_like(bias)
-        for first in range(0, len(hidden), ROWS_PER_CHUNK):
-            part = slice(first, first + ROWS_PER_CHUNK)
-            pieces = target[part].unsqueeze(1)
-            logits = F.linear(hidden[part], weight, bias)
-            chosen[part] = logits.gather(1, pieces).squeeze(1)
-            top = logits.amax(dim=1, keepdim=True)
-            raised = logits.sub_(top).clamp_(min=MIN_SHIFTED_LOGIT).exp_()
-            sums = raised.sum(dim=1, keepdim=True)
-            total[part] = (top + sums.log()).squeeze(1)
-            raised.scatter_add_(1, pieces, sums * (label_smoothing - 1))
-            share = mask[part].unsqueeze(1) / sums
-            torch.mm(raised, weight, out=value_slope[part]).mul_(share)
-            weight_slope.addmm_(raised.T, hidden[part] * share)
-            if bias_slope is not None:
-                bias_slope.addmv_(raised.T, share.squeeze(1))
-        even = label_smoothing / len(weight)
-        value_slope.addr_(mask, weight.sum(dim=0), alpha=-even)
-        weight_slope.sub_(mask @ hidden, alpha=even)
-        mean = hidden @ weight.mean(dim=0)
-        if bias is not None and bias_slope is not None:
-            bias_slope.sub_(mask.sum(), alpha=even)
-            mean += bias.mean()
-        plain = (total - chosen) @ mask
-        ctx.slopes = value_slope, weight_slope, bias_slope
+        log_sum, target_logit = torch.empty_like(mask), torch.empty_like(mask)
+        hidden_grad, weight_grad = torch.empty_like(hidden), torch.zeros_like(weight)
+        bias_grad = None if bias is None else torch.zeros_like(bias)
+        for start in range(0, len(hidden), ROWS_PER_CHUNK):
+            chunk = slice(start, start + ROWS_PER_CHUNK)
+            tokens = target[chunk].unsqueeze(1)
+            logits = F.linear(hidden[chunk], weight, bias)  # (row, token): the only large tensor
+            target_logit[chunk] = logits.gather(1, tokens).squeeze(1)
+            maximum = logits.amax(dim=1, keepdim=True)
+            exponentials = logits.sub_(maximum).clamp_(min=MIN_SHIFTED_LOGIT).exp_()
+            sums = exponentials.sum(dim=1, keepdim=True)
+            log_sum[chunk] = (maximum + sums.log()).squeeze(1)
+            exponentials.scatter_add_(1, tokens, sums * (label_smoothing - 1))  # now e - (1-ε) s one-hot
+            row_scale = mask[chunk].unsqueeze(1) / sums
+            torch.mm(exponentials, weight, out=hidden_grad[chunk]).mul_(row_scale)
+            weight_grad.addmm_(exponentials.T, hidden[chunk] * row_scale)
+            if bias_grad is not None:
+                bias_grad.addmv_(exponentials.T, row_scale.squeeze(1))
+        uniform = label_smoothing / len(weight)  # ε/V
+        hidden_grad.addr_(mask, weight.sum(dim=0), alpha=-uniform)
+        weight_grad.sub_(mask @ hidden, alpha=uniform)
+        mean_logit = hidden @ weight.mean(dim=0)
+        if bias is not None and bias_grad is not None:
+            bias_grad.sub_(mask.sum(), alpha=uniform)
+            mean_logit += bias.mean()
+        plain = (log_sum - target_logit) @ mask
+        ctx.grads = hidden_grad, weight_grad, bias_grad
         ctx.mark_non_differentiable(plain)
-        return plain + label_smoothing * ((chosen - mean) @ mask), plain
+        return plain + label_smoothing * ((target_logit - mean_logit) @ mask), plain
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        slopes = (None if slope is None else slope * grad_outputs[0] for slope in ctx.slopes)
-        return *slopes, None, None, None
-
-
-def make_chunked_loss(target: Padded, label_smoothing: float) -> Judge:
-    """Asks a last layer for what `cross_entropy` says of its logits: both sums (2,)."""
-    pieces, mask = target.tokens.flatten(), target.mask.flatten()
-
-    def sums(values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = values.flatten(0, 1)
-        kept = mask.to(rows.dtype)
-        return torch.stack(_ChunkedCrossEntropy.apply(rows, weight, bias, pieces, kept, label_smoothing))  # type: ignore[no-untyped-call]
-
-    return sums
+        grads = (None if grad is None else grad * grad_outputs[0] for grad in ctx.grads)
+        return *grads, None, None, None

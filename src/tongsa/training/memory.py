@@ -1,4 +1,4 @@
-"""Memory of this process: its peak, and how much more it may get."""
+"""Memory of this process: peak use, memory still available, and a scratch copy of a model for measurements."""
 
 import copy
 import os
@@ -16,7 +16,7 @@ BYTES_PER_MIB = 1 << 20
 
 
 def reset_peak_memory() -> None:
-    """Count the peak from now on, where the system can do that; elsewhere it is the peak since the process began."""
+    """Restart the measurement of the peak. Where the system cannot, the peak counts from the start of the process."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):
@@ -24,32 +24,32 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory(device: torch.device) -> float:
-    """The most bytes this process has had since they were last forgotten."""
+    """Return the peak memory in bytes since the last reset: of the process, or of the GPU's allocator."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    with suppress(OSError, StopIteration):  # Linux: the other figure begins with what the parent had
+    with suppress(OSError, StopIteration):  # on Linux ru_maxrss is inherited from the parent process, VmHWM is not
         lines = Path("/proc/self/status").read_text("utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def available_memory(device: torch.device) -> float:
-    """Bytes that this process may still get."""
+    """Return the bytes that this process can still allocate."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    with suppress(OSError, ValueError, StopIteration):  # Linux knows better
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError, StopIteration):  # Linux also counts what other processes use
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    with suppress(OSError, ValueError):  # a container may have less than its machine
+        available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    with suppress(OSError, ValueError):  # a container may have a lower limit than its machine
         limit, used = (Path("/sys/fs/cgroup", name).read_text("ascii") for name in ("memory.max", "memory.current"))
-        free = min(free, int(limit) - int(used))
-    return free
+        available = min(available, int(limit) - int(used))
+    return available
 
 
 @contextmanager
 def scratch_copy(model: EncoderDecoder) -> Iterator[EncoderDecoder]:
-    """A copy to be mistreated; the generators of random numbers go on afterwards as if nothing had been drawn."""
+    """Yield a copy of the model in eval mode, with a fixed seed; afterwards the random generators are restored."""
     device = next(model.parameters()).device
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):

@@ -1,4 +1,4 @@
-"""Memory within a limit: how much of a batch may be computed at once, found out before the first step."""
+"""Micro-batch size for a memory limit: measured by trial gradients before the first update."""
 
 import torch
 
@@ -7,45 +7,50 @@ from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.training.config import TrainingConfig
 from tongsa.training.loop import compute_gradient
+from tongsa.training.loss import TrainingModel
 from tongsa.training.memory import BYTES_PER_MIB, peak_memory, reset_peak_memory, scratch_copy
 
 TRIAL_MICRO_BATCH_COUNTS = (16, 4)
-"""The largest batch is tried in so many parts: small enough to be safe, different enough to draw a line through."""
+"""The largest batch is divided by these counts for the two trials: small, and different enough to fit a line."""
 MEMORY_SAFETY_FRACTION = 0.85
-"""Share of what is left that is planned with: freed memory lies in pieces that the next batch may not fit into."""
+"""Fraction of the remaining memory that is planned for: freed memory is fragmented and cannot all be reused."""
 OPTIMIZER_VALUES_PER_PARAMETER = {"adam": 2, "adamw": 2, "muon": 2}
-"""Numbers that an optimiser remembers for each parameter, at most."""
+"""Largest number of values of optimizer state per parameter."""
 
 
 def find_micro_batch_tokens(model: EncoderDecoder, largest_batch: Batch, config: TrainingConfig) -> int:
-    """Places on a side to be computed at once so that the process keeps to `config.memory` MiB."""
+    """Return the largest `micro_batch_tokens` with which the process stays below `memory_limit_mib`.
+
+    Memory is modeled as fixed + slope · tokens; both come from two trial micro-batches of different size.
+    """
     limit = config.memory_limit_mib * BYTES_PER_MIB
-    weights = sum(value.numel() * value.element_size() for value in model.parameters())
-    remembered = weights * (OPTIMIZER_VALUES_PER_PARAMETER[config.optimizer] + (config.ema > 0) + 1)
-    (few, small), (more, large) = (
+    weight_bytes = sum(value.numel() * value.element_size() for value in model.parameters())
+    # optimizer state, EMA, and one copy of the weights
+    state_bytes = weight_bytes * (OPTIMIZER_VALUES_PER_PARAMETER[config.optimizer] + (config.ema > 0) + 1)
+    (small_size, small_peak), (large_size, large_peak) = (
         _measure_peak(model, largest_batch, count, config) for count in TRIAL_MICRO_BATCH_COUNTS
     )
-    slope = max(1.0, (large - small) / max(1, more - few))
-    fixed = small - slope * few + remembered  # the copy that is tried stands for the one that a snapshot writes
-    found = int(MEMORY_SAFETY_FRACTION * (limit - fixed) / slope)
-    longest = max(largest_batch.source.tokens.shape[1], largest_batch.target.tokens.shape[1])
-    if found < longest:
-        least = (fixed + slope * longest / MEMORY_SAFETY_FRACTION) / BYTES_PER_MIB
+    slope = max(1.0, (large_peak - small_peak) / max(1, large_size - small_size))
+    # the scratch copy of the trial counts for the copy that saving a checkpoint makes
+    fixed = small_peak - slope * small_size + state_bytes
+    micro_batch_tokens = int(MEMORY_SAFETY_FRACTION * (limit - fixed) / slope)
+    row_tokens = max(largest_batch.source.tokens.shape[1], largest_batch.target.tokens.shape[1])
+    if micro_batch_tokens < row_tokens:
+        needed = (fixed + slope * row_tokens / MEMORY_SAFETY_FRACTION) / BYTES_PER_MIB
         raise InputError(
-            f"training.memory_limit_mib {config.memory_limit_mib}: this run needs about {least:,.0f} MiB for its longest line alone; "
-            "raise the limit, or lower data.max_tokens or the sizes of the model"
+            f"training.memory_limit_mib {config.memory_limit_mib}: the longest example alone needs about "
+            f"{needed:,.0f} MiB. Raise the limit, or lower data.max_tokens or the model's sizes."
         )
-    return min(found, largest_batch.padded_size)
+    return min(micro_batch_tokens, largest_batch.padded_size)
 
 
 def _measure_peak(
     model: EncoderDecoder, largest_batch: Batch, micro_batch_count: int, config: TrainingConfig
 ) -> tuple[int, float]:
-    """Places of a part, and the most bytes of the process while a gradient of it is computed."""
-    part = largest_batch.micro_batches(-(-largest_batch.padded_size // micro_batch_count))[0].to(
-        next(model.parameters()).device
-    )
+    """Return the padded size of one trial micro-batch and the peak memory while its gradient is computed."""
+    max_tokens = -(-largest_batch.padded_size // micro_batch_count)
+    micro_batch = largest_batch.micro_batches(max_tokens)[0].to(next(model.parameters()).device)
     with scratch_copy(model) as copied:
         reset_peak_memory()
-        compute_gradient(copied.train(), [[part]], 1, config)
-        return part.padded_size, peak_memory(torch.device(config.device))
+        compute_gradient(TrainingModel(copied, config).train(), [[micro_batch]], 1, config)
+        return micro_batch.padded_size, peak_memory(torch.device(config.device))

@@ -1,8 +1,8 @@
-"""Muon (Jordan et al. 2024): momentum, each matrix of which is made orthogonal before the step.
+"""Muon (Jordan et al. 2024): momentum whose matrices are orthogonalized before each update.
 
-torch has one too, but it computes in bf16, which some CPUs do not survive; this one stays in float32, takes matrices of
-one shape together, and treats projections that lie in one matrix as the several they are. Steps are scaled as by Liu et
-al. (2025, section 2.2), to the size of AdamW's, so that one rate serves both.
+PyTorch's Muon computes in bf16, which crashes some CPUs. This one stays in float32, batches matrices of one shape, and
+orthogonalizes projections that are stored in one matrix (query, key, value) separately. Updates are scaled as by Liu et
+al. (2025, section 2.2) to the size of AdamW's, so one learning rate serves both.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,41 +20,44 @@ POLAR_EXPRESS_COEFFICIENTS = (
     (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
     (3.3184196573706015, -2.488488024314874, 0.51004894012372),
 )
-"""a, b, c of each step of the Polar Express (Amsel et al. 2025): the best polynomials for so few steps."""
+"""a, b, c of each iteration of the Polar Express (Amsel et al. 2025): the optimal polynomials for four iterations."""
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:  # (matrix, row, column), rows ≤ columns
-    """The nearest (semi-)orthogonal matrices, roughly: X ← aX + b(XXᵀ)X + c(XXᵀ)²X pulls singular values to one."""
-    found: Tensor = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    if found.shape[2] >= 2 * found.shape[1]:
-        return _orthogonalize_wide(found)
+    """Return approximately the nearest (semi-)orthogonal matrices.
+
+    Each iteration X ← aX + b(XXᵀ)X + c(XXᵀ)²X moves the singular values towards one.
+    """
+    x: Tensor = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    if x.shape[2] >= 2 * x.shape[1]:
+        return _orthogonalize_wide(x)
     for a, b, c in POLAR_EXPRESS_COEFFICIENTS:
-        square = found @ found.mT
-        mixed = torch.baddbmm(square, square, square, beta=b, alpha=c)
-        found = torch.baddbmm(found, mixed, found, beta=a)
-    return found
+        gram = x @ x.mT
+        polynomial = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, polynomial, x, beta=a)
+    return x
 
 
 def _orthogonalize_wide(matrices: Tensor) -> Tensor:
-    """The same for long matrices: every step is a polynomial in XXᵀ, so iterate on that and multiply by X once."""
-    square = matrices @ matrices.mT
-    product = step = _polynomial(square, *POLAR_EXPRESS_COEFFICIENTS[0])
+    """Return the same for wide matrices: each iteration is a polynomial in XXᵀ, so X is multiplied only once."""
+    gram = matrices @ matrices.mT
+    product = factor = _polynomial(gram, *POLAR_EXPRESS_COEFFICIENTS[0])
     for coefficients in POLAR_EXPRESS_COEFFICIENTS[1:]:
-        square = step @ square @ step
-        step = _polynomial(square, *coefficients)
-        product = step @ product
+        gram = factor @ gram @ factor
+        factor = _polynomial(gram, *coefficients)
+        product = factor @ product
     return product @ matrices
 
 
 def _polynomial(gram: Tensor, a: float, b: float, c: float) -> Tensor:
-    """The polynomial a + bA + cA²."""
-    found = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-    found.diagonal(dim1=1, dim2=2).add_(a)
-    return found
+    """Return a + bA + cA² for A = `gram`."""
+    result = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+    result.diagonal(dim1=1, dim2=2).add_(a)
+    return result
 
 
 class Muon(torch.optim.Optimizer):
-    """Workers that share a run share this too: each makes some of the matrices orthogonal, for all."""
+    """Muon for the weights of linear layers. Distributed processes divide the orthogonalization among themselves."""
 
     def __init__(
         self,
@@ -67,39 +70,40 @@ class Muon(torch.optim.Optimizer):
         linear = [layer for layer in layers if isinstance(layer, Linear)]
         self.block_counts = [layer.blocks for layer in linear]
         self.distributed = distributed
-        settings = {"lr": 1.0, "momentum": momentum, "weight_decay": weight_decay}
-        super().__init__([layer.weight for layer in linear], settings)
+        defaults = {"lr": 1.0, "momentum": momentum, "weight_decay": weight_decay}
+        super().__init__([layer.weight for layer in linear], defaults)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        assert closure is None  # noqa: S101 - nothing here evaluates twice
+        assert closure is None  # noqa: S101 - the loss is never evaluated again
         (group,) = self.param_groups
-        rate, momentum, weights = group["lr"], group["momentum"], group["params"]
-        slopes = [weight.grad for weight in weights]
-        means = [self.state[weight].setdefault("mean", torch.zeros_like(weight)) for weight in weights]
-        torch._foreach_lerp_(means, slopes, 1 - momentum)
-        moves = torch._foreach_lerp(slopes, means, momentum)  # Nesterov: a look ahead along the mean
+        lr, momentum, weights = group["lr"], group["momentum"], group["params"]
+        gradients = [weight.grad for weight in weights]
+        buffers = [self.state[weight].setdefault("momentum", torch.zeros_like(weight)) for weight in weights]
+        torch._foreach_lerp_(buffers, gradients, 1 - momentum)
+        nesterov = torch._foreach_lerp(gradients, buffers, momentum)
         if group["weight_decay"]:
-            torch._foreach_mul_(weights, 1 - rate * group["weight_decay"])
-        steps = self._orthogonalize_updates([full_tensor(move) for move in moves])
-        for weight, step, count in zip(weights, steps, self.block_counts, strict=True):
-            longer = max(weight.shape[0] // count, weight.shape[1])
-            weight.add_(distribute_like(step, weight), alpha=-rate * 0.2 * longer**0.5)
+            torch._foreach_mul_(weights, 1 - lr * group["weight_decay"])
+        updates = self._orthogonalize_updates([full_tensor(update) for update in nesterov])
+        for weight, update, blocks in zip(weights, updates, self.block_counts, strict=True):
+            larger_side = max(weight.shape[0] // blocks, weight.shape[1])
+            weight.add_(distribute_like(update, weight), alpha=-lr * 0.2 * larger_side**0.5)
 
     def _orthogonalize_updates(self, updates: list[Tensor]) -> list[Tensor]:
-        """Each made orthogonal, block by block; blocks of one shape go together, and are shared out among workers."""
-        sizes = [move.numel() for move in updates]
-        together = torch.zeros(sum(sizes), device=updates[0].device if updates else None)
-        found = [part.view_as(move) for part, move in zip(torch.split(together, sizes), updates, strict=True)]
-        shapes: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
-        for target, move, count in zip(found, updates, self.block_counts, strict=True):
-            for into, block in zip(target.chunk(count), move.chunk(count), strict=True):
-                lying = (into, block) if block.shape[0] <= block.shape[1] else (into.mT, block.mT)
-                shapes.setdefault((min(block.shape), max(block.shape)), []).append(lying)
-        for pairs in shapes.values():
-            if mine := pairs[self.distributed.rank :: self.distributed.world_size]:
+        """Orthogonalize each block of each update. Blocks of one shape form a batch; ranks share the blocks."""
+        sizes = [update.numel() for update in updates]
+        flat = torch.zeros(sum(sizes), device=updates[0].device if updates else None)  # one tensor: one all-reduce
+        results = [part.view_as(update) for part, update in zip(torch.split(flat, sizes), updates, strict=True)]
+        blocks_by_shape: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
+        for result, update, count in zip(results, updates, self.block_counts, strict=True):
+            for output, block in zip(result.chunk(count), update.chunk(count), strict=True):
+                wide = (output, block) if block.shape[0] <= block.shape[1] else (output.mT, block.mT)
+                blocks_by_shape.setdefault((min(block.shape), max(block.shape)), []).append(wide)
+        for pairs in blocks_by_shape.values():
+            if rank_pairs := pairs[self.distributed.rank :: self.distributed.world_size]:
                 torch._foreach_copy_(
-                    [into for into, _ in mine], orthogonalize(torch.stack([b for _, b in mine])).unbind()
+                    [output for output, _ in rank_pairs],
+                    orthogonalize(torch.stack([block for _, block in rank_pairs])).unbind(),
                 )
-        self.distributed.all_reduce(together)  # what others make is zero here
-        return found
+        self.distributed.all_reduce(flat)  # the blocks of other ranks are zero here, so the sum gathers them
+        return results

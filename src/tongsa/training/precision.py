@@ -1,4 +1,4 @@
-"""Which numbers to compute in: found out in a child process, for some CPUs die of what they advertise."""
+"""Choice of the number format. Some CPUs crash on instructions that they advertise, so bf16 is probed in a child."""
 
 import subprocess
 import sys
@@ -10,21 +10,21 @@ Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
 BF16_PROBE_SCRIPT = """
 import time, torch
-def seconds(kind):
-    left, right = (torch.randn(512, 512).to(kind) for _ in range(2))
+def seconds(dtype):
+    left, right = (torch.randn(512, 512).to(dtype) for _ in range(2))
     left @ right
-    began = time.perf_counter()
+    start = time.perf_counter()
     for _ in range(10):
         left @ right
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 print(seconds(torch.float32) / seconds(torch.bfloat16))
 """
 MIN_BF16_SPEEDUP = 1.5
-"""bf16 rounds to three digits; below this gain it is not worth that."""
+"""bf16 keeps three decimal digits; a smaller gain in speed is not worth the loss of precision."""
 
 
 def measure_bf16_speedup(script: str = BF16_PROBE_SCRIPT) -> float:
-    """How many times faster bf16 multiplies than float32 on this CPU; 0 where it crashes or cannot be asked."""
+    """Return the speedup of bf16 over float32 matrix products on this CPU; 0 if the probe crashes."""
     try:
         child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
         return float(child.stdout) if child.returncode == 0 else 0.0
@@ -33,7 +33,7 @@ def measure_bf16_speedup(script: str = BF16_PROBE_SCRIPT) -> float:
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Precision:
-    """What `auto` means here: bf16 on a GPU made for it, or on a CPU that has shown it; otherwise fp32."""
+    """Replace `auto`: bf16 on GPUs that support it and on CPUs where the probe shows a speedup, else fp32."""
     if precision != "auto":
         return precision
     if device.type == "cuda":
@@ -44,5 +44,5 @@ def resolve_precision(precision: Precision, device: torch.device) -> Precision:
 
 
 def _cpu_reports_bf16() -> bool:
-    """Whether it is worth asking at all: starting a child takes seconds."""
+    """Return whether the CPU advertises bf16: if not, the probe, which takes seconds, is skipped."""
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()

@@ -1,4 +1,4 @@
-"""Pages that show the inside of a model: attention, search tree, positions, curves. They open without a network.
+"""Self-contained pages about a model: attention, search tree, positional encodings, training curves.
 
 >>> import tongsa
 >>> tongsa.view("runs/demo", "I go home").save("page.html")

@@ -1,4 +1,4 @@
-"""Attention, looked into: every role, layer and head of some sentences on one page that needs no network."""
+"""Attention weights of some sentences as one self-contained page: all roles, layers and heads."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,39 +17,39 @@ from tongsa.visualize.packing import pack_uint16
 from tongsa.visualize.page import render_html
 
 QUANTIZATION_SCALE = 10_000
-"""Weights are stored as whole numbers of this part, packed layer by layer: four decimals, and the page stays small."""
+"""Weights are stored as integers, multiplied by this: four decimals are enough, and the page stays small."""
 ROW_SUM_TOLERANCE = 0.02
-"""How far a row may be from one: half precision rounds."""
+"""Largest accepted distance of a row's sum from 1; half precision rounds."""
 ROLE_ORDER = ("cross", "encoder", "decoder")
-"""The order of the tabs; other roles follow."""
+"""Order of the tabs; other roles follow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionExample:
-    """What a model looked at while it turned one source into one target."""
+    """Attention weights of a model for one source and one target."""
 
     source_tokens: Sequence[str]
-    """Pieces as sentencepiece names them: '▁' marks the start of a word."""
+    """Tokens as SentencePiece writes them: '▁' marks the start of a word."""
     target_tokens: Sequence[str]
-    """The pieces that were written; the last is '</s>' unless the length ran out."""
+    """The output tokens; the last is '</s>' unless the output reached its maximum length."""
     weights: Mapping[str, Sequence[ArrayLike]]
     """Role → one array per layer, (head, query, key).
 
-    "encoder" is source × source and "cross" target × source. "decoder" is target × target, its keys one
-    behind: '<s>' and the pieces before. Any other role has numbered queries (hops) over the source.
+    "encoder" is source × source and "cross" is target × source. "decoder" is target × target, with the keys
+    shifted by one: '<s>' and the tokens before. Any other role has numbered queries (hops) over the source.
     """
     text: str
     translation: str
-    """What came out: a translation, or a label."""
+    """The output: a translation, or a label."""
     reference: str = ""
     score: float | None = None
     is_label: bool = False
-    """Whether what came out is a label."""
+    """True if `translation` is a label."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One edge of the matrices: its pieces, and where words begin among them."""
+    """Queries or keys of a matrix: the tokens, and the index of each word's first token."""
 
     tokens: Sequence[str]
     word_starts: Sequence[int]
@@ -60,93 +60,94 @@ class Axis:
 
 
 def page_data(title: str, examples: Sequence[AttentionExample], *, note: str = "") -> dict[str, Any]:
-    """What the page draws, ready for JSON."""
+    """Return the page's data, ready for JSON."""
     if not examples:
-        raise InputError("attention page: no sentence to show; give at least one reading")
+        raise InputError("attention page: no sentence. Give at least one example.")
     return {
         "title": title,
         "note": note,
-        "grain": QUANTIZATION_SCALE,
-        "rules": {
-            "half": head_patterns.MIN_PATTERN_SHARE,
-            "lift": head_patterns.MIN_PATTERN_LIFT,
-            "broad": head_patterns.MIN_BROAD_ENTROPY,
-            "band": head_patterns.DIAGONAL_BAND,
-        },
-        "readings": [example_data(reading, f"reading {number}") for number, reading in enumerate(examples, 1)],
+        "quantization_scale": QUANTIZATION_SCALE,
+        "thresholds": head_patterns.THRESHOLDS,
+        "examples": [example_data(example, f"example {number}") for number, example in enumerate(examples, 1)],
     }
 
 
 def page_html(title: str, examples: Sequence[AttentionExample], *, note: str = "") -> str:
-    """One HTML page with everything inside: style, script, data."""
+    """Return a self-contained HTML page with style, script and data."""
     return render_html(title, {"attention": page_data(title, examples, note=note)})
 
 
 def write_page(path: Path, title: str, examples: Sequence[AttentionExample], *, note: str = "") -> None:
-    """Write the page whole or not at all: what stood at `path` before stays until the new page is on disk."""
+    """Write the page atomically: a file at `path` stays as it was until the new page is on disk."""
     write_text(path, page_html(title, examples, note=note))
 
 
 def example_data(example: AttentionExample, location: str) -> dict[str, Any]:
     if example.score is not None and not math.isfinite(example.score):
-        raise InputError(f"{location}: the score is {example.score}; give a finite number or none")
-    order = [role for role in ROLE_ORDER if role in example.weights]
-    order += [role for role in example.weights if role not in ROLE_ORDER]
+        raise InputError(f"{location}: the score is {example.score}. Give a finite number or None.")
+    roles = [role for role in ROLE_ORDER if role in example.weights]
+    roles += [role for role in example.weights if role not in ROLE_ORDER]
     return {
         "text": example.text,
         "translation": example.translation,
-        "labelled": example.is_label,
+        "is_label": example.is_label,
         "reference": example.reference,
         "score": example.score,
-        "roles": [role_data(example, role, f"{location}, {role}") for role in order if len(example.weights[role])],
+        "roles": [role_data(example, role, f"{location}, {role}") for role in roles if len(example.weights[role])],
     }
 
 
 def role_data(example: AttentionExample, role: str, location: str) -> dict[str, Any]:
-    arrays = [np.asarray(layer, dtype=np.float64) for layer in example.weights[role]]
-    queries, keys = axes(example, role, arrays[0])
-    for number, weights in enumerate(arrays, 1):
+    """Return the packed weights of a role, and the summaries of its heads by token and by word."""
+    layers = [np.asarray(layer, dtype=np.float64) for layer in example.weights[role]]
+    queries, keys = axes(example, role, layers[0])
+    for number, weights in enumerate(layers, 1):
         check_weights(weights, (len(queries.tokens), len(keys.tokens)), f"{location}, layer {number}")
-    open_cells = head_patterns.attention_mask(role, len(queries.tokens), len(keys.tokens))
-    merged = [merge_words(weights, queries.word_starts, keys.word_starts) for weights in arrays]
-    open_words = merge_words(open_cells[None].astype(np.float64), queries.word_starts, keys.word_starts)[0] > 0
+    mask = head_patterns.attention_mask(role, len(queries.tokens), len(keys.tokens))
+    word_layers = [merge_words(weights, queries.word_starts, keys.word_starts) for weights in layers]
+    word_mask = merge_words(mask[None].astype(np.float64), queries.word_starts, keys.word_starts)[0] > 0
     starts = {"query_starts": list(queries.word_starts), "key_starts": list(keys.word_starts)}
     return {
         "role": role,
-        "layers": [{"count": len(weights), "packed": pack_uint16(weights * QUANTIZATION_SCALE)} for weights in arrays],
-        "pieces": grid_data(role, queries.tokens, keys.tokens, arrays, open_cells),
-        "words": grid_data(role, queries.words, keys.words, merged, open_words) | starts,
+        "layers": [{"count": len(weights), "packed": pack_uint16(weights * QUANTIZATION_SCALE)} for weights in layers],
+        "tokens": grid_data(role, queries.tokens, keys.tokens, layers, mask),
+        "words": grid_data(role, queries.words, keys.words, word_layers, word_mask) | starts,
     }
 
 
 def axes(example: AttentionExample, role: str, weights: NDArray[np.float64]) -> tuple[Axis, Axis]:
-    """Queries and keys of a role."""
+    """Return the queries and the keys of a role."""
     source = Axis(example.source_tokens, word_starts(example.source_tokens))
     target = Axis(example.target_tokens, word_starts(example.target_tokens))
     if role == "encoder":
         return source, source
     if role == "cross":
         slots = weights.shape[2] if weights.ndim == 3 else 0
-        return target, source if slots == len(
-            example.source_tokens
-        ) or "hops" not in example.weights else numbered_axis(slots)
+        # a decoder over hops reads numbered slots, not source tokens
+        reads_hops = "hops" in example.weights and slots != len(example.source_tokens)
+        return target, numbered_axis(slots) if reads_hops else source
     if role == "decoder":
-        before = ["<s>", *example.target_tokens[:-1]]
-        return target, Axis(before, word_starts(before))
+        previous = ["<s>", *example.target_tokens[:-1]]
+        return target, Axis(previous, word_starts(previous))
     return numbered_axis(weights.shape[1] if weights.ndim == 3 else 0), source
 
 
 def numbered_axis(count: int) -> Axis:
-    """Hops, which have no names."""
+    """Return an axis of hops, labeled by their numbers from 1."""
     return Axis([str(number) for number in range(1, count + 1)], range(count))
 
 
 def check_weights(weights: NDArray[np.float64], shape: tuple[int, int], location: str) -> None:
+    """Raise InputError unless the weights have the expected shape and each row is a probability distribution."""
     if weights.ndim != 3 or weights.shape[1:] != shape or 0 in weights.shape:
-        raise InputError(f"{location}: weights are {weights.shape}; give (head, {shape[0]} queries, {shape[1]} keys)")
+        raise InputError(
+            f"{location}: weights have shape {weights.shape}. Give (head, {shape[0]} queries, {shape[1]} keys)."
+        )
     sums = weights.sum(axis=2)
     if not (np.isfinite(sums).all() and weights.min() >= 0 and np.abs(sums - 1).max() <= ROW_SUM_TOLERANCE):
-        raise InputError(f"{location}: rows are not probabilities; give weights after the softmax, (head, query, key)")
+        raise InputError(
+            f"{location}: the rows are not probabilities. Give weights after the softmax, (head, query, key)."
+        )
 
 
 def grid_data(
@@ -156,14 +157,14 @@ def grid_data(
     layers: Sequence[NDArray[np.float64]],
     mask: head_patterns.Mask,
 ) -> dict[str, Any]:
-    """The edges of a role's matrices and, for each layer, a summary of each head and last of their mean."""
-    where = head_patterns.pattern_masks(role, len(queries), len(keys))
+    """Return the labels of both axes and, for each layer, a summary of each head and last of the heads' mean."""
+    patterns = head_patterns.pattern_masks(role, len(queries), len(keys))
     return {
         "queries": list(queries),
         "keys": list(keys),
         "summaries": [
             [
-                round_floats(asdict(head_patterns.summarize_head(head, mask, where)))
+                round_floats(asdict(head_patterns.summarize_head(head, mask, patterns)))
                 for head in [*layer, layer.mean(axis=0)]
             ]
             for layer in layers
@@ -172,7 +173,7 @@ def grid_data(
 
 
 def round_floats(value: Any) -> Any:
-    """Numbers to four decimals, at any depth."""
+    """Round all floats in nested dictionaries to four decimals."""
     if isinstance(value, dict):
         return {key: round_floats(inner) for key, inner in value.items()}
     return round(value, 4) if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Curves of a training run as one small SVG that follows the reader's light or dark setting."""
+"""Training curves: as an SVG image that follows the light or dark color scheme, and as data for the page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ Curve = Sequence[tuple[float, float]]
 
 WIDTH, MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, PANEL_HEIGHT, PANEL_GAP = 720, 56, 32, 34, 220, 72
 MAX_POINTS = 400
-"""More steps than this are drawn as means of neighbours: a curve has no more pixels."""
+"""Longer curves are thinned to means of neighboring points: a curve has no more pixels."""
 CSS = """
 .tongsa-curves { font: 12px system-ui, "Apple SD Gothic Neo", "Malgun Gothic", "Noto Sans CJK KR", sans-serif;
   --paper: #fff; --ink: #1c2024; --quiet: #5b636e; --rule: #e4e6ea; --training: #9aa5b5; --validation: #1f5fb4; }
@@ -31,12 +31,12 @@ SVG_PANELS = {
     "BLEU": {"bleu": "validation"},
     "Learning rate": {"lr": "training"},
 }
-"""Title → the keys drawn in it, each with its name."""
+"""Title → the journal keys of its curves, each with its legend."""
 
 
 @dataclass(frozen=True)
 class AxisScale:
-    """From values to pixels: `low` lies at `begin`, `high` at `end`."""
+    """Linear scale from values to pixels: `low` maps to `start`, `high` to `end`."""
 
     low: float
     high: float
@@ -48,16 +48,16 @@ class AxisScale:
 
 
 def curves_svg(records: Sequence[Mapping[str, float]]) -> str:
-    """SVG of loss and validation over steps; a record holds `step` and any of the keys in `PANELS`."""
-    lines = {key: curve_points(records, key) for names in SVG_PANELS.values() for key in names}
-    panels = [title for title, names in SVG_PANELS.items() if any(lines[key] for key in names)]
+    """Return an SVG of loss, BLEU and learning rate over steps; a record holds `step` and any key of SVG_PANELS."""
+    curves = {key: curve_points(records, key) for names in SVG_PANELS.values() for key in names}
+    panels = [title for title, names in SVG_PANELS.items() if any(curves[key] for key in names)]
     height = MARGIN_TOP + max(len(panels), 1) * (PANEL_HEIGHT + PANEL_GAP) - PANEL_GAP + 44
-    steps = [step for line in lines.values() for step, _ in line] or [0.0]
-    across = AxisScale(min(0.0, *steps), max(1.0, *steps), MARGIN_LEFT, WIDTH - MARGIN_RIGHT)
+    steps = [step for curve in curves.values() for step, _ in curve] or [0.0]
+    x_scale = AxisScale(min(0.0, *steps), max(1.0, *steps), MARGIN_LEFT, WIDTH - MARGIN_RIGHT)
     body = [
-        panel_svg(title, lines, across, MARGIN_TOP + n * (PANEL_HEIGHT + PANEL_GAP)) for n, title in enumerate(panels)
+        panel_svg(title, curves, x_scale, MARGIN_TOP + i * (PANEL_HEIGHT + PANEL_GAP)) for i, title in enumerate(panels)
     ]
-    label = "; ".join(describe_last(key, line) for key, line in lines.items() if line) or "nothing recorded yet"
+    label = "; ".join(describe_last(key, curve) for key, curve in curves.items() if curve) or "nothing recorded yet"
     if not panels:
         body = [f'<text x="{WIDTH / 2}" y="{height / 2}" text-anchor="middle">{label}</text>']
     return (
@@ -74,12 +74,12 @@ PAGE_PANELS = {
     "lr": ("lr",),
     "grad_norm": ("grad_norm",),
 }
-"""Panel of the page → the keys drawn in it."""
+"""Panel of the page → the journal keys of its curves."""
 
 
 def page_data(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page draws of a journal, ready for JSON; what a validation found is under "validation"."""
-    flat = [{**one, **one.get("validation", {})} for one in records]
+    """Return the page's data of a journal, ready for JSON; validation scores are nested under "validation"."""
+    flat = [{**record, **record.get("validation", {})} for record in records]
     lines = {key: curve_points(flat, key) for keys in PAGE_PANELS.values() for key in keys}
     return {
         "panels": [
@@ -95,11 +95,11 @@ def round_points(curve: Curve) -> list[tuple[float, float]]:
 
 
 def curve_points(records: Sequence[Mapping[str, float]], key: str) -> Curve:
-    """(step, value) where the record has a finite one, thinned to means of neighbours."""
-    found = [(float(r["step"]), float(r[key])) for r in records if "step" in r and key in r]
-    found = [(step, value) for step, value in found if math.isfinite(value)]
-    size = math.ceil(len(found) / MAX_POINTS) or 1
-    groups = [found[at : at + size] for at in range(0, len(found), size)]
+    """Return (step, value) of the records with a finite value, thinned to means of neighboring points."""
+    points = [(float(record["step"]), float(record[key])) for record in records if "step" in record and key in record]
+    points = [(step, value) for step, value in points if math.isfinite(value)]
+    size = math.ceil(len(points) / MAX_POINTS) or 1
+    groups = [points[i : i + size] for i in range(0, len(points), size)]
     return [(fmean(step for step, _ in group), fmean(value for _, value in group)) for group in groups]
 
 
@@ -109,48 +109,47 @@ def describe_last(key: str, curve: Curve) -> str:
 
 def panel_svg(title: str, curves: Mapping[str, Curve], x_scale: AxisScale, top: float) -> str:
     shown = {key: curves[key] for key in SVG_PANELS[title] if curves[key]}
-    values = [value for line in shown.values() for _, value in line]
-    marks = ticks(min(values), max(values))
-    up = AxisScale(marks[0], marks[-1], top + PANEL_HEIGHT, top)
+    values = [value for curve in shown.values() for _, value in curve]
+    y_ticks = ticks(min(values), max(values))
+    y_scale = AxisScale(y_ticks[0], y_ticks[-1], top + PANEL_HEIGHT, top)
     parts = [f'<text class="name" x="{MARGIN_LEFT}" y="{top - 14}">{title}</text>']
+    for tick in y_ticks:
+        y = y_scale(tick)
+        parts.append(f'<line x1="{MARGIN_LEFT}" x2="{WIDTH - MARGIN_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{MARGIN_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
     parts += [
-        f'<line x1="{MARGIN_LEFT}" x2="{WIDTH - MARGIN_RIGHT}" y1="{up(m):.1f}" y2="{up(m):.1f}"/>'
-        f'<text x="{MARGIN_LEFT - 8}" y="{up(m) + 4:.1f}" text-anchor="end">{m:g}</text>'
-        for m in marks
-    ]
-    parts += [
-        f'<text x="{x_scale(m):.1f}" y="{top + PANEL_HEIGHT + 20}" text-anchor="middle">{m:,.0f}</text>'
-        for m in ticks(x_scale.low, x_scale.high)
-        if m <= x_scale.high and m == int(m)
+        f'<text x="{x_scale(tick):.1f}" y="{top + PANEL_HEIGHT + 20}" text-anchor="middle">{tick:,.0f}</text>'
+        for tick in ticks(x_scale.low, x_scale.high)
+        if tick <= x_scale.high and tick == int(tick)
     ]
     middle = (x_scale.start + x_scale.end) / 2
     parts.append(f'<text x="{middle}" y="{top + PANEL_HEIGHT + 36}" text-anchor="middle">step</text>')
-    parts += [curve_svg(key, line, x_scale, up) for key, line in shown.items()]
+    parts += [curve_svg(key, curve, x_scale, y_scale) for key, curve in shown.items()]
     return "".join(parts) + legend_svg([(key, SVG_PANELS[title][key]) for key in shown], top - 14)
 
 
 def curve_svg(key: str, curve: Curve, x_scale: AxisScale, y_scale: AxisScale) -> str:
     path = " ".join(f"{x_scale(step):.1f},{y_scale(value):.1f}" for step, value in curve)
     x, y = x_scale(curve[-1][0]), y_scale(curve[-1][1])
-    # a single point has no line: the dot shows it
+    # a curve of a single point has no line; the dot shows it
     return f'<polyline class="{key}" points="{path}"/><circle class="{key}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 
 
 def legend_svg(names: Sequence[tuple[str, str]], y: float) -> str:
     parts = []
-    for place, (key, name) in enumerate(reversed(names)):
-        x = WIDTH - MARGIN_RIGHT - 96 * (place + 1)
+    for i, (key, name) in enumerate(reversed(names)):
+        x = WIDTH - MARGIN_RIGHT - 96 * (i + 1)
         parts.append(f'<polyline class="{key}" points="{x},{y - 4} {x + 20},{y - 4}"/>')
         parts.append(f'<text x="{x + 28}" y="{y}">{name}</text>')
     return "".join(parts)
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """About five round numbers that hold low and high between the first and the last."""
+    """Return about five round numbers; low and high lie between the first and the last."""
     size = max(1.0, abs(low), abs(high))
-    # a curve that does not move still needs an axis
+    # a constant curve still needs an axis
     raw = (high - low if high - low > 1e-6 * size else size) / 4
     unit = 10.0 ** math.floor(math.log10(raw))
     stride = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= raw * 0.999)
     first, last = math.floor(low / stride), math.ceil(high / stride)
-    return [round(stride * n, 10) for n in range(first, max(last, first + 1) + 1)]
+    return [round(stride * i, 10) for i in range(first, max(last, first + 1) + 1)]

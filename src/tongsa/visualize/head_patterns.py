@@ -1,6 +1,18 @@
-"""What a head does, in numbers: how widely it reads (entropy) and where its weight falls.
+"""Attention patterns of a head: entropy, and a positional pattern if the evidence exceeds chance.
 
-The places follow the positional heads of Voita et al. 2019 and the surface patterns of Clark et al. 2019.
+The patterns follow the positional heads of Voita et al. 2019 and the surface patterns of Clark et al. 2019.
+
+In a short sentence nearly every head agrees with some pattern. The first row of a diagonal is also the first column,
+its last row the last column, and with three keys a third of the weight falls on any cell. So a head is named after a
+pattern only if all of these hold:
+
+1. Rows in which the pattern shares a cell with another pattern do not count, nor do rows without a cell of it.
+2. At least MIN_PATTERN_ROWS rows are left; a pattern that moves with the query also needs as many different keys.
+   And they are enough for a head that follows the pattern exactly to pass the test of point 4.
+3. In these rows the pattern's share of the weight is at least MIN_PATTERN_SHARE, and at least MIN_PATTERN_LIFT times
+   the share under uniform attention.
+4. A head whose weights are permuted at random within each row, so that its entropies are the same, reaches this share
+   with a probability of at most MAX_CHANCE, divided by the number of patterns.
 """
 
 from collections.abc import Mapping
@@ -13,106 +25,189 @@ Weights = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MIN_PATTERN_SHARE = 0.5
-"""A place names a head if this share of the weight falls there …"""
+"""Smallest share of the weight on the pattern."""
 MIN_PATTERN_LIFT = 1.5
-"""… and if that is so many times what equal weights would give: short sentences agree by chance."""
+"""Smallest ratio of that share to the share under uniform attention."""
+MIN_PATTERN_ROWS = 3
+"""Smallest number of rows that distinguish the pattern from the others."""
+MAX_CHANCE = 0.01
+"""Largest probability that a head with permuted weights is named after any of the patterns."""
 MIN_BROAD_ENTROPY = 0.8
-"""A head is broad if its entropy reaches this part of the greatest possible."""
+"""A head is broad from this part of the maximum entropy up."""
 DIAGONAL_BAND = 0.1
-"""A cross head is diagonal within this part of the source on either side."""
+"""Half width of the diagonal of cross-attention, as a part of the source length."""
+THRESHOLDS = {
+    "min_pattern_share": MIN_PATTERN_SHARE,
+    "min_pattern_lift": MIN_PATTERN_LIFT,
+    "min_pattern_rows": MIN_PATTERN_ROWS,
+    "max_chance": MAX_CHANCE,
+    "min_broad_entropy": MIN_BROAD_ENTROPY,
+    "diagonal_band": DIAGONAL_BAND,
+}
+"""The numbers above by name, for the page that explains them."""
+
+FIXED_KEY_PATTERNS = ("first", "last")
+"""Patterns with the same key in all rows."""
+CHERNOFF_RATES = 2.0 ** np.arange(0, 9)
+"""Values of λ at which the Chernoff bound is evaluated; the smallest bound counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatternShare:
+    """Weight on a pattern, over the rows that distinguish it from the other patterns."""
+
     share: float
-    """Mean weight that falls here, over the queries that have such a place."""
+    """Mean share of the weight."""
     uniform_share: float
-    """The share if the weights were equal."""
+    """Mean share under uniform attention."""
+    is_testable: bool
+    """True if the sentence is long enough: a head that follows the pattern exactly would be named after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadSummary:
-    """One head over one sentence; queries that had only one key to read are left out."""
+    """One head over one sentence; queries with a single key to attend to are left out."""
 
     pattern: str
-    """A place, or "broad", "focused", "mixed"; "fixed" if no query had a choice."""
+    """A positional pattern, or "broad", "focused", "mixed".
+
+    "too_short" if the sentence is too short to tell any pattern; "fixed" if no query has more than one key.
+    """
     value: float
-    """The share of the place; of a broad head `spread`, of the others `peak`."""
+    """The share of a positional pattern; of a broad head `normalized_entropy`; of the others `confidence`."""
     entropy: float
-    """In bits, mean over queries."""
+    """Mean entropy of the rows in bits."""
     normalized_entropy: float
-    """Entropy as part of the greatest possible, mean over queries."""
+    """Mean ratio of a row's entropy to its maximum."""
     confidence: float
-    """The largest weight of a query, mean over queries."""
+    """Mean of each row's largest weight."""
     patterns: Mapping[str, PatternShare]
 
 
 def attention_mask(role: str, queries: int, keys: int) -> Mask:  # (query, key)
-    """True where a query may look: in a decoder at what was written before it."""
-    cells = np.ones((queries, keys), dtype=np.bool_)
-    return np.tril(cells) if role == "decoder" else cells
+    """Return the mask of allowed cells: causal for a decoder, everything otherwise."""
+    allowed = np.ones((queries, keys), dtype=np.bool_)
+    return np.tril(allowed) if role == "decoder" else allowed
 
 
 def pattern_masks(role: str, queries: int, keys: int) -> dict[str, Mask]:  # each (query, key)
-    """The places of a role; where keys are the words before (decoder), key k stands for word k − 1."""
+    """Return the cells of each pattern of a role. A decoder's keys are shifted: key k is the word k − 1."""
     query, key = np.arange(queries)[:, None], np.arange(keys)[None, :]
-    first, last = (
-        np.broadcast_to(key == 0, (queries, keys)),
-        np.broadcast_to(key == keys - 1, (queries, keys)),
-    )
+    first = np.broadcast_to(key == 0, (queries, keys))
+    last = np.broadcast_to(key == keys - 1, (queries, keys))
     if role == "encoder":
-        near = {"itself": key == query, "previous": key == query - 1, "next": key == query + 1}
-        return {**near, "first": first, "last": last}
+        relative = {"itself": key == query, "previous": key == query - 1, "next": key == query + 1}
+        return {**relative, "first": first, "last": last}
     if role == "decoder":
-        near = {"itself": key == query + 1, "previous": key == query, "earlier": key == query - 1}
-        return {**near, "first": first}
+        relative = {"itself": key == query + 1, "previous": key == query, "earlier": key == query - 1}
+        return {**relative, "first": first}
     if role == "cross":
-        centre = query * (keys - 1) / max(queries - 1, 1)
-        return {"diagonal": np.abs(key - centre) <= max(0.5, DIAGONAL_BAND * keys), "first": first, "last": last}
+        center = query * (keys - 1) / max(queries - 1, 1)
+        return {"diagonal": np.abs(key - center) <= max(0.5, DIAGONAL_BAND * keys), "first": first, "last": last}
     return {"first": first, "last": last}
 
 
 def summarize_head(weights: Weights, mask: Mask, patterns: Mapping[str, Mask]) -> HeadSummary:
-    """Name a head (query, key) by what most of its weight does."""
-    choices = mask.sum(axis=1)
-    free = choices > 1
-    if not free.any():
+    """Return the entropy and the pattern of a head (query, key)."""
+    allowed_keys = mask.sum(axis=1)
+    has_choice = allowed_keys > 1
+    if not has_choice.any():
         return HeadSummary(pattern="fixed", value=1.0, entropy=0.0, normalized_entropy=0.0, confidence=1.0, patterns={})
-    rows, cells, most = weights[free], mask[free], np.log2(choices[free])
+    rows, mask = weights[has_choice], mask[has_choice]
     entropy = -(rows * np.log2(np.where(rows > 0, rows, 1.0))).sum(axis=1)
-    found = {
-        name: pattern_share(rows, cells, place[free]) for name, place in patterns.items() if (place & mask)[free].any()
+    normalized_entropy = float((entropy / np.log2(allowed_keys[has_choice])).mean())
+    confidence = float(rows.max(axis=1).mean())
+    distinct = distinct_cells({name: cells[has_choice] & mask for name, cells in patterns.items()})
+    max_chance = MAX_CHANCE / max(len(distinct), 1)
+    shares = {name: pattern_share(rows, mask, distinct[name], name, max_chance) for name in distinct}
+    named = {
+        name: pattern.share
+        for name, pattern in shares.items()
+        if exceeds_thresholds(pattern) and chance_bound(rows, mask, distinct[name]) <= max_chance
     }
-    spread, peak = float((entropy / most).mean()), float(rows.max(axis=1).mean())
-    kind, number = classify_head(found, spread, peak)
+    label, value = classify_head(shares, named, normalized_entropy, confidence)
     return HeadSummary(
-        pattern=kind,
-        value=number,
+        pattern=label,
+        value=value,
         entropy=float(entropy.mean()),
-        normalized_entropy=spread,
-        confidence=peak,
-        patterns=found,
+        normalized_entropy=normalized_entropy,
+        confidence=confidence,
+        patterns=shares,
     )
 
 
-def pattern_share(weights: Weights, mask: Mask, pattern: Mask) -> PatternShare:
-    here = pattern & mask
-    having = here.any(axis=1)
-    equal = here.sum(axis=1) / mask.sum(axis=1)
-    share = (weights * here).sum(axis=1)
-    return PatternShare(share=float(share[having].mean()), uniform_share=float(equal[having].mean()))
+def distinct_cells(patterns: Mapping[str, Mask]) -> dict[str, Mask]:
+    """Return the cells of each pattern in the rows where it shares none with another pattern, if there are any."""
+    counts = sum((cells.astype(np.int64) for cells in patterns.values()), np.int64(0))
+    distinct = {name: cells & ~(cells & (counts > 1)).any(axis=1, keepdims=True) for name, cells in patterns.items()}
+    return {name: cells for name, cells in distinct.items() if cells.any()}
+
+
+def pattern_share(weights: Weights, mask: Mask, cells: Mask, name: str, max_chance: float) -> PatternShare:
+    """Return the share of the weight on the cells of a pattern, over the rows that have such cells."""
+    informative = cells.any(axis=1)
+    uniform = cells.sum(axis=1) / mask.sum(axis=1)
+    shares = (weights * cells).sum(axis=1)
+    row_count, key_count = informative.sum(), cells.any(axis=0).sum()
+    # many rows on one key are no evidence that the head moves with the query
+    evidence = row_count if name in FIXED_KEY_PATTERNS else min(row_count, key_count)
+    # random one-hot rows hit the cells in all informative rows with this probability
+    best_chance = uniform[informative].prod()
+    return PatternShare(
+        share=float(shares[informative].mean()),
+        uniform_share=float(uniform[informative].mean()),
+        is_testable=bool(evidence >= MIN_PATTERN_ROWS and best_chance <= max_chance),
+    )
+
+
+def exceeds_thresholds(pattern: PatternShare) -> bool:
+    """Return whether the share is large enough, over enough rows; `chance_bound` tests the rest."""
+    return (
+        pattern.is_testable
+        and pattern.share >= MIN_PATTERN_SHARE
+        and pattern.share >= MIN_PATTERN_LIFT * pattern.uniform_share
+    )
+
+
+def chance_bound(weights: Weights, mask: Mask, cells: Mask) -> float:
+    """Return an upper bound of the probability that randomly permuted rows put as much weight on these cells.
+
+    Chernoff: P(S ≥ s) ≤ e^(−λs) Π E[e^(λXᵢ)] for every λ > 0, where Xᵢ is the weight on the m cells of row i. A random
+    permutation draws m of the row's n allowed weights without replacement. Two bounds of E[e^(λX)] hold, and the
+    smaller one counts:
+
+    - with replacement it is no smaller (Hoeffding 1963, theorem 4): the m-th power of the mean of e^(λw);
+    - X has the mean m/n and lies between B and A, the sums of the m smallest and m largest weights. As e^(λX) is
+      convex, its expectation is at most that of a variable with the same mean which is either A or B.
+    """
+    informative = cells.any(axis=1)
+    rows, allowed = weights[informative], mask[informative]
+    counts, sizes = cells[informative].sum(axis=1), allowed.sum(axis=1)
+    total = float((rows * cells[informative]).sum())
+    index = np.arange(len(rows)), counts - 1
+    smallest_sums = np.sort(np.where(allowed, rows, np.inf), axis=1).cumsum(axis=1)[index]
+    descending = -np.sort(-rows, axis=1)
+    largest_sums, peaks = descending.cumsum(axis=1)[index], descending[:, 0]
+    ranges = largest_sums - smallest_sums
+    probabilities = np.clip((counts / sizes - smallest_sums) / np.where(ranges > 0, ranges, 1.0), 0.0, 1.0)
+    distances = np.where(allowed, rows - peaks[:, None], -np.inf)  # relative to the peak: e^(λw) cannot overflow
+    bounds = []
+    for rate in CHERNOFF_RATES:
+        means = np.exp(rate * distances).sum(axis=1) / sizes
+        with_replacement = counts * (np.log(means) + rate * peaks)
+        two_point = rate * smallest_sums + np.log1p(probabilities * np.expm1(rate * ranges))
+        bounds.append(float(np.minimum(with_replacement, two_point).sum()) - rate * total)
+    return float(np.exp(min(0.0, *bounds)))
 
 
 def classify_head(
-    patterns: Mapping[str, PatternShare], normalized_entropy: float, confidence: float
+    patterns: Mapping[str, PatternShare], named: Mapping[str, float], normalized_entropy: float, confidence: float
 ) -> tuple[str, float]:
-    clear = {
-        name: p.share
-        for name, p in patterns.items()
-        if p.share >= MIN_PATTERN_SHARE and p.share >= MIN_PATTERN_LIFT * p.uniform_share
-    }
-    if clear:
-        return max(clear.items(), key=lambda item: item[1])
+    """Return the name of a head and the number that goes with it."""
+    if named:
+        return max(named.items(), key=lambda item: item[1])
     if normalized_entropy >= MIN_BROAD_ENTROPY:
         return "broad", normalized_entropy
+    if not any(pattern.is_testable for pattern in patterns.values()):
+        return "too_short", confidence
     return ("focused" if confidence >= MIN_PATTERN_SHARE else "mixed"), confidence

@@ -1,4 +1,4 @@
-"""A page with everything inside: style, script, data. It needs no network, and no text in it becomes markup."""
+"""Self-contained HTML page: style, script and data in one file. It needs no network; text never becomes markup."""
 
 import html
 import json
@@ -9,39 +9,40 @@ from pathlib import Path
 from typing import Any
 
 from tongsa.storage import write_text
-from tongsa.visualize.modules import bundle_script, read_asset
+from tongsa.visualize.js_modules import bundle_script, read_asset
 
 UNSAFE_CHARACTERS = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+"""Characters that could end a script element, or that JSON in a script must escape."""
 PANEL_STYLES = {
     "attention": "attention.css",
     "tree": "search_tree.css",
     "positions": "plots.css",
     "curves": "plots.css",
 }
-"""Panel → its own style; each panel stands in a room of its own, where no other style reaches."""
+"""Panel → its style sheet. Each panel has its own shadow root, so the sheets do not affect each other."""
 FRAME_HEIGHT_PX = 760
-"""Of the frame in a notebook, in pixels."""
+"""Height of the frame in a notebook."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Ways to look into a model, as one page; a notebook shows it by itself."""
+    """Panels about a model as one HTML page; a notebook displays it in a frame."""
 
     title: str
     panels: Mapping[str, Any]
-    """Panel ("attention", "tree", "positions", "curves") → what it draws."""
+    """Panel ("attention", "tree", "positions", "curves") → its data."""
 
     @property
     def html(self) -> str:
         return render_html(self.title, self.panels)
 
     def save(self, path: str | Path) -> Path:
-        """Write the page whole or not at all."""
+        """Write the page atomically."""
         write_text(Path(path), self.html)
         return Path(path)
 
     def _repr_html_(self) -> str:
-        # a frame of its own: neither style nor script of the notebook and of the page can disturb each other
+        # a sandboxed frame: styles and scripts of the notebook and of the page cannot affect each other
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" '
             f'title="{html.escape(self.title)}" width="100%" height="{FRAME_HEIGHT_PX}" '
@@ -50,26 +51,27 @@ class Page:
 
 
 def render_html(title: str, panels: Mapping[str, Any]) -> str:
-    """One HTML page of these panels."""
-    # a name from the command line may hold half a character, which no file can
-    whole = title.encode("utf-8", "replace").decode("utf-8")
-    # a style of media "not all" is at hand for its panel and touches nothing else
+    """Return one HTML page with these panels."""
+    # a title from the command line may hold a lone surrogate, which UTF-8 cannot encode
+    encodable = title.encode("utf-8", "replace").decode("utf-8")
+    # media "not all" keeps the sheet from applying to the document; the script copies it into the panel's shadow root
     styles = [
-        f'<style id="style-{one}" media="not all">\n{read_asset(PANEL_STYLES[one])}</style>' for one in PANEL_STYLES
+        f'<style id="style-{panel}" media="not all">\n{read_asset(sheet)}</style>'
+        for panel, sheet in PANEL_STYLES.items()
     ]
     parts = {
-        "title": html.escape(whole),
-        "page": read_asset("page.css"),
-        "view": read_asset("view.css"),
-        "styles": "\n".join(styles),
+        "title": html.escape(encodable),
+        "base_style": read_asset("page.css"),
+        "page_style": read_asset("offline_page.css"),
+        "panel_styles": "\n".join(styles),
         "data": embed_json({"title": title, "panels": panels}),
-        "script": bundle_script("view.js"),
+        "script": bundle_script("offline_page.js"),
     }
-    # in one pass: a title that holds {{data}} stays a title
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], read_asset("view.html"))
+    # in one pass: a title that contains {{data}} is not expanded again
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], read_asset("offline_page.html"))
 
 
 def embed_json(data: Mapping[str, Any]) -> str:
-    """JSON that may stand inside a script element, whatever text it holds."""
+    """Return JSON that is safe inside a script element, whatever text it holds."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return UNSAFE_CHARACTERS.sub(lambda character: f"\\u{ord(character[0]):04x}", text)

@@ -1,4 +1,4 @@
-"""A beam search, looked into: what each step kept, what it pruned and by how much, on a page that needs no network."""
+"""Search tree of a beam search: the candidates that each step kept and pruned, as one self-contained page."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -21,27 +21,27 @@ from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.visualize.page import render_html
 
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
-"""Unicode categories of what shows nothing, or turns the text around it: written as U+…."""
+"""Unicode categories of invisible characters and of those that change the text direction: shown as U+…."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreeCandidate:
-    """A prefix that the search has looked at."""
+    """A prefix that the search scored."""
 
     prefix: tuple[int, ...]
-    """Without <s>; the last is what this step adds."""
+    """Token ids without <s>; the last one was added in this step."""
     token: str
-    """The last one by its name, '▁' where a word starts."""
+    """The last token as a string; '▁' marks the start of a word."""
     text: str
-    """The whole prefix, as it would be written."""
+    """The decoded prefix."""
     parent: int | None
-    """Its place among those kept in the step before; none in the first."""
+    """Index of its parent among the candidates kept in the previous step; None in the first step."""
     token_log_prob: float
-    """log p of the last piece."""
+    """Log-probability of the last token."""
     log_prob: float
-    """log p of the prefix."""
+    """Log-probability of the prefix."""
     ranking_score: float
-    """By which candidates are compared: the total, and what rules take from it."""
+    """Log-probability after the search rules, such as a repetition penalty; candidates are compared by it."""
 
     @property
     def is_finished(self) -> bool:
@@ -50,21 +50,26 @@ class TreeCandidate:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeStep:
+    """Candidates of one step."""
+
     kept: tuple[TreeCandidate, ...]
-    """Best first: those that go on, as many as the beam is wide, and those that ended."""
+    """Best first: at most `beam` that stay alive, and the finished ones."""
     pruned: tuple[TreeCandidate, ...]
-    """The best of those that were not kept."""
+    """The best candidates that were not kept."""
     more_pruned: int
-    """How many more there were."""
+    """Number of pruned candidates that are not listed."""
 
     def gap(self, candidate: TreeCandidate) -> float:
-        """How far below the last one kept; below 0 for an end that was not among the best."""
-        return min(one.ranking_score for one in self.kept) - candidate.ranking_score
+        """Return the distance to the last kept candidate.
+
+        It is negative for an </s> above that candidate but not among the best `beam` candidates.
+        """
+        return min(kept.ranking_score for kept in self.kept) - candidate.ranking_score
 
 
 @dataclass(frozen=True)
 class FinishedHypothesis:
-    """A hypothesis that has taken </s>."""
+    """A hypothesis that ends with </s>: its step, its rank in the step, and its score."""
 
     step: int
     rank: int
@@ -76,26 +81,28 @@ StopReason = Literal["certain", "limit", "full", "nothing"]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchTree:
+    """All steps of the beam search for one text."""
+
     text: str
     config: DecodingConfig
     max_tokens: int
-    """The longest output, without </s>."""
+    """Maximum output length without </s>."""
     steps: tuple[TreeStep, ...]
     finished: tuple[FinishedHypothesis, ...]
-    """Best first; behind them those that likelier ones have pushed out."""
+    """Best first; then those that were replaced by likelier ones."""
     truncated: bool = False
-    """The source was longer than the model can read."""
+    """True if the source was longer than the model accepts."""
     beam_groups: int = 1
-    """Of the model's own search; this is one beam, without."""
+    """Beam groups of the model's own settings; the tree always shows one beam without groups."""
 
     @property
     def alive(self) -> list[TreeCandidate]:
-        """What the search could still have followed when it stopped."""
-        return [one for one in self.steps[-1].kept if not one.is_finished]
+        """Hypotheses that were alive when the search stopped."""
+        return [candidate for candidate in self.steps[-1].kept if not candidate.is_finished]
 
     @property
     def stop_reason(self) -> StopReason:
-        """Why the search stopped."""
+        """The reason why the search stopped."""
         if len(self.steps) > self.max_tokens:
             return "limit"
         if len(self.finished) >= self.config.beam and any(step.kept[0].is_finished for step in self.steps):
@@ -104,53 +111,61 @@ class SearchTree:
 
     @property
     def score_bound(self) -> float | None:
-        """No living prefix can ever score above this: what merit is left, over the penalty of the longest output."""
+        """Upper bound of the score of all alive hypotheses: their ranking score over the largest length penalty."""
         if self.stop_reason != "certain":
             return None
-        return max(one.ranking_score for one in self.alive) / self.config.length_penalty(self.max_tokens + 1)
+        return max(alive.ranking_score for alive in self.alive) / self.config.length_penalty(self.max_tokens + 1)
 
     def finished_candidate(self, finished: FinishedHypothesis) -> TreeCandidate:
         return self.steps[finished.step].kept[finished.rank]
 
 
 class SearchRecorder:
-    """A witness of one sentence's search, which copies what it is told."""
+    """Search observer that records all steps of one sentence's search."""
 
     def __init__(self, tokenizer: Tokenizer, config: DecodingConfig, max_pruned: int) -> None:
         self.tokenizer, self.config, self.max_pruned = tokenizer, config, max_pruned
         self.steps: list[TreeStep] = []
 
     def __call__(self, beams: Beams, ranking_scores: Tensor, selected: Tensor) -> None:
-        (_,) = beams.sentences  # one sentence, in one group
+        (_,) = beams.sentences  # one sentence in one group
         prefixes = [tuple(row) for row in beams.tokens[0, :, 1:].tolist()]
-        every = ranking_scores[0].double().flatten()
-        every = every.masked_fill(~every.isfinite(), -torch.inf)
-        kept = [at for at in selected[0].tolist() if every[at] > -torch.inf]
-        left = every.index_fill(0, torch.tensor(kept, dtype=torch.long, device=every.device), -torch.inf)
-        count = int(left.isfinite().sum())
-        pruned = left.topk(min(self.max_pruned, count)).indices.tolist()
-        made = [self._candidate(prefixes, at, ranking_scores.shape[2], every[at].item()) for at in (*kept, *pruned)]
+        scores = ranking_scores[0].double().flatten()
+        scores = scores.masked_fill(~scores.isfinite(), -torch.inf)
+        kept = [index for index in selected[0].tolist() if scores[index] > -torch.inf]
+        others = scores.index_fill(0, torch.tensor(kept, dtype=torch.long, device=scores.device), -torch.inf)
+        count = int(others.isfinite().sum())
+        pruned = others.topk(min(self.max_pruned, count)).indices.tolist()
+        candidates = [
+            self._candidate(prefixes, index, ranking_scores.shape[2], scores[index].item())
+            for index in (*kept, *pruned)
+        ]
         self.steps.append(
-            TreeStep(kept=tuple(made[: len(kept)]), pruned=tuple(made[len(kept) :]), more_pruned=count - len(pruned))
+            TreeStep(
+                kept=tuple(candidates[: len(kept)]),
+                pruned=tuple(candidates[len(kept) :]),
+                more_pruned=count - len(pruned),
+            )
         )
 
     def _candidate(
         self, prefixes: Sequence[tuple[int, ...]], flat_index: int, vocab_size: int, ranking_score: float
     ) -> TreeCandidate:
-        before, piece = prefixes[flat_index // vocab_size], flat_index % vocab_size
-        parents = [one.prefix for one in self.steps[-1].kept] if self.steps else []
-        parent = parents.index(before) if before else None
-        total, reached = 0.0, 0.0
+        prefix, token = prefixes[flat_index // vocab_size], flat_index % vocab_size
+        parents = [candidate.prefix for candidate in self.steps[-1].kept] if self.steps else []
+        parent = parents.index(prefix) if prefix else None
+        log_prob, parent_score = 0.0, 0.0
         if parent is not None:
-            total, reached = self.steps[-1].kept[parent].log_prob, self.steps[-1].kept[parent].ranking_score
-        log = (ranking_score - reached) / (self.config.repetition_penalty if piece in before else 1.0)
+            log_prob, parent_score = self.steps[-1].kept[parent].log_prob, self.steps[-1].kept[parent].ranking_score
+        # the search observes ranking scores only: undo the repetition penalty, which multiplies the log-probability
+        token_log_prob = (ranking_score - parent_score) / (self.config.repetition_penalty if token in prefix else 1.0)
         return TreeCandidate(
-            prefix=(*before, piece),
-            token=self.tokenizer.token_strings([piece])[0],
-            text=self.tokenizer.decode((*before, piece)),
+            prefix=(*prefix, token),
+            token=self.tokenizer.token_strings([token])[0],
+            text=self.tokenizer.decode((*prefix, token)),
             parent=parent,
-            token_log_prob=log,
-            log_prob=total + log,
+            token_log_prob=token_log_prob,
+            log_prob=log_prob + token_log_prob,
             ranking_score=ranking_score,
         )
 
@@ -158,20 +173,25 @@ class SearchRecorder:
 def build_search_tree(
     translator: Translator, text: str, *, beam: int | None = None, alpha: float | None = None, max_pruned: int = 3
 ) -> SearchTree:
-    """The search for the best translation of a text, with so many of the pruned candidates of each step."""
+    """Return the search tree of a text, with the best `max_pruned` pruned candidates of each step."""
     if not normalize(text):
-        raise InputError("search-tree: an empty text has nothing to search for; give a sentence")
+        raise InputError("search-tree: the text is empty. Give a sentence.")
     if max_pruned < 0:
-        raise InputError(f"--pruned {max_pruned}: 0 shows none, 3 the three best; give a number from 0 up")
-    own = translator.config
+        raise InputError(f"--pruned {max_pruned}: must be 0 or more. 0 shows none, 3 the three best.")
+    defaults = translator.config
     try:
         config = replace(
-            own, beam_groups=1, beam=own.beam if beam is None else beam, alpha=own.alpha if alpha is None else alpha
+            defaults,
+            beam_groups=1,
+            beam=defaults.beam if beam is None else beam,
+            alpha=defaults.alpha if alpha is None else alpha,
         )
     except ValueError as error:
         raise InputError(str(error)) from None
     recorder = SearchRecorder(translator.target_tokenizer, config, max_pruned)
-    (found,) = translator.translate([text], observer=recorder, beam=config.beam, alpha=config.alpha, groups=1)
+    (translation,) = translator.translate(
+        [text], observer=recorder, beam=config.beam, alpha=config.alpha, beam_groups=1
+    )
     source = translator.source_tokenizer.encode_all([text])[0][: translator.max_positions - 1]
     return SearchTree(
         text=normalize(text),
@@ -179,91 +199,95 @@ def build_search_tree(
         max_tokens=min(len(source) + 1 + config.max_extra_tokens, translator.max_positions - 1),
         steps=tuple(recorder.steps),
         finished=_finished_hypotheses(recorder.steps, translator, source, config),
-        truncated=found.truncated,
-        beam_groups=own.beam_groups,
+        truncated=translation.truncated,
+        beam_groups=defaults.beam_groups,
     )
 
 
 def _finished_hypotheses(
     steps: Sequence[TreeStep], translator: Translator, source: Sequence[int], config: DecodingConfig
 ) -> tuple[FinishedHypothesis, ...]:
-    found = []
+    """Return the finished hypotheses, best first; the likeliest `beam` of them are compared, the others follow."""
+    hypotheses = []
     for number, step in enumerate(steps):
-        for place, one in enumerate(step.kept):
-            if one.is_finished:
-                score = one.ranking_score / config.length_penalty(len(one.prefix))
+        for rank, candidate in enumerate(step.kept):
+            if candidate.is_finished:
+                score = candidate.ranking_score / config.length_penalty(len(candidate.prefix))
                 if config.coverage_penalty:
-                    score += config.coverage_penalty * coverage_penalty(translator, source, one.prefix[:-1])
-                found.append(FinishedHypothesis(number, place, score))
-    likeliest = sorted(found, key=lambda one: -steps[one.step].kept[one.rank].ranking_score)[: config.beam]
-    return tuple(sorted(found, key=lambda one: (one not in likeliest, -one.score)))
+                    score += config.coverage_penalty * coverage_penalty(translator, source, candidate.prefix[:-1])
+                hypotheses.append(FinishedHypothesis(number, rank, score))
+    by_likelihood = sorted(hypotheses, key=lambda item: -steps[item.step].kept[item.rank].ranking_score)
+    compared = by_likelihood[: config.beam]
+    return tuple(sorted(hypotheses, key=lambda item: (item not in compared, -item.score)))
 
 
 def coverage_penalty(translator: Translator, source: Sequence[int], target: Sequence[int]) -> float:
-    """Σ log min(1, what a source piece was looked at in all): Wu et al. 2016, equation 14.
+    """Return Σ log min(1, total attention on a source token): Wu et al. 2016, equation 14.
 
-    The search has told its witness of the attention before the last step only; teacher forcing gives all of it.
+    The observer does not see the attention of the last step, so it is computed again with teacher forcing.
     """
-    looked = np.mean([layer.mean(axis=0) for layer in translator.attention(source, target)["cross"]], axis=0)
-    read = looked.sum(axis=0).clip(max=1.0)
-    return float(np.log(read[read > 0]).sum())
+    attention = np.mean([layer.mean(axis=0) for layer in translator.attention(source, target)["cross"]], axis=0)
+    coverage = attention.sum(axis=0).clip(max=1.0)
+    return float(np.log(coverage[coverage > 0]).sum())
 
 
 def page_data(title: str, tree: SearchTree) -> dict[str, Any]:
-    """What the page draws, ready for JSON."""
+    """Return the page's data, ready for JSON."""
     best = tree.finished_candidate(tree.finished[0])
-    scores = {(one.step, one.rank): one.score for one in tree.finished}
     return {
         "title": title,
         "text": tree.text,
         "translation": best.text,
-        "cut": tree.truncated,
-        "groups": tree.beam_groups,
+        "truncated": tree.truncated,
+        "beam_groups": tree.beam_groups,
         "beam": tree.config.beam,
         "alpha": tree.config.alpha,
-        "normalisation": tree.config.length_normalization,
-        "coverage": tree.config.coverage_penalty,
-        "limit": tree.max_tokens,
-        "longest": tree.config.length_penalty(tree.max_tokens + 1),
-        "reason": tree.stop_reason,
-        "bound": tree.score_bound,
-        "steps": [
-            {
-                "kept": [
-                    candidate_data(one, tree.config) | ({"score": scores[number, place]} if one.is_finished else {})
-                    for place, one in enumerate(step.kept)
-                ],
-                "pruned": [candidate_data(one, tree.config) | {"gap": step.gap(one)} for one in step.pruned],
-                "others": step.more_pruned,
-            }
-            for number, step in enumerate(tree.steps)
+        "length_normalization": tree.config.length_normalization,
+        "coverage_penalty": tree.config.coverage_penalty,
+        "max_tokens": tree.max_tokens,
+        "max_length_penalty": tree.config.length_penalty(tree.max_tokens + 1),
+        "stop_reason": tree.stop_reason,
+        "score_bound": tree.score_bound,
+        "steps": [step_data(tree, number) for number in range(len(tree.steps))],
+        "finished": [[hypothesis.step, hypothesis.rank] for hypothesis in tree.finished],
+    }
+
+
+def step_data(tree: SearchTree, number: int) -> dict[str, Any]:
+    """Return the candidates of a step; the score of a finished one includes the coverage penalty."""
+    step = tree.steps[number]
+    scores = {hypothesis.rank: {"score": hypothesis.score} for hypothesis in tree.finished if hypothesis.step == number}
+    return {
+        "kept": [
+            candidate_data(candidate, tree.config) | scores.get(rank, {}) for rank, candidate in enumerate(step.kept)
         ],
-        "finished": [[one.step, one.rank] for one in tree.finished],
+        "pruned": [candidate_data(candidate, tree.config) | {"gap": step.gap(candidate)} for candidate in step.pruned],
+        "more_pruned": step.more_pruned,
+    }
+
+
+def candidate_data(candidate: TreeCandidate, config: DecodingConfig) -> dict[str, Any]:
+    length_penalty = config.length_penalty(len(candidate.prefix))
+    return {
+        "token": printable(candidate.token),
+        "text": candidate.text,
+        "parent": candidate.parent,
+        "token_log_prob": candidate.token_log_prob,
+        "log_prob": candidate.log_prob,
+        "ranking_score": candidate.ranking_score,
+        "length_penalty": length_penalty,
+        "score": candidate.ranking_score / length_penalty,
+        "is_finished": candidate.is_finished,
     }
 
 
 def page_html(title: str, tree: SearchTree) -> str:
-    """One HTML page with everything inside: style, script, data."""
+    """Return a self-contained HTML page with style, script and data."""
     return render_html(title, {"tree": page_data(title, tree)})
 
 
-def candidate_data(candidate: TreeCandidate, config: DecodingConfig) -> dict[str, Any]:
-    penalty = config.length_penalty(len(candidate.prefix))
-    return {
-        "piece": printable(candidate.token),
-        "text": candidate.text,
-        "parent": candidate.parent,
-        "log": candidate.token_log_prob,
-        "total": candidate.log_prob,
-        "merit": candidate.ranking_score,
-        "penalty": penalty,
-        "score": candidate.ranking_score / penalty,
-        "ended": candidate.is_finished,
-    }
-
-
 def printable(token: str) -> str:
-    """A piece with nothing in it that cannot be seen."""
+    """Return a token with its invisible characters written as U+…."""
     return "".join(
         f"U+{ord(character):04X}" if unicodedata.category(character) in INVISIBLE_CATEGORIES else character
         for character in token
@@ -271,5 +295,5 @@ def printable(token: str) -> str:
 
 
 def write_page(path: Path, title: str, tree: SearchTree) -> None:
-    """Write the page whole or not at all."""
+    """Write the page atomically."""
     write_text(path, page_html(title, tree))

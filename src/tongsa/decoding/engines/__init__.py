@@ -1,1 +1,1 @@
-"""Programs that run the search: torch, or CTranslate2 with an exported model."""
+"""Engines that run beam search: torch with the model itself, or CTranslate2 with an exported model."""

@@ -1,4 +1,4 @@
-"""Who else may search: another program that runs the same model."""
+"""Engines: programs that run beam search on a batch, with one interface."""
 
 from typing import Literal, Protocol
 
@@ -9,27 +9,29 @@ from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
 
 EngineName = Literal["auto", "torch", "ctranslate2"]
-"""`auto` takes CTranslate2 where a run has been exported to it and is asked for what it can do, and torch otherwise."""
+"""`auto` uses CTranslate2 if the run was exported to it and it supports the request, and torch otherwise."""
 
 MAX_TOKENS_PER_CALL = 1 << 22
-"""Places, padding included, that are handed over in one call."""
+"""Largest padded size of one call of an engine that makes batches itself."""
 
 
 class Engine(Protocol):
+    """A search without constraints, sampling or observer; engines/torch.py does those, too."""
+
     name: str
 
     def supports(self, source: Padded, config: DecodingConfig) -> bool:
-        """Whether it can answer this as torch would."""
+        """Return whether this engine gives the same results as torch for this batch and these settings."""
         ...
 
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """The best `nbest` hypotheses of each sentence, best first; nothing for one that is left to torch."""
+        """Return the best `nbest` hypotheses of each sentence, best first; an empty list leaves it to torch."""
         ...
 
 
 def supports_all(engine: Engine, lengths: Indices, config: DecodingConfig) -> bool:
-    """Whether it can be handed all texts of these lengths, longest first, at once: it makes batches of its own."""
+    """Return whether an engine can take all texts of these lengths, longest first, in one call."""
     if not len(lengths) or len(lengths) * lengths[0] > MAX_TOKENS_PER_CALL:
         return False
-    ends = torch.from_numpy(lengths[[0, -1]])
-    return engine.supports(Padded(torch.empty(2, int(lengths[0])), ends), config)
+    longest_and_shortest = torch.from_numpy(lengths[[0, -1]])
+    return engine.supports(Padded(torch.empty(2, int(lengths[0])), longest_and_shortest), config)

@@ -1,11 +1,12 @@
-"""The encoder of the Transformer (Vaswani et al. 2017), whose slots are read as one label."""
+"""A text classifier: the encoder of the Transformer (Vaswani et al. 2017), mean pooling, one label."""
 
 from dataclasses import dataclass
 
 from tongsa.config import Positive
 from tongsa.interface import EncoderDecoder, Task
 from tongsa.models.pooled_classifier import PooledClassifier, mean_pool
-from tongsa.models.transformer.config import TransformerEmbedding, TransformerStackConfig
+from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.encoder import TransformerEncoder
 
 
@@ -13,7 +14,7 @@ from tongsa.models.transformer.encoder import TransformerEncoder
 class TransformerClassifierConfig(TransformerStackConfig):
     layers: Positive = 6
     hidden: Positive = 512
-    """Units between the mean of the slots and the label."""
+    """Width of the hidden layer between the mean of the slots and the labels."""
 
     @property
     def task(self) -> Task:
@@ -21,7 +22,6 @@ class TransformerClassifierConfig(TransformerStackConfig):
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         embedding = TransformerEmbedding(source_vocab_size, self)
-        reader = PooledClassifier(mean_pool, self.width, self.hidden, target_vocab_size, self.dropout)
-        return EncoderDecoder(
-            TransformerEncoder(embedding, self, self.layers), reader, embedding.positional_encoding.max_positions
-        )
+        classifier = PooledClassifier(mean_pool, self.width, self.hidden, target_vocab_size, self.dropout)
+        encoder = TransformerEncoder(embedding, self, self.layers)
+        return EncoderDecoder(encoder, classifier, embedding.positional_encoding.max_positions)

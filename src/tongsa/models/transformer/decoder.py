@@ -1,6 +1,22 @@
-"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1), with a memory to read or without one."""
+"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1); in language models without cross-attention.
 
-from collections.abc import Callable, Sequence
+    x: (batch, length, width) in training; (row, 1, width) in a step, one row for each hypothesis
+
+Training runs over whole targets with a causal mask (`hidden`). Decoding goes token by token (`step`): keys and values
+of earlier positions are kept in the KV cache, those of the memory are computed once (`start`).
+
+                      training                         one step
+    self-attention    all positions, causal mask       1 query over the KV cache, which grows by one position
+    cross-attention   all positions over the memory    the hypotheses of a sentence over its keys and values
+
+Two properties of the state make beam search and continuous batching cheap, and are why it does not inherit RowState:
+- `select` moves no cache. It remembers the new order of rows, and the next step applies it while it copies the cache
+  anyway, to make room for the new position.
+- `concat` copies no cache. States at different steps stay separate groups with caches of different lengths. A step
+  computes all linear layers for all rows together, and attention group by group.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -9,36 +25,38 @@ from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import Memory
-from tongsa.models.transformer.config import (
-    SublayerConnection,
-    TransformerEmbedding,
-    TransformerStackConfig,
-    build_feed_forward,
-    build_final_norm,
-    residual_gain,
-)
+from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.models.transformer.embedding import TransformerEmbedding
+from tongsa.models.transformer.residual import SublayerNorm, build_final_norm, residual_gain
 from tongsa.nn.attention import KeyValue
-from tongsa.nn.beam_layout import BeamLayout, select_sentences
+from tongsa.nn.beam_layout import PerSentence
+from tongsa.nn.dropout import Dropout
+from tongsa.nn.feed_forward import build_feed_forward
 from tongsa.nn.local_attention import causal_window
 from tongsa.nn.masks import key_mask
 from tongsa.nn.multi_head import CachedMemory, CrossAttention, KVCache, SelfAttention, concat_rows, split_rows
 from tongsa.nn.output import OutputProjection
 
 
+class TransformerMemory(NamedTuple):
+    """The memory as each layer's cross-attention reads it, computed once for each sentence."""
+
+    layers: tuple[KeyValue, ...]  # empty without cross-attention
+    mask: Tensor  # (sentence, head, query, slot)
+
+
 @dataclass(frozen=True)
 class TransformerState:
-    """Every layer's keys and values so far, and those of the memory, which all hypotheses of a sentence share."""
+    """Hypotheses that are at the same step: the KV cache and the projected memory."""
 
     length: int
-    """Pieces so far; a neighbourhood may keep fewer of them."""
-    cache: tuple[KeyValue, ...]  # a row for each hypothesis, as they stood after the last step
-    cached_memory: tuple[KeyValue, ...]  # a row for each sentence; none where there is nothing to read
-    memory_mask: Tensor  # (sentence, head, query, slot)
-    beam_layout: BeamLayout
+    """Tokens so far; with an attention window the cache may hold fewer."""
+    cache: tuple[KeyValue, ...]  # of each layer, rows in the order of the last step
+    memory: PerSentence[TransformerMemory]
     row_order: Tensor | None = None
-    """The rows (row,) of the past that go on. They are moved when the next step copies them anyway."""
+    """Rows (row,) of the cache that continue, to be applied by the next step; None continues all of them in order."""
     output_subset: OutputProjection | None = None
-    """Of the pieces that are scored, where they are not all."""
+    """Output layer of a vocabulary subset; None scores all tokens."""
 
     @property
     def row_count(self) -> int:
@@ -49,35 +67,46 @@ class TransformerState:
         return (self,)
 
     def select(self, rows: Tensor) -> "TransformerState":
-        parts = (self.memory_mask, *(part for read in self.cached_memory for part in read))
-        (mask, *parts_after), beams = select_sentences(parts, self.beam_layout, rows)
-        memory = tuple(map(KeyValue, parts_after[::2], parts_after[1::2]))
-        order = rows if self.row_order is None else self.row_order[rows]
-        return TransformerState(self.length, self.cache, memory, mask, beams, order, self.output_subset)
+        row_order = rows if self.row_order is None else self.row_order[rows]
+        return replace(self, memory=self.memory.select(rows), row_order=row_order)
 
     def concat(self, other: "TransformerState | TransformerStateGroups") -> "TransformerStateGroups":
         return TransformerStateGroups((self, *other.groups))
 
+    def cached_memory(self, layer_index: int) -> CachedMemory:
+        kv, mask = self.memory.tensors.layers[layer_index], self.memory.mask
+        return CachedMemory(kv, mask, self.memory.layout, self.row_count)
+
+    def kv_cache(self, layer_index: int) -> KVCache:
+        return KVCache(self.cache[layer_index], self.length, self.row_order)
+
 
 class TransformerStateGroups(NamedTuple):
-    """Rows that have not all begun together: they share every product, and each cohort has its own past and memory."""
+    """Hypotheses at different steps: the rows of the groups follow each other."""
 
     groups: tuple[TransformerState, ...]
 
     def select(self, rows: Tensor) -> "TransformerState | TransformerStateGroups":
         counts = torch.tensor([state.row_count for state in self.groups], device=rows.device)
         ends = counts.cumsum(0)
-        runs, lengths = torch.unique_consecutive(torch.bucketize(rows, ends, right=True), return_counts=True)
-        parts = zip(runs.tolist(), torch.split(rows, lengths.tolist()), strict=True)
-        kept = tuple(self.groups[at].select(part - (ends - counts)[at]) for at, part in parts)
-        return kept[0] if len(kept) == 1 else TransformerStateGroups(kept)
+        starts = ends - counts
+        # a run of consecutive rows from one group becomes a group; rows are not sorted across groups
+        group_of_run, run_lengths = torch.unique_consecutive(
+            torch.bucketize(rows, ends, right=True), return_counts=True
+        )
+        runs = zip(group_of_run.tolist(), torch.split(rows, run_lengths.tolist()), strict=True)
+        return _from_groups([self.groups[group].select(run - starts[group]) for group, run in runs])
 
     def concat(self, other: "TransformerState | TransformerStateGroups") -> "TransformerStateGroups":
         return TransformerStateGroups((*self.groups, *other.groups))
 
 
+def _from_groups(groups: Sequence[TransformerState]) -> TransformerState | TransformerStateGroups:
+    return groups[0] if len(groups) == 1 else TransformerStateGroups(tuple(groups))
+
+
 class TransformerDecoderLayer(nn.Module):
-    """Self-attention, attention over the memory where there is one, and the position-wise network."""
+    """Causal self-attention, cross-attention if there is a source, and feed-forward network, all residual."""
 
     def __init__(self, config: TransformerStackConfig, num_layers: int, *, with_cross_attention: bool) -> None:
         super().__init__()
@@ -93,57 +122,54 @@ class TransformerDecoderLayer(nn.Module):
         self.cross_attention = (
             CrossAttention(config.width, config.head_config, gain=gain) if with_cross_attention else None
         )
-        self.feed_forward = build_feed_forward(config, gain)
-        self.self_attention_norm = SublayerConnection(config)
-        self.cross_attention_norm = SublayerConnection(config) if with_cross_attention else None
-        self.feed_forward_norm = SublayerConnection(config)
-
-    def forward(self, inputs: Tensor, padding_mask: Tensor, slots: Tensor, mask: Tensor) -> Tensor:
-        def cross(values: Tensor) -> Tensor:
-            reader = self.cross_attention
-            outputs: Tensor = reader(values, reader.project_memory(slots), mask)  # type: ignore[misc,union-attr]
-            return outputs
-
-        own = self.self_attention_norm(
-            inputs, padding_mask, lambda values: self.self_attention(values, padding_mask, causal=True)
+        self.feed_forward = build_feed_forward(
+            config.activation, config.width, config.ffn_width, config.ffn_dropout, gain=gain
         )
-        return self._after_self_attention(own, padding_mask, cross)
+        self.self_attention_norm = SublayerNorm(config)
+        self.cross_attention_norm = SublayerNorm(config) if with_cross_attention else None
+        self.feed_forward_norm = SublayerNorm(config)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Tensor, padding_mask: Tensor, slots: Tensor, slot_mask: Tensor) -> Tensor:
+        """Teacher forcing: x and the result are (batch, length, width)."""
+        # add_residual(x, y) is x + dropout(y) in one pass
+        norm = self.self_attention_norm
+        x = self.dropout.add_residual(x, self.self_attention(norm.before(x, padding_mask), padding_mask, causal=True))
+        x = norm.after(x, padding_mask)
+
+        if self.cross_attention is not None and self.cross_attention_norm is not None:
+            norm, kv = self.cross_attention_norm, self.cross_attention.project_memory(slots)
+            x = self.dropout.add_residual(x, self.cross_attention(norm.before(x, padding_mask), kv, slot_mask))
+            x = norm.after(x, padding_mask)
+
+        return self._feed_forward_sublayer(x, padding_mask)
 
     def step(
-        self, inputs: Tensor, padding_mask: Tensor, layer_index: int, groups: Sequence[TransformerState]
+        self, x: Tensor, padding_mask: Tensor, layer_index: int, groups: Sequence[TransformerState]
     ) -> tuple[Tensor, list[KeyValue]]:
-        """One place further for inputs (row, 1, width); this layer is the `at`-th."""
-        after: list[KeyValue] = []
+        """One position: x and the result are (row, 1, width). Also returns the next KV cache of each group."""
+        norm = self.self_attention_norm
+        caches = [state.kv_cache(layer_index) for state in groups]
+        attended, next_caches = self.self_attention.step(norm.before(x, padding_mask), caches)
+        x = norm.after(self.dropout.add_residual(x, attended), padding_mask)
 
-        def own(values: Tensor) -> Tensor:
-            pasts = [KVCache(state.cache[layer_index], state.length, state.row_order) for state in groups]
-            outputs, after[:] = self.self_attention.step(values, pasts)
-            return outputs
+        if self.cross_attention is not None and self.cross_attention_norm is not None:
+            norm = self.cross_attention_norm
+            memories = [state.cached_memory(layer_index) for state in groups]
+            attended = self.cross_attention.step(norm.before(x, padding_mask).squeeze(1), memories).unsqueeze(1)
+            x = norm.after(self.dropout.add_residual(x, attended), padding_mask)
 
-        def cross(values: Tensor) -> Tensor:
-            # a sentence's hypotheses ask in one product
-            memories = [
-                CachedMemory(state.cached_memory[layer_index], state.memory_mask, state.beam_layout, state.row_count)
-                for state in groups
-            ]
-            outputs: Tensor = self.cross_attention.step(values.squeeze(1), memories)  # type: ignore[union-attr]
-            return outputs.unsqueeze(1)
+        return self._feed_forward_sublayer(x, padding_mask), next_caches
 
-        return self._after_self_attention(
-            self.self_attention_norm(inputs, padding_mask, own), padding_mask, cross
-        ), after
-
-    def _after_self_attention(
-        self, hidden: Tensor, padding_mask: Tensor, cross_attend: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """What follows self-attention."""
-        if self.cross_attention_norm is not None:
-            hidden = self.cross_attention_norm(hidden, padding_mask, cross_attend)
-        outputs: Tensor = self.feed_forward_norm(hidden, padding_mask, self.feed_forward)
-        return outputs
+    def _feed_forward_sublayer(self, x: Tensor, padding_mask: Tensor) -> Tensor:
+        norm = self.feed_forward_norm
+        x = self.dropout.add_residual(x, self.feed_forward(norm.before(x, padding_mask)))
+        return norm.after(x, padding_mask)
 
 
 class TransformerDecoder(nn.Module):
+    """A stack of layers over the target, and the output projection, which may share the embedding table."""
+
     def __init__(
         self,
         embedding: TransformerEmbedding,
@@ -155,52 +181,59 @@ class TransformerDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        stack = nn.ModuleList(
+        layers = nn.ModuleList(
             TransformerDecoderLayer(config, num_layers, with_cross_attention=with_cross_attention)
             for _ in range(num_layers)
         )
-        self.layers: Sequence[TransformerDecoderLayer] = stack  # type: ignore[assignment]
+        self.layers: Sequence[TransformerDecoderLayer] = layers  # type: ignore[assignment]
         self.final_norm = build_final_norm(config)
         self.output_embedding = output_embedding
 
-    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, piece)
-        places, mask = target.mask, key_mask(memory.mask)
-        values = self.embedding(target.tokens)
+    @property
+    def output(self) -> OutputProjection:
+        return OutputProjection(self.output_embedding.weight)
+
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
+        padding_mask, slot_mask = target.mask, key_mask(memory.mask)
+        x = self.embedding(target.tokens)
         for layer in self.layers:
-            values = layer(values, places, memory.slots, mask)
-        return OutputProjection(self.output_embedding.weight).logits(self.final_norm(values, places))
+            x = layer(x, padding_mask, memory.slots, slot_mask)
+        normed: Tensor = self.final_norm(x, padding_mask)
+        return normed
+
+    def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
+        return self.output.logits(self.hidden(target, memory))
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> TransformerState:
-        rows = memory.slots.shape[0]
+        projected = tuple(
+            layer.cross_attention.project_memory(memory.slots)
+            for layer in self.layers
+            if layer.cross_attention is not None
+        )
         return TransformerState(
             length=0,
-            cache=tuple(layer.self_attention.empty_cache(rows, memory.slots) for layer in self.layers),
-            cached_memory=tuple(
-                layer.cross_attention.project_memory(memory.slots)
-                for layer in self.layers
-                if layer.cross_attention is not None
-            ),
-            memory_mask=key_mask(memory.mask),
-            beam_layout=BeamLayout(1),
-            output_subset=OutputProjection(self.output_embedding.weight).subset(vocab_subset),
+            cache=tuple(layer.self_attention.empty_cache(memory.slots.shape[0], memory.slots) for layer in self.layers),
+            memory=PerSentence(TransformerMemory(projected, key_mask(memory.mask))),
+            output_subset=self.output.subset(vocab_subset),
         )
 
     def step(
         self, token: Tensor, state: TransformerState | TransformerStateGroups
     ) -> tuple[Tensor, TransformerState | TransformerStateGroups]:
-        cohorts = state.groups
-        pieces = split_rows(token.unsqueeze(1), [part.row_count for part in cohorts])
-        embedded = [self.embedding(own, start=part.length) for own, part in zip(pieces, cohorts, strict=True)]
-        values = concat_rows(embedded)  # (row, 1, width)
-        places = token.new_ones(token.shape[0], 1, dtype=torch.bool)
-        pasts: list[list[KeyValue]] = []  # of each layer, of each cohort
-        for at, layer in enumerate(self.layers):
-            values, after = layer.step(values, places, at, cohorts)
-            pasts.append(after)
-        last = self.final_norm(values, places).squeeze(1)  # (row, width)
-        logits = (cohorts[0].output_subset or OutputProjection(self.output_embedding.weight)).logits(last)
-        gone_on = tuple(
-            replace(part, length=part.length + 1, cache=tuple(past), row_order=None)
-            for part, *past in zip(cohorts, *pasts, strict=True)
-        )
-        return logits, gone_on[0] if len(gone_on) == 1 else TransformerStateGroups(gone_on)
+        groups = state.groups
+        tokens = split_rows(token.unsqueeze(1), [group.row_count for group in groups])
+        # each group is at its own position
+        embedded = [self.embedding(part, start=group.length) for part, group in zip(tokens, groups, strict=True)]
+        x = concat_rows(embedded)  # (row, 1, width)
+        padding_mask = token.new_ones(token.shape[0], 1, dtype=torch.bool)
+        layer_caches: list[list[KeyValue]] = []  # of each layer, of each group
+        for index, layer in enumerate(self.layers):
+            x, next_caches = layer.step(x, padding_mask, index, groups)
+            layer_caches.append(next_caches)
+        hidden = self.final_norm(x, padding_mask).squeeze(1)  # (row, width)
+        logits = (groups[0].output_subset or self.output).logits(hidden)
+        next_groups = [
+            replace(group, length=group.length + 1, cache=tuple(caches), row_order=None)
+            for group, *caches in zip(groups, *layer_caches, strict=True)
+        ]
+        return logits, _from_groups(next_groups)

@@ -1,22 +1,24 @@
-"""The encoder of the Transformer (Vaswani et al. 2017, section 3.1)."""
+"""The encoder of the Transformer (Vaswani et al. 2017, section 3.1).
+
+x: (batch, length, width)        padding_mask: (batch, length), True where there is a token
+"""
 
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import Memory
-from tongsa.models.transformer.config import (
-    SublayerConnection,
-    TransformerEmbedding,
-    TransformerStackConfig,
-    build_feed_forward,
-    build_final_norm,
-    residual_gain,
-)
+from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.models.transformer.embedding import TransformerEmbedding
+from tongsa.models.transformer.residual import SublayerNorm, build_final_norm, residual_gain
+from tongsa.nn.dropout import Dropout
+from tongsa.nn.feed_forward import build_feed_forward
 from tongsa.nn.local_attention import centered_window
 from tongsa.nn.multi_head import SelfAttention
 
 
 class TransformerEncoderLayer(nn.Module):
+    """Self-attention and feed-forward network, both residual."""
+
     def __init__(self, config: TransformerStackConfig, num_layers: int) -> None:
         super().__init__()
         gain = residual_gain(config, 2 * num_layers)
@@ -28,17 +30,27 @@ class TransformerEncoderLayer(nn.Module):
             window=centered_window(config.attention_window) if config.attention_window else None,
             rotary=config.positions == "rotary",
         )
-        self.feed_forward = build_feed_forward(config, gain)
-        self.self_attention_norm = SublayerConnection(config)
-        self.feed_forward_norm = SublayerConnection(config)
+        self.feed_forward = build_feed_forward(
+            config.activation, config.width, config.ffn_width, config.ffn_dropout, gain=gain
+        )
+        self.self_attention_norm = SublayerNorm(config)
+        self.feed_forward_norm = SublayerNorm(config)
+        self.dropout = Dropout(config.dropout)
 
-    def forward(self, inputs: Tensor, padding_mask: Tensor) -> Tensor:
-        read = self.self_attention_norm(inputs, padding_mask, lambda values: self.self_attention(values, padding_mask))
-        outputs: Tensor = self.feed_forward_norm(read, padding_mask, self.feed_forward)
-        return outputs
+    def forward(self, x: Tensor, padding_mask: Tensor) -> Tensor:  # (batch, length, width)
+        # add_residual(x, y) is x + dropout(y) in one pass
+        norm = self.self_attention_norm
+        x = self.dropout.add_residual(x, self.self_attention(norm.before(x, padding_mask), padding_mask))
+        x = norm.after(x, padding_mask)
+
+        norm = self.feed_forward_norm
+        x = self.dropout.add_residual(x, self.feed_forward(norm.before(x, padding_mask)))
+        return norm.after(x, padding_mask)
 
 
 class TransformerEncoder(nn.Module):
+    """A stack of layers; each token's output is a slot of the memory."""
+
     def __init__(self, embedding: TransformerEmbedding, config: TransformerStackConfig, num_layers: int) -> None:
         super().__init__()
         self.embedding = embedding
@@ -46,8 +58,8 @@ class TransformerEncoder(nn.Module):
         self.final_norm = build_final_norm(config)
 
     def forward(self, source: Padded) -> Memory:
-        places = source.mask
-        slots = self.embedding(source.tokens)
+        padding_mask = source.mask
+        x = self.embedding(source.tokens)
         for layer in self.layers:
-            slots = layer(slots, places)
-        return Memory(self.final_norm(slots, places), places)
+            x = layer(x, padding_mask)
+        return Memory(self.final_norm(x, padding_mask), padding_mask)

@@ -5,8 +5,9 @@ from typing import Literal
 
 from tongsa.config import Positive
 from tongsa.interface import EncoderDecoder, Task
-from tongsa.models.transformer.config import TransformerEmbedding, TransformerStackConfig
+from tongsa.models.transformer.config import TransformerStackConfig
 from tongsa.models.transformer.decoder import TransformerDecoder
+from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.encoder import TransformerEncoder
 from tongsa.nn.output import embedding_table
 
@@ -26,16 +27,20 @@ class TransformerConfig(TransformerStackConfig):
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         if self.tie_embeddings == "all" and source_vocab_size != target_vocab_size:
-            raise ValueError('share = "all" needs one vocabulary for both sides: set tokenizer.shared = true')
-        inputs = TransformerEmbedding(source_vocab_size, self)
-        outputs = inputs if self.tie_embeddings == "all" else TransformerEmbedding(target_vocab_size, self)
-        output = (
-            outputs.token_embedding if self.tie_embeddings != "none" else embedding_table(target_vocab_size, self.width)
+            raise ValueError('tie_embeddings = "all" needs one vocabulary for both sides. Set tokenizer.shared = true')
+        source_embedding = TransformerEmbedding(source_vocab_size, self)
+        target_embedding = (
+            source_embedding if self.tie_embeddings == "all" else TransformerEmbedding(target_vocab_size, self)
+        )
+        output_embedding = (
+            embedding_table(target_vocab_size, self.width)
+            if self.tie_embeddings == "none"
+            else target_embedding.token_embedding
         )
         return EncoderDecoder(
-            TransformerEncoder(inputs, self, self.encoder_layers),
-            TransformerDecoder(outputs, output, self, self.decoder_layers),
-            inputs.positional_encoding.max_positions,
+            TransformerEncoder(source_embedding, self, self.encoder_layers),
+            TransformerDecoder(target_embedding, output_embedding, self, self.decoder_layers),
+            source_embedding.positional_encoding.max_positions,
         )
 
 

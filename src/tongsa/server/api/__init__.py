@@ -1,1 +1,1 @@
-"""The HTTP API: native routes under /v1, LibreTranslate's routes, their schemas."""
+"""HTTP API: routes under /v1, LibreTranslate's routes, request and response schemas, the OpenAPI document."""

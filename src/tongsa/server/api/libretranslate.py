@@ -1,82 +1,181 @@
-"""The API of LibreTranslate, so that its clients work with this server unchanged."""
+"""LibreTranslate's API, to the letter: its clients work with this server unchanged."""
 
 import asyncio
+import html
+import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from urllib.parse import parse_qsl
 
+from pydantic import ConfigDict
 from python_multipart.multipart import parse_options_header
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
-from tongsa.data import language_id as known
-from tongsa.server.api.requests import ModelSelector, TranslateRequest, check_texts, parse_json_object, parse_request
-from tongsa.server.api.v1 import translate_documents
-from tongsa.server.config import RequestLimits
-from tongsa.server.context import ServerContext, get_context
-from tongsa.server.documents import create_documents
-from tongsa.server.errors import APIError, bad_request_error
-from tongsa.server.http import JSONResponse, read_body, run_unless_disconnected
-from tongsa.server.markup import parse_html, parse_plain
+from tongsa.data.language_id import detect_language, language_name
+from tongsa.server.api.schemas import Texts, TranslateRequest
+from tongsa.server.api.validation import NumberLimit, RequestModel, TextLimit, parse_json_object, parse_request
+from tongsa.server.documents import create_documents, translate_documents
+from tongsa.server.errors import APIError, documented
+from tongsa.server.http import JSONResponse, ServerContext, get_context, read_body, run_unless_disconnected
 
 AUTO_DETECT = "auto"
 MAX_FORM_FIELDS = 50
-"""Of one form."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LibreTranslateRequest:
-    q: str | tuple[str, ...]
+class LibreTranslateModel(RequestModel):
+    """Unknown fields are ignored: newer clients may send more."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class LibreTranslateRequest(LibreTranslateModel):
+    q: Texts
     """One text or several."""
     source: str
-    """The language of the text, or auto."""
+    """Language of the text, or auto."""
     target: str
-    """The language wanted."""
+    """Language of the translation."""
     format: Literal["text", "html"] = "text"
-    alternatives: int = 0
-    """How many other translations."""
+    alternatives: Annotated[int, NumberLimit("extra_translations", minimum=0)] = 0
+    """Number of other translations."""
     api_key: str = ""
 
-    def check(self, limits: RequestLimits) -> None:
-        check_texts(self.texts, limits)
-        if not 0 <= self.alternatives < limits.nbest:
-            raise bad_request_error(
-                f"alternatives {self.alternatives}: give a whole number from 0 to {limits.nbest - 1}"
-            )
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return (self.q,) if isinstance(self.q, str) else self.q
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetectRequest:
-    q: str
+class DetectRequest(LibreTranslateModel):
+    q: Annotated[str, TextLimit("characters", "nothing")]
     api_key: str = ""
 
-    def check(self, limits: RequestLimits) -> None:
-        check_texts((self.q,), limits)
+
+@documented
+class DetectedLanguage(TypedDict):
+    confidence: float
+    """In percent."""
+    language: str
+
+
+@documented
+class LibreTranslateResponse(TypedDict):
+    """For several texts each field is a list."""
+
+    translatedText: str | list[str]
+    detectedLanguage: NotRequired[DetectedLanguage | list[DetectedLanguage]]
+    """With source auto."""
+    alternatives: NotRequired[list[str] | list[list[str]]]
+
+
+@documented
+class Language(TypedDict):
+    code: str
+    name: str
+    targets: list[str]
+
+
+@documented
+class LanguageName(TypedDict):
+    code: str
+    name: str
+
+
+@documented
+class LanguagePair(TypedDict):
+    source: LanguageName
+    target: LanguageName
+
+
+@documented
+class FrontendSettings(TypedDict):
+    apiKeys: bool
+    keyRequired: bool
+    charLimit: int
+    frontendTimeout: int
+    suggestions: bool
+    filesTranslation: bool
+    supportedFilesFormat: list[str]
+    language: LanguagePair
+
+
+# Routes
+
+
+async def translate(request: Request) -> Response:
+    context, fields = get_context(request), await _read_fields(request)
+    query = parse_request(LibreTranslateRequest, fields, context.config.limits)
+    is_auto = query.source == AUTO_DETECT
+    detected = [_detect_source(context, query.target, text) for text in query.q] if is_auto else []
+    sources = [guess["language"] for guess in detected] if is_auto else [query.source] * len(query.q)
+    work = _translate_all(context, query, sources)
+    translations = await run_unless_disconnected(request, work, context.config.timeout)
+    response: dict[str, Any] = {"translatedText": [ranked[0] for ranked in translations]}
+    if is_auto:
+        response["detectedLanguage"] = detected
+    if query.alternatives:
+        response["alternatives"] = [ranked[1:] for ranked in translations]
+    is_single = isinstance(fields["q"], str)
+    return JSONResponse({name: values[0] for name, values in response.items()} if is_single else response)
+
+
+async def detect(request: Request) -> Response:
+    context, fields = get_context(request), await _read_fields(request)
+    query = parse_request(DetectRequest, fields, context.config.limits)
+    codes = [language["code"] for language in _supported_languages(context)]
+    return JSONResponse([_detected_language(*guess) for guess in detect_language(query.q, codes)])
+
+
+async def languages(request: Request) -> Response:
+    return JSONResponse(_supported_languages(get_context(request)))
+
+
+async def frontend_settings(request: Request) -> Response:
+    context = get_context(request)
+    sources = [language for language in _supported_languages(context) if len(language["targets"]) > 1]
+    source, target = (sources[0]["code"], sources[0]["targets"][0]) if sources else ("en", "en")
+    settings: FrontendSettings = {
+        "apiKeys": context.keys.required,
+        "keyRequired": context.keys.required,
+        "charLimit": context.config.limits.characters,
+        "frontendTimeout": 500,
+        "suggestions": False,
+        "filesTranslation": False,
+        "supportedFilesFormat": [],
+        "language": {
+            "source": {"code": source, "name": language_name(source)},
+            "target": {"code": target, "name": language_name(target)},
+        },
+    }
+    return JSONResponse(settings)
+
+
+# Reading
 
 
 async def _read_fields(request: Request) -> dict[str, Any]:
-    """The fields of a request, sent as JSON or as a form."""
-    body = await read_body(request, get_context(request).config)
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    """Read JSON or a form, and authorize by the key in it."""
+    context = get_context(request)
+    body = await read_body(request, context.config)
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
-        if kind == "application/x-www-form-urlencoded":
+        if content_type == "application/x-www-form-urlencoded":
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
-        elif kind == "multipart/form-data":
-            pairs = await _parse_multipart(request, body)
+            fields = _form_fields(pairs)
+        elif content_type == "multipart/form-data":
+            fields = _form_fields(await _parse_multipart(request, body))
         else:
-            return parse_json_object(body)
+            fields = parse_json_object(body)
     except (MultiPartException, ValueError, KeyError):
-        raise APIError(400, "bad_request", "the form cannot be read; send q, source and target") from None
-    fields: dict[str, Any] = dict(reversed(pairs))  # of two with one name the first counts
-    if "alternatives" in fields:
-        number = fields["alternatives"]
-        fields["alternatives"] = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else number
+        raise APIError(400, "bad_request", "The form cannot be read. Send q, source and target.") from None
+    key = fields.get("api_key")
+    context.authorize(request, key if isinstance(key, str) else "")
+    return fields
+
+
+def _form_fields(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(reversed(pairs))  # the first of two fields with one name counts
+    number = fields.get("alternatives", "")
+    if number.isascii() and number.isdigit() and len(number) < 9:  # a form has no numbers, only text
+        fields["alternatives"] = int(number)
     return fields
 
 
@@ -87,155 +186,136 @@ async def _parse_multipart(request: Request, body: bytes) -> list[tuple[str, str
 
     _, options = parse_options_header(request.headers["content-type"])
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
-        # others may take minutes (punycode), or give what no answer could hold (unicode_escape)
-        raise APIError(400, "bad_request", "the form is not in UTF-8; send it without a charset")
+        # decoding others may take minutes (punycode) or give text that UTF-8 cannot encode (unicode_escape)
+        raise APIError(400, "bad_request", "The form is not in UTF-8. Send it without a charset.")
     form = await MultiPartParser(request.headers, stream(), max_files=0, max_fields=MAX_FORM_FIELDS).parse()
     return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
 
 
-async def translate(request: Request) -> Response:
-    service = get_context(request)
-    fields = _known_fields(LibreTranslateRequest, await _read_fields(request))
-    service.authorize(request, _string_or_empty(fields.get("api_key")))
-    asked = parse_request(LibreTranslateRequest, fields, service.config.limits)
-    asked.check(service.config.limits)
-    auto = asked.source == AUTO_DETECT
-    guessed = [_detect_source(service, asked, text) for text in asked.texts] if auto else []
-    sources = [guess["language"] for guess in guessed] if auto else [asked.source] * len(asked.texts)
-    made = await run_unless_disconnected(request, _translate_all(service, asked, sources), service.config.timeout)
-    answer: dict[str, Any] = {"translatedText": [texts[0] for texts in made]}
-    if auto:
-        answer["detectedLanguage"] = guessed
-    if asked.alternatives:
-        answer["alternatives"] = [texts[1:] for texts in made]
-    one = isinstance(asked.q, str)
-    return JSONResponse({name: value[0] for name, value in answer.items()} if one else answer)
+# Languages
 
 
-def _known_fields(request_type: Any, content: dict[str, Any]) -> dict[str, Any]:
-    """Its fields alone: newer clients may send what is not known here."""
-    return {name: content[name] for name in request_type.__dataclass_fields__ if name in content}
-
-
-def _string_or_empty(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _detect_source(context: ServerContext, query: LibreTranslateRequest, text: str) -> dict[str, Any]:
-    """The likeliest of the languages that can be translated from; into itself nothing need be."""
-    able = [
-        one["code"]
-        for one in _supported_languages(context)
-        if query.target in one["targets"] or one["code"] == query.target
-    ]
-    return _detected_language(known.detect_language(text, able)[0]) if able else {"confidence": 0.0, "language": "en"}
-
-
-def _detected_language(guess: tuple[str, float]) -> dict[str, Any]:
-    return {"confidence": round(100 * guess[1], 1), "language": guess[0]}
-
-
-async def _translate_all(
-    context: ServerContext, query: LibreTranslateRequest, sources: Sequence[str]
-) -> list[list[str]]:
-    """Of each text the best translation and the others asked for."""
-    made: dict[int, list[str]] = {}
-    for source in dict.fromkeys(sources):
-        which = [at for at, one in enumerate(sources) if one == source]
-        texts = [query.texts[at] for at in which]
-        every = (
-            [[text] for text in texts]
-            if source == query.target
-            else await _translate_from(context, source, query, texts)
-        )
-        made |= zip(which, every, strict=True)
-    return [made[at] for at in range(len(sources))]
-
-
-async def _translate_from(
-    context: ServerContext, source: str, query: LibreTranslateRequest, texts: Sequence[str]
-) -> list[list[str]]:
-    """Texts of one language."""
-    try:
-        worker = context.models.select(ModelSelector(source_language=source, target_language=query.target))
-    except APIError as refusal:  # as LibreTranslate does
-        status = 400 if refusal.status == 404 else refusal.status
-        raise APIError(status, refusal.code, refusal.message, retry_after=refusal.retry_after) from None
-    marked = [parse_html(text) if query.format == "html" else parse_plain(text) for text in texts]
-    flat = tuple(text for one in marked for text in one.texts)
-    question = TranslateRequest(text=flat, nbest=1 + query.alternatives)
-    found = await asyncio.to_thread(create_documents, worker.model, question, context.config)
-    made = iter(await translate_documents(context, worker, found))
-    every = []
-    for one in marked:
-        parts = [next(made) for _ in one.texts]
-        ranks = (
-            one.fill([_assemble_rank(text, part, rank) for text, part in zip(one.texts, parts, strict=True)])
-            for rank in range(1 + query.alternatives)
-        )
-        every.append(list(dict.fromkeys(ranks)))
-    return every
-
-
-def _assemble_rank(source: str, translation: dict[str, Any], rank: int) -> str:
-    """A text whose sentences are all the n-th best; a sentence with fewer takes its last."""
-    parts, end = [], 0
-    for one in translation["sentences"]:
-        every = [one["text"], *(other["text"] for other in one["alternatives"])]
-        parts += [source[end : one["start"]], every[min(rank, len(every) - 1)]]
-        end = one["end"]
-    return "".join([*parts, source[end:]])
-
-
-def _supported_languages(context: ServerContext) -> list[dict[str, Any]]:
-    """Every language that is translated from or into, and into which."""
+def _supported_languages(context: ServerContext) -> list[Language]:
+    """Return the languages of all models, each with its targets. LibreTranslate lists a language as its own target."""
     targets: dict[str, list[str]] = {}
     for model in context.models.list_models():
         if model["task"] == "seq2seq" and model["source_language"] and model["target_language"]:
             targets.setdefault(model["source_language"], []).append(model["target_language"])
             targets.setdefault(model["target_language"], [])
     return [
-        {"code": code, "name": known.language_name(code), "targets": list(dict.fromkeys([*into, code]))}
-        for code, into in sorted(targets.items())
+        {"code": code, "name": language_name(code), "targets": list(dict.fromkeys([*codes, code]))}
+        for code, codes in sorted(targets.items())
     ]
 
 
-async def languages(request: Request) -> Response:
-    return JSONResponse(_supported_languages(get_context(request)))
+def _detect_source(context: ServerContext, target: str, text: str) -> DetectedLanguage:
+    """Return the likeliest of the languages that can be translated into the target."""
+    codes = [language["code"] for language in _supported_languages(context) if target in language["targets"]]
+    return _detected_language(*detect_language(text, codes)[0]) if codes else {"confidence": 0.0, "language": "en"}
 
 
-async def detect(request: Request) -> Response:
-    service = get_context(request)
-    fields = _known_fields(DetectRequest, await _read_fields(request))
-    service.authorize(request, _string_or_empty(fields.get("api_key")))
-    asked = parse_request(DetectRequest, fields, service.config.limits)
-    asked.check(service.config.limits)
-    guesses = known.detect_language(asked.q, [one["code"] for one in _supported_languages(service)])
-    return JSONResponse([_detected_language(one) for one in guesses])
+def _detected_language(code: str, probability: float) -> DetectedLanguage:
+    return {"confidence": round(100 * probability, 1), "language": code}
 
 
-async def health(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})
+# Translating
 
 
-async def frontend_settings(request: Request) -> Response:
-    service = get_context(request)
-    offered = [one for one in _supported_languages(service) if len(one["targets"]) > 1] or [
-        {"code": "en", "targets": ["en"]}
-    ]
-    source, target = offered[0]["code"], offered[0]["targets"][0]
-    return JSONResponse(
-        {
-            "apiKeys": service.keys.required,
-            "keyRequired": service.keys.required,
-            "charLimit": service.config.limits.characters,
-            "frontendTimeout": 500,
-            "suggestions": False,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
-            "language": {
-                "source": {"code": source, "name": known.language_name(source)},
-                "target": {"code": target, "name": known.language_name(target)},
-            },
-        }
-    )
+async def _translate_all(
+    context: ServerContext, query: LibreTranslateRequest, sources: Sequence[str]
+) -> list[list[str]]:
+    """Return for each text its translations, best first."""
+    translations: dict[int, list[str]] = {}
+    for source in dict.fromkeys(sources):
+        indices = [i for i, language in enumerate(sources) if language == source]
+        texts = [query.q[i] for i in indices]
+        is_same = source == query.target
+        ranked = [[text] for text in texts] if is_same else await _translate_from(context, source, query, texts)
+        translations |= zip(indices, ranked, strict=True)
+    return [translations[i] for i in range(len(sources))]
+
+
+async def _translate_from(
+    context: ServerContext, source: str, query: LibreTranslateRequest, texts: Sequence[str]
+) -> list[list[str]]:
+    """Translate texts of one language."""
+    try:
+        queue = context.models.select(languages=(source, query.target))
+    except APIError as error:
+        status = 400 if error.status == 404 else error.status  # LibreTranslate answers 400 for an unknown language
+        raise APIError(status, error.code, error.message, retry_after=error.retry_after) from None
+    markups = [parse_html(text) if query.format == "html" else Markup([text], ["", ""], False) for text in texts]
+    plain_texts = [text for markup in markups for text in markup.texts]
+    request = TranslateRequest(text=plain_texts, nbest=1 + query.alternatives) if plain_texts else None
+    documents = await asyncio.to_thread(create_documents, queue.model, request, context.config) if request else []
+    translated = iter(await translate_documents(context, queue, documents))
+    ranked = []
+    for markup in markups:
+        parts = [next(translated) for _ in markup.texts]
+        ranks = (
+            markup.fill([_text_of_rank(text, part, rank) for text, part in zip(markup.texts, parts, strict=True)])
+            for rank in range(1 + query.alternatives)
+        )
+        ranked.append(list(dict.fromkeys(ranks)))
+    return ranked
+
+
+def _text_of_rank(source: str, translation: dict[str, Any], rank: int) -> str:
+    """Return a text whose sentences are all the rank-th best; a sentence with fewer alternatives takes its last."""
+    parts, end = [], 0
+    for sentence in translation["sentences"]:
+        texts = [sentence["text"], *(alternative["text"] for alternative in sentence["alternatives"])]
+        parts += [source[end : sentence["start"]], texts[min(rank, len(texts) - 1)]]
+        end = sentence["end"]
+    return "".join([*parts, source[end:]])
+
+
+# HTML: texts between tags are translated, tags are kept
+
+_TAG = re.compile("<!--|</?[a-zA-Z!][^<>]*+>")
+_UNTRANSLATED_ELEMENT = re.compile("<(script|style|code|pre)\\b", re.IGNORECASE)
+
+
+class Markup(NamedTuple):
+    texts: Sequence[str]
+    """Texts between the tags, without entities."""
+    tags: Sequence[str]
+    """Markup around the texts: one entry more than texts."""
+    is_escaped: bool = True
+    """Write & and < as entities."""
+
+    def fill(self, texts: Sequence[str]) -> str:
+        """Return the same markup around other texts."""
+        parts = [self.tags[0]]
+        for text, tag in zip(texts, self.tags[1:], strict=True):
+            parts += [html.escape(text, quote=False) if self.is_escaped else text, tag]
+        return "".join(parts)
+
+
+def parse_html(fragment: str) -> Markup:
+    texts, tags, end, pending = list[str](), list[str](), 0, ""
+    while match := _TAG.search(fragment, end):
+        if between := fragment[end : match.start()]:
+            tags.append(pending)
+            texts.append(html.unescape(between))
+            pending = ""
+        end = _tag_end(fragment, match)
+        pending += fragment[match.start() : end]
+    if rest := fragment[end:]:
+        tags.append(pending)
+        texts.append(html.unescape(rest))
+        pending = ""
+    return Markup(texts, [*tags, pending])
+
+
+def _tag_end(fragment: str, tag: re.Match[str]) -> int:
+    """Return the end of a tag; a comment or an untranslated element ends with its closing tag, or with the text."""
+    element = _UNTRANSLATED_ELEMENT.match(tag[0])
+    closing_tag = "-->" if tag[0] == "<!--" else f"</{element[1]}" if element else ""
+    if not closing_tag:
+        return tag.end()
+    # not in fragment.lower(): İ becomes two characters there and moves all positions behind it
+    closing = re.compile(closing_tag, re.IGNORECASE | re.ASCII).search(fragment, tag.end())
+    if not closing:
+        return len(fragment)
+    return max(closing.end(), fragment.find(">", closing.start()) + 1)

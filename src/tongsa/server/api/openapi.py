@@ -1,29 +1,33 @@
-"""The API described: an OpenAPI document of the very types that are asked and answered, and a page of it."""
+"""OpenAPI document, made from the types that validate requests and describe responses, and a plain page of it."""
 
 import html
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from tongsa.server import drawings
-from tongsa.server.api import requests, responses
-from tongsa.server.api.libretranslate import DetectRequest, LibreTranslateRequest
-from tongsa.server.api.schemas import SchemaRegistry, optional_keys, request_defaults
+from tongsa.server.api import libretranslate, schemas, view_schemas
+from tongsa.server.api.validation import RequestModel
+from tongsa.server.config import RequestLimits
 from tongsa.server.errors import ERROR_STATUSES, ErrorBody
-from tongsa.server.http import JSONResponse
+from tongsa.server.http import JSONResponse, get_context
 
 JSON, NDJSON, PLAIN_TEXT = "application/json", "application/x-ndjson", "text/plain"
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+REF_TEMPLATE = "#/components/schemas/{model}"
+LIMIT_KEYWORDS = ("maximum", "maxLength", "maxItems")
+"""Keywords whose value is the name of a limit (validation.Limit) until the document is built."""
 PROBE_ERRORS = (400, 403, 421, 500)
-"""What even a health check may be refused with."""
+"""Errors of all routes."""
 PUBLIC_ERRORS = (*PROBE_ERRORS, 503)
-"""What needs no key."""
+"""Errors of routes without an API key."""
 AUTHENTICATED_ERRORS = (*PUBLIC_ERRORS, 401, 408, 413, 422, 429)
 MODEL_ERRORS = (*AUTHENTICATED_ERRORS, 404)
-"""What names a model."""
+"""Errors of routes that select a model by its name."""
 
 
 class Operation(NamedTuple):
@@ -31,137 +35,175 @@ class Operation(NamedTuple):
     path: str
     summary: str
     response_types: Mapping[str, Any]
-    """Media type → what is answered."""
+    """Media type → type of the response."""
     error_statuses: tuple[int, ...]
-    request_type: type[Any] | None = None
+    request_type: type[RequestModel] | None = None
     content_types: tuple[str, ...] = (JSON,)
 
 
-def _post(path: str, summary: str, request_type: type[Any], response_type: Any, **other_types: Any) -> Operation:
-    return Operation("post", path, summary, {JSON: response_type, **other_types}, MODEL_ERRORS, request_type)
+def _post(path: str, summary: str, request_type: type[RequestModel], response_type: Any) -> Operation:
+    return Operation("post", path, summary, {JSON: response_type}, MODEL_ERRORS, request_type)
 
 
 def _get(path: str, summary: str, response_type: Any, error_statuses: tuple[int, ...] = PUBLIC_ERRORS) -> Operation:
     return Operation("get", path, summary, {JSON: response_type}, error_statuses)
 
 
-def _libretranslate_post(path: str, summary: str, request_type: type[Any], response_type: Any) -> Operation:
-    return Operation(
-        "post", path, summary, {JSON: response_type}, AUTHENTICATED_ERRORS, request_type, (JSON, *FORM_TYPES)
-    )
+def _libretranslate_post(path: str, summary: str, request_type: type[RequestModel], response_type: Any) -> Operation:
+    types = (JSON, *FORM_TYPES)
+    return Operation("post", path, summary, {JSON: response_type}, AUTHENTICATED_ERRORS, request_type, types)
 
 
 OPERATIONS = (
-    _post(
+    Operation(
+        "post",
         "/v1/translate",
         "Translate texts, sentence by sentence.",
-        requests.TranslateRequest,
-        responses.TranslateResponse,
-        **{NDJSON: responses.StreamLine},
+        {JSON: schemas.TranslateResponse, NDJSON: schemas.StreamLine},
+        MODEL_ERRORS,
+        schemas.TranslateRequest,
     ),
     _post(
         "/v1/alternatives",
-        "Other ways to go on after a beginning.",
-        requests.AlternativesRequest,
-        responses.AlternativesResponse,
+        "Continue a prefix of the translation in several ways.",
+        schemas.AlternativesRequest,
+        schemas.AlternativesResponse,
     ),
     _post(
         "/v1/score",
-        "log p of a target given its source, piece by piece.",
-        requests.ScoreRequest,
-        responses.ScoreResponse,
+        "Log-probability of a target given its source, token by token.",
+        schemas.ScoreRequest,
+        schemas.ScoreResponse,
     ),
-    _post("/v1/attention", "What every head looked at.", requests.AttentionRequest, drawings.AttentionResponse),
-    _post("/v1/tree", "What the beam kept and pruned.", requests.SearchTreeRequest, drawings.SearchTreeResponse),
+    _post("/v1/attention", "Attention weights of all heads.", schemas.AttentionRequest, view_schemas.AttentionResponse),
     _post(
-        "/v1/positions", "What tells a model where a piece stands.", requests.ModelRequest, drawings.PositionsResponse
+        "/v1/tree",
+        "Beam search step by step: kept and pruned hypotheses.",
+        schemas.SearchTreeRequest,
+        view_schemas.SearchTreeResponse,
     ),
-    _post("/v1/curves", "How a model learnt: its run's journal.", requests.ModelRequest, drawings.CurvesResponse),
-    _post("/v1/classify", "A label for each text.", requests.ClassifyRequest, responses.ClassifyResponse),
-    _get("/v1/models", "The models, and the limits of a request.", responses.ModelsResponse),
+    _post("/v1/positions", "Position tables of a model.", schemas.ModelRequest, view_schemas.PositionsResponse),
+    _post("/v1/curves", "Training curves of a model.", schemas.ModelRequest, view_schemas.CurvesResponse),
+    _post("/v1/classify", "A label for each text.", schemas.ClassifyRequest, schemas.ClassifyResponse),
+    _get("/v1/models", "Models and limits of a request.", schemas.ModelsResponse),
     _libretranslate_post(
-        "/translate", "Translate, as LibreTranslate does.", LibreTranslateRequest, responses.LibreTranslateResponse
+        "/translate",
+        "Translate (LibreTranslate).",
+        libretranslate.LibreTranslateRequest,
+        libretranslate.LibreTranslateResponse,
     ),
     _libretranslate_post(
-        "/detect", "Guess a text's language, as LibreTranslate does.", DetectRequest, list[responses.DetectedLanguage]
+        "/detect",
+        "Detect the language of a text (LibreTranslate).",
+        libretranslate.DetectRequest,
+        list[libretranslate.DetectedLanguage],
     ),
-    _get("/languages", "The languages, as LibreTranslate tells them.", list[responses.Language]),
-    _get("/health", "Whether the server answers, as LibreTranslate tells it.", responses.Status, PROBE_ERRORS),
-    _get("/frontend/settings", "Limits and languages, as LibreTranslate tells them.", responses.FrontendSettings),
-    _get("/healthz", "Whether the server answers.", responses.Status, PROBE_ERRORS),
-    _get("/readyz", "Whether its models are loaded.", responses.Status),
-    Operation("get", "/metrics", "Counters for Prometheus.", {PLAIN_TEXT: str}, (*PROBE_ERRORS, 401, 429)),
+    _get("/languages", "Languages (LibreTranslate).", list[libretranslate.Language]),
+    _get("/health", "Health check (LibreTranslate).", schemas.Status, PROBE_ERRORS),
+    _get("/frontend/settings", "Limits and languages (LibreTranslate).", libretranslate.FrontendSettings),
+    _get("/healthz", "Health check: the server answers.", schemas.Status, PROBE_ERRORS),
+    _get("/readyz", "Readiness check: the models are loaded.", schemas.Status),
+    Operation("get", "/metrics", "Prometheus metrics.", {PLAIN_TEXT: str}, (*PROBE_ERRORS, 401, 429)),
 )
 
 
+class SchemaGenerator(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - a title would repeat the field's name
+        return False
+
+
+class TypeSchemas(NamedTuple):
+    by_type: Mapping[Any, dict[str, Any]]
+    """Type of a request or response → its schema, usually a reference."""
+    definitions: dict[str, dict[str, Any]]
+    """Name → schema."""
+
+
 @cache
-def build_document() -> dict[str, Any]:
-    """The whole document."""
-    asked, told = SchemaRegistry(request_defaults), SchemaRegistry(optional_keys)
-    refusals = {_error_name(status): _error_response(told, status) for status in ERROR_STATUSES}
-    paths = {one.path: {one.method: _describe_operation(one, asked, told)} for one in OPERATIONS}
+def type_schemas(limits: RequestLimits) -> TypeSchemas:
+    """Return the JSON schemas of all types."""
+    requests = {operation.request_type for operation in OPERATIONS if operation.request_type}
+    responses = [ErrorBody, *(hint for operation in OPERATIONS for hint in operation.response_types.values())]
+    inputs: list[tuple[Any, JsonSchemaMode, TypeAdapter[Any]]] = []
+    inputs += [(hint, "validation", TypeAdapter(hint)) for hint in requests]
+    inputs += [(hint, "serialization", TypeAdapter(hint)) for hint in dict.fromkeys(responses)]
+    by_key, definitions = TypeAdapter.json_schemas(inputs, ref_template=REF_TEMPLATE, schema_generator=SchemaGenerator)
+    resolved = {hint: schema for (hint, _), schema in by_key.items()}
+    return TypeSchemas(resolved, _fill_limits(definitions["$defs"], limits))
+
+
+def _fill_limits(schema: Any, limits: RequestLimits) -> Any:
+    """Replace names of limits by their values."""
+    if isinstance(schema, list):
+        return [_fill_limits(part, limits) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: getattr(limits, value) if key in LIMIT_KEYWORDS and isinstance(value, str) else _fill_limits(value, limits)
+        for key, value in schema.items()
+    }
+
+
+@cache
+def build_document(limits: RequestLimits = RequestLimits()) -> dict[str, Any]:  # noqa: B008 - frozen
+    types = type_schemas(limits)
     return {
         "openapi": "3.1.0",
         "info": {"title": "tongsa", "version": "1"},
-        "paths": paths,
+        "paths": {operation.path: {operation.method: _describe(operation, types)} for operation in OPERATIONS},
         "components": {
-            "schemas": asked.definitions | told.definitions,
-            "responses": refusals,
+            "schemas": types.definitions,
+            "responses": {_error_name(status): _error_response(types, status) for status in ERROR_STATUSES},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"key": []}],
     }
 
 
-def _describe_operation(
-    operation: Operation, request_schemas: SchemaRegistry, response_schemas: SchemaRegistry
-) -> dict[str, Any]:
-    content = {kind: {"schema": response_schemas.schema_of(tells)} for kind, tells in operation.response_types.items()}
-    answers: dict[str, Any] = {"200": {"description": _response_description(operation), "content": content}}
-    answers |= {
+def _describe(operation: Operation, types: TypeSchemas) -> dict[str, Any]:
+    content = {media: {"schema": types.by_type[hint]} for media, hint in operation.response_types.items()}
+    description = "The response; for a stream, one line of it." if NDJSON in content else "The response."
+    responses: dict[str, Any] = {"200": {"description": description, "content": content}}
+    responses |= {
         str(status): {"$ref": f"#/components/responses/{_error_name(status)}"}
         for status in ERROR_STATUSES
         if status in operation.error_statuses
     }
-    body = (
-        {kind: {"schema": request_schemas.schema_of(operation.request_type)} for kind in operation.content_types}
-        if operation.request_type
-        else {}
-    )
-    wanted = {"requestBody": {"required": True, "content": body}} if body else {}
-    return {"summary": operation.summary, **wanted, "responses": answers}
-
-
-def _response_description(operation: Operation) -> str:
-    return "the answer; of a stream, what stands on each line" if NDJSON in operation.response_types else "the answer"
+    body: dict[str, Any] = {}
+    if operation.request_type:
+        schema = types.by_type[operation.request_type]
+        media = {content_type: {"schema": schema} for content_type in operation.content_types}
+        body = {"requestBody": {"required": True, "content": media}}
+    return {"summary": operation.summary, **body, "responses": responses}
 
 
 def _error_name(status: int) -> str:
-    return f"Refused{status}"
+    return f"Error{status}"
 
 
-def _error_response(response_schemas: SchemaRegistry, status: int) -> dict[str, Any]:
-    about, codes, again = ERROR_STATUSES[status]
-    own = {"properties": {"code": {"enum": list(codes)}}}
+def _error_response(types: TypeSchemas, status: int) -> dict[str, Any]:
+    description, codes, has_retry_after = ERROR_STATUSES[status]
+    restricted = {"properties": {"code": {"enum": list(codes)}}}
     seconds = {"description": "Seconds.", "required": True, "schema": {"type": "integer", "minimum": 1}}
     return {
-        "description": about,
-        **({"headers": {"Retry-After": seconds}} if again else {}),
-        "content": {JSON: {"schema": response_schemas.schema_of(ErrorBody) | own}},
+        "description": description,
+        **({"headers": {"Retry-After": seconds}} if has_retry_after else {}),
+        "content": {JSON: {"schema": types.by_type[ErrorBody] | restricted}},
     }
 
 
-async def openapi_json(_: Request) -> Response:
-    return JSONResponse(build_document())
+async def openapi_json(request: Request) -> Response:
+    return JSONResponse(build_document(get_context(request).config.limits))
 
 
-async def docs_page(_: Request) -> Response:
-    return HTMLResponse(render_docs())
+async def docs_page(request: Request) -> Response:
+    return HTMLResponse(render_docs(get_context(request).config.limits))
 
 
 @cache
-def render_docs() -> str:
-    """A plain page, without script."""
+def render_docs(limits: RequestLimits) -> str:
+    """Return an HTML page without scripts."""
+    types = type_schemas(limits)
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tongsa: API</title>',
         '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/page.css"></head>',
@@ -169,45 +211,47 @@ def render_docs() -> str:
         '<p>For programs: <a href="/v1/openapi.json">/v1/openapi.json</a>. Errors are ',
         '<code>{"error": "a sentence", "code": "a word"}</code>.</p>',
     ]
-    schemas = build_document()["components"]["schemas"]
-    for one in OPERATIONS:
-        parts.append(f"<h2><code>{one.method.upper()} {one.path}</code></h2><p>{html.escape(one.summary)}</p>")
-        if one.request_type:
-            table = schemas[one.request_type.__name__]
-            notes = dict.fromkeys(table["required"], " (needed)")
-            parts += ["<dl>", *_field_rows(table, notes), "</dl>"]
+    for operation in OPERATIONS:
+        title = f"{operation.method.upper()} {operation.path}"
+        parts.append(f"<h2><code>{title}</code></h2><p>{html.escape(operation.summary)}</p>")
+        if operation.request_type:
+            schema = types.definitions[operation.request_type.__name__]
+            notes = dict.fromkeys(schema.get("required", ()), " (required)")
+            parts += ["<dl>", *_field_rows(schema, notes), "</dl>"]
         parts += [
-            f"<p>Answers {_schema_text(SchemaRegistry(optional_keys).schema_of(tells))}.</p>"
-            for tells in one.response_types.values()
+            f"<p>Response: {_schema_text(types.by_type[hint])}.</p>" for hint in operation.response_types.values()
         ]
-    parts.append("<h2>Refusals</h2><dl>")
+    parts.append("<h2>Errors</h2><dl>")
     parts += [
-        f"<dt><code>{status}</code></dt><dd>{html.escape(one.description)}</dd>"
-        for status, one in ERROR_STATUSES.items()
+        f"<dt><code>{status}</code></dt><dd>{html.escape(error.description)}</dd>"
+        for status, error in ERROR_STATUSES.items()
     ]
     parts.append("</dl><h2>Objects</h2>")
-    for name in sorted(schemas.keys() - {one.request_type.__name__ for one in OPERATIONS if one.request_type}):
-        table = schemas[name]
-        notes = dict.fromkeys(table["properties"].keys() - set(table["required"]), " (not always)")
-        parts += [f'<h3 id="{name}">{name}</h3><dl>', *_field_rows(table, notes), "</dl>"]
+    request_names = {operation.request_type.__name__ for operation in OPERATIONS if operation.request_type}
+    for name in sorted(types.definitions.keys() - request_names):
+        schema = types.definitions[name]
+        notes = dict.fromkeys(schema["properties"].keys() - set(schema["required"]), " (optional)")
+        parts += [f'<h3 id="{name}">{name}</h3><dl>', *_field_rows(schema, notes), "</dl>"]
     return "".join([*parts, "</main></body></html>\n"])
 
 
 def _field_rows(schema: Mapping[str, Any], notes: Mapping[str, str]) -> list[str]:
     rows = []
-    for name, value in schema["properties"].items():
-        about = html.escape(value.get("description", ""))
-        rows.append(f"<dt><code>{name}</code>{notes.get(name, '')}: {_schema_text(value)}</dt><dd>{about}</dd>")
+    for name, field in schema["properties"].items():
+        description = html.escape(field.get("description", ""))
+        rows.append(f"<dt><code>{name}</code>{notes.get(name, '')}: {_schema_text(field)}</dt><dd>{description}</dd>")
     return rows
 
 
 def _schema_text(schema: Mapping[str, Any]) -> str:
-    """A schema in a few words, with links to those that have a name."""
+    """Describe a schema in a few words, with links to named objects."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f'<a href="#{name}">{name}</a>'
     if "anyOf" in schema:
         return " or ".join(map(_schema_text, schema["anyOf"]))
+    if "const" in schema:
+        return f"<code>{html.escape(str(schema['const']))}</code>"
     if "enum" in schema:
         return " or ".join(f"<code>{html.escape(str(value))}</code>" for value in schema["enum"])
     if "prefixItems" in schema:

@@ -1,80 +1,305 @@
-"""Types as JSON Schema, with the sentences that stand under their fields."""
+"""Requests and responses of /v1. The OpenAPI document is made from these types."""
 
-import ast
-import inspect
-import textwrap
-import types
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
-from itertools import pairwise
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Literal, NotRequired, Self
 
-JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-OptionalFields = Callable[[type[Any]], Mapping[str, Any]]
-"""From a type to the fields that may be left out, each with what it is then."""
+from pydantic import Field, ValidationInfo, model_validator
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from tongsa.server.api.validation import (
+    TOO_LONG,
+    ListLimit,
+    NumberLimit,
+    RequestModel,
+    TextLimit,
+    TextsLimit,
+    validation_error,
+)
+from tongsa.server.config import RequestLimits
+from tongsa.server.errors import ErrorBody, documented
+from tongsa.server.output_checks import OutputFlag
 
-def request_defaults(record_type: type[Any]) -> Mapping[str, Any]:
-    """What a client may leave out of a question."""
-    return {field.name: field.default for field in fields(record_type) if field.default is not MISSING}
-
-
-def optional_keys(record_type: type[Any]) -> Mapping[str, Any]:
-    """What an answer may leave out: it holds every field of a dataclass."""
-    return dict.fromkeys(record_type.__optional_keys__) if is_typeddict(record_type) else {}
-
-
-class SchemaRegistry:
-    """A schema for each named type, written once; others point to it."""
-
-    def __init__(self, optional_fields: OptionalFields) -> None:
-        self.optional_fields = optional_fields
-        self.definitions: dict[str, dict[str, Any]] = {}
-
-    def schema_of(self, hint: Any) -> dict[str, Any]:
-        origin, options = get_origin(hint), get_args(hint)
-        if is_dataclass(hint) or is_typeddict(hint):
-            return self._reference(hint)
-        if origin is Literal:
-            return {"enum": list(options)}
-        if origin in (Union, types.UnionType):
-            return {"anyOf": [self.schema_of(option) for option in options]}
-        if origin is dict:
-            return {"type": "object", "additionalProperties": self.schema_of(options[1])}
-        if origin is list or (origin is tuple and options[-1] is Ellipsis):
-            return {"type": "array", "items": self.schema_of(options[0])}
-        if origin is tuple:
-            each = [self.schema_of(option) for option in options]
-            return {"type": "array", "prefixItems": each, "items": False, "minItems": len(each)}
-        return {"type": JSON_TYPES[hint]}
-
-    def _reference(self, record_type: Any) -> dict[str, Any]:
-        if record_type.__name__ not in self.definitions:
-            self.definitions[record_type.__name__] = {}  # its place, before what it holds
-            self.definitions[record_type.__name__] = self._object_schema(record_type)
-        return {"$ref": f"#/components/schemas/{record_type.__name__}"}
-
-    def _object_schema(self, record_type: type[Any]) -> dict[str, Any]:
-        """An object with these fields and no others."""
-        about, left, properties = field_descriptions(record_type), self.optional_fields(record_type), {}
-        for name, hint in get_type_hints(record_type).items():
-            properties[name] = self.schema_of(hint)
-            if name in about:
-                properties[name] |= {"description": about[name]}
-            if left.get(name) is not None:
-                properties[name] |= {"default": left[name]}
-        needed = [name for name in properties if name not in left]
-        return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+Texts = Annotated[list[str], TextsLimit("texts")]
+Sentence = Annotated[str, TextLimit("sentence_characters")]
+SentenceOrEmpty = Annotated[str, TextLimit("sentence_characters", "visible or empty")]
+Prefix = Annotated[str, TextLimit("sentence_characters", "nothing")]
+TermText = Annotated[str, TextLimit("term_characters")]
+Beam = Annotated[int, NumberLimit("beam")]
 
 
-def field_descriptions(record_type: type[Any]) -> dict[str, str]:
-    """Field → the sentence under it, of a type and of those it builds on."""
-    found: dict[str, str] = {}
-    for one in reversed([base for base in record_type.__mro__ if is_dataclass(base) or is_typeddict(base)]):
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
-        body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for before, after in pairwise(body):
-            told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and after.value.value
-            if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and isinstance(told, str):
-                found[before.target.id] = told
-    return found
+class NamedModelRequest(RequestModel):
+    model: str | None = None
+    """Name of a model in /v1/models; by default the first one for the task."""
+
+
+class ModelRequest(NamedModelRequest):
+    """A model by its name or its languages."""
+
+    source_language: str | None = None
+    """Language of the text, such as en."""
+    target_language: str | None = None
+    """Language of the translation, such as ko."""
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        return self.source_language, self.target_language
+
+
+class GlossaryTerm(RequestModel):
+    source: TermText
+    target: TermText
+    """The translation to use."""
+
+
+class TranslateRequest(ModelRequest):
+    text: Texts
+    """One text or several, of any number of sentences each."""
+    nbest: Annotated[int, NumberLimit("nbest")] = 1
+    """Number of translations of each sentence."""
+    beam: Beam | None = None
+    """Beam width; by default the model's."""
+    alignments: bool = False
+    """Return which source word each target word comes from."""
+    word_probabilities: bool = False
+    """Return the probability of each word."""
+    token_probabilities: bool = False
+    """Return the tokens of each translation, </s> last, with their probabilities. Characters then count nbest times."""
+    glossary: Annotated[list[GlossaryTerm], ListLimit("glossary_terms")] = Field(default_factory=list)
+    """Terms that must be translated in a given way."""
+    prefix: Prefix = ""
+    """First words of the translation; for one text of one sentence."""
+    stream: bool = False
+    """Answer with one line per sentence, each sent when it is ready."""
+
+    @model_validator(mode="after")
+    def check_nbest(self, info: ValidationInfo) -> Self:
+        if self.beam is not None and self.nbest > self.beam:
+            raise validation_error(f"nbest: {self.nbest} is more than the beam {self.beam}. Ask for a wider beam.")
+        characters = self.nbest * sum(map(len, self.text))
+        # an engine without token probabilities scores each translation again, and the response grows
+        if self.token_probabilities and info.context and characters > info.context.characters:
+            message = (
+                f"token_probabilities: {characters:,} characters, counted once for each of {self.nbest} translations, "
+                f"but at most {info.context.characters:,} in one request. Ask for fewer translations or send less."
+            )
+            raise validation_error(message, TOO_LONG)
+        return self
+
+
+class AlternativesRequest(ModelRequest):
+    text: Sentence
+    """One sentence."""
+    prefix: Prefix = ""
+    """Beginning of the translation to keep."""
+    count: Annotated[int, NumberLimit("alternatives")] = 5
+    """Number of continuations."""
+
+
+class ScoreRequest(NamedModelRequest):
+    source: SentenceOrEmpty
+    """Source text; empty for a language model."""
+    target: Sentence
+    """Text or label to score."""
+
+
+class AttentionRequest(NamedModelRequest):
+    text: Sentence
+    """One sentence."""
+    target: Sentence | None = None
+    """Translation to attend along; by default the model's own."""
+
+
+class SearchTreeRequest(ModelRequest):
+    text: Sentence
+    """One sentence."""
+    beam: Beam | None = None
+    """Beam width; by default the model's."""
+
+
+class ClassifyRequest(NamedModelRequest):
+    text: Texts
+    """One text or several."""
+
+
+# Responses: plain dicts with these keys. A test validates real responses against the OpenAPI document.
+
+
+@documented
+class Status(TypedDict):
+    status: Literal["ok", "ready"]
+
+
+@documented
+class ModelInfo(TypedDict):
+    name: str
+    kind: str
+    """Architecture, such as transformer."""
+    task: Literal["seq2seq", "classification", "language_model"]
+    source_language: str
+    """Empty if it was not set in training."""
+    target_language: str
+    engine: str
+    """Engine that runs the search: torch or ctranslate2."""
+    parameters: int
+    views: list[Literal["attention", "tree", "positions", "curves"]]
+    """Views of the model, each at this name under /v1."""
+    default: bool
+    """The model that is used for its task if a request names none."""
+
+
+@documented
+class ModelsResponse(TypedDict):
+    models: list[ModelInfo]
+    limits: RequestLimits
+
+
+@documented
+class TokenProbability(TypedDict):
+    token: str
+    """▁ marks the start of a word; </s> is the end."""
+    probability: float
+
+
+@documented
+class AlternativeTranslation(TypedDict):
+    text: str
+    score: float
+    """Length-normalized log-probability."""
+    tokens: NotRequired[list[TokenProbability]]
+
+
+@documented
+class WordAlignment(TypedDict):
+    source: list[tuple[int, int]]
+    """Start and end of each source word in the sentence."""
+    target: list[tuple[int, int]]
+    """Start and end of each target word in the translation."""
+    links: list[tuple[int, int]]
+    """Pairs of a source word and a target word, counted from 0."""
+
+
+@documented
+class WordProbability(TypedDict):
+    start: int
+    end: int
+    probability: float
+    """Probability of the word's least likely token."""
+
+
+@documented
+class GlossaryTermResult(TypedDict):
+    source: str
+    target: str
+    text: str
+    """The target as it was searched in the translation."""
+    expected: int
+    """Occurrences in the source."""
+    occurrences: int
+    """Occurrences in the translation."""
+    skipped_reason: NotRequired[str]
+    """Why the search did not enforce the term."""
+    satisfied: bool
+    """The translation has the term at least as often as expected."""
+
+
+@documented
+class TranslatedSentence(TypedDict):
+    """Positions are counted in characters (Unicode code points)."""
+
+    source: str
+    start: int
+    """Start of the sentence in the text."""
+    end: int
+    text: str
+    """The translation."""
+    target_start: int
+    """Start of the translation in the translated text."""
+    target_end: int
+    score: float
+    """Length-normalized log-probability."""
+    confidence: float
+    """Geometric mean of the token probabilities."""
+    alternatives: list[AlternativeTranslation]
+    """The other n-best translations, best first."""
+    flags: list[OutputFlag]
+    """Failed checks of the translation."""
+    retried: bool
+    """The translation comes from a second search, because the first one failed a check."""
+    truncated: bool
+    """The source is too long for the model; only its beginning was translated."""
+    alignment: NotRequired[WordAlignment]
+    words: NotRequired[list[WordProbability]]
+    tokens: NotRequired[list[TokenProbability]]
+    terms: NotRequired[list[GlossaryTermResult]]
+    """Glossary terms that occur in the sentence."""
+
+
+@documented
+class TranslatedText(TypedDict):
+    text: str
+    sentences: list[TranslatedSentence]
+
+
+@documented
+class TranslateResponse(TypedDict):
+    model: str
+    translations: list[TranslatedText]
+    """One per text, in order."""
+
+
+@documented
+class StreamedSentence(TypedDict):
+    index: int
+    """Index of the text in the request."""
+    sentence: TranslatedSentence
+
+
+@documented
+class StreamEnd(TypedDict):
+    done: Literal[True]
+
+
+StreamLine = StreamedSentence | StreamEnd | ErrorBody
+"""One line of a stream. An error is the last line."""
+
+
+@documented
+class Continuation(TypedDict):
+    text: str
+    """The prefix and its continuation."""
+    score: float
+    is_finished: bool
+    """The translation ends after the prefix."""
+
+
+@documented
+class AlternativesResponse(TypedDict):
+    alternatives: list[Continuation]
+
+
+@documented
+class TokenLogProb(TypedDict):
+    token: str
+    log_prob: float
+
+
+@documented
+class ScoreResponse(TypedDict):
+    log_prob: float
+    """Log-probability of the target given the source."""
+    tokens: list[TokenLogProb]
+
+
+@documented
+class LabelPrediction(TypedDict):
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+    """Probability of each label."""
+    truncated: bool
+    """The text is too long for the model; only its beginning was read."""
+
+
+@documented
+class ClassifyResponse(TypedDict):
+    labels: list[LabelPrediction]
+    """One per text, in order."""

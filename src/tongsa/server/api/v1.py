@@ -1,187 +1,232 @@
-"""The server's own questions, under /v1."""
+"""Routes under /v1: translate, classify, score, alternatives, and the views of a model."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tongsa.data.normalize import normalize
-from tongsa.server import looks
-from tongsa.server.api.requests import (
+from tongsa.errors import InputError
+from tongsa.server.api.schemas import (
     AlternativesRequest,
     AttentionRequest,
     ClassifyRequest,
     ModelRequest,
-    ModelSelector,
     ScoreRequest,
     SearchTreeRequest,
     TranslateRequest,
-    parse_json_object,
-    parse_request,
 )
+from tongsa.server.api.validation import RequestModel, parse_json_object, parse_request
 from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask
-from tongsa.server.config import RequestLimits
-from tongsa.server.context import ServerContext, get_context
-from tongsa.server.documents import Document, assemble, create_documents, stream_results, stream_sentences
+from tongsa.server.documents import (
+    Document,
+    check_prefix_fits,
+    create_documents,
+    inflight_count,
+    stream_results,
+    stream_sentences,
+    translate_documents,
+)
 from tongsa.server.errors import bad_request_error, too_long_error
-from tongsa.server.http import JSONResponse, NDJSONResponse, read_body, run_unless_disconnected, with_timeout
-from tongsa.server.looks import ModelFunction
+from tongsa.server.http import (
+    JSONResponse,
+    NDJSONResponse,
+    ServerContext,
+    get_context,
+    read_body,
+    run_unless_disconnected,
+    with_timeout,
+)
 from tongsa.server.queue import ModelQueue, QueuedSentence
 
+if TYPE_CHECKING:
+    from tongsa.decoding.text_model import TextModel
+    from tongsa.decoding.translator import Translator
+    from tongsa.visualize.attention import AttentionExample
+
 ALL_TASKS = ("seq2seq", "classification", "language_model")
-
-
-class RequestBody(Protocol):
-    def check(self, limits: RequestLimits) -> None: ...
-
-
-R = TypeVar("R", bound=RequestBody)
+R = TypeVar("R", bound=RequestModel)
 
 
 async def read_request(request: Request, request_type: type[R]) -> R:
-    """What the body asks, within the limits."""
-    service = get_context(request)
-    service.authorize(request)
-    config = service.config
-    question = parse_request(request_type, parse_json_object(await read_body(request, config)), config.limits)
-    question.check(config.limits)
-    return question
+    """Authorize, read and validate a request."""
+    context = get_context(request)
+    context.authorize(request)
+    body = await read_body(request, context.config)
+    return parse_request(request_type, parse_json_object(body), context.config.limits)
 
 
 async def models(request: Request) -> Response:
-    service = get_context(request)
-    return JSONResponse({"models": service.models.list_models(), "limits": asdict(service.config.limits)})
+    context = get_context(request)
+    return JSONResponse({"models": context.models.list_models(), "limits": asdict(context.config.limits)})
 
 
 async def translate(request: Request) -> Response:
-    service, question = get_context(request), await read_request(request, TranslateRequest)
-    worker = service.models.select(question)
-    worker.check_capacity(1)  # before the text is taken apart
-    found = await asyncio.to_thread(create_documents, worker.model, question, service.config)
-    if question.stream:
-        worker.check_capacity(_inflight_count(service, found))
-        return NDJSONResponse(_stream_lines(service, worker, found))
-    made = await run_unless_disconnected(request, translate_documents(service, worker, found), service.config.timeout)
-    return JSONResponse({"model": worker.name, "translations": made})
+    context, query = get_context(request), await read_request(request, TranslateRequest)
+    queue = context.models.select(query.model, query.languages)
+    queue.check_capacity(1)  # before the work of splitting the text
+    documents = await asyncio.to_thread(create_documents, queue.model, query, context.config)
+    if query.stream:
+        queue.check_capacity(inflight_count(context, documents))  # here, while the status can still be 503
+        return NDJSONResponse(stream_lines(context, queue, documents))
+    work = translate_documents(context, queue, documents)
+    translations = await run_unless_disconnected(request, work, context.config.timeout)
+    return JSONResponse({"model": queue.name, "translations": translations})
 
 
-def _inflight_count(context: ServerContext, documents: list[Document]) -> int:
-    """How many sentences of these texts wait at a time."""
-    return min(context.config.max_inflight_per_request, sum(len(document.sentences) for document in documents))
-
-
-async def translate_documents(
+async def stream_lines(
     context: ServerContext, queue: ModelQueue, documents: list[Document]
-) -> list[dict[str, Any]]:
-    """Every text's translation."""
-    made: list[list[dict[str, Any]]] = [[] for _ in documents]
-    queue.check_capacity(_inflight_count(context, documents))
-    async with aclosing(
-        stream_sentences(context.models, queue.name, documents, context.config.max_inflight_per_request)
-    ) as stream:  # type: ignore[type-var]
-        async for index, sentence in stream:
-            made[index].append(context.metrics.count_flags(queue.name, sentence))
-    return [assemble(*one) for one in zip(documents, made, strict=True)]
-
-
-async def _stream_lines(
-    context: ServerContext, queue: ModelQueue, documents: list[Document]
-) -> AsyncIterator[dict[str, Any]]:
-    queue.check_capacity(_inflight_count(context, documents))
-    async with aclosing(
-        stream_sentences(context.models, queue.name, documents, context.config.max_inflight_per_request)
-    ) as stream:  # type: ignore[type-var]
-        while found := await with_timeout(anext(stream, None), context.config.timeout):
-            index, sentence = found
-            yield {"index": index, "sentence": context.metrics.count_flags(queue.name, sentence)}
+) -> AsyncGenerator[dict[str, Any], None]:
+    async with aclosing(stream_sentences(context, queue, documents)) as sentences:
+        while item := await with_timeout(anext(sentences, None), context.config.timeout):
+            index, sentence = item
+            yield {"index": index, "sentence": sentence}
     yield {"done": True}
 
 
+async def classify(request: Request) -> Response:
+    context, query = get_context(request), await read_request(request, ClassifyRequest)
+    queue = context.models.select(query.model, tasks=("classification",))
+    sentences = [QueuedSentence(ClassifyTask(), text, queue.model.count_tokens(text)) for text in query.text]
+    _check_token_count(max(sentence.token_count for sentence in sentences), context.config.batch_tokens)
+    max_inflight = context.config.max_inflight_per_request
+
+    async def labels() -> list[Any]:
+        queue.check_capacity(min(max_inflight, len(sentences)))
+        async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight)) as results:
+            return [result async for result in results]
+
+    return JSONResponse({"labels": await run_unless_disconnected(request, labels(), context.config.timeout)})
+
+
+# Requests about one sentence run alone, as a function of the text model in the model's thread.
+
+
 async def _run_unbatched(
-    request: Request, queue: ModelQueue, function: ModelFunction, source: str, target: str = ""
+    request: Request, queue: ModelQueue, function: Callable[[Any], Any], source: str, target: str = ""
 ) -> Response:
-    """The answer to a question that is not batched."""
-    service, reader = get_context(request), queue.model.reader
-    sides = (
-        [(reader.source, source)]
-        if reader.task == "classification"
-        else [(reader.source, source), (reader.target, target)]
-    )
-    for vocabulary, text in sides:  # of rare characters every byte is a piece
-        _check_token_count(len(vocabulary.split_all([normalize(text)])[0]), service.config.max_sentence_tokens)
+    context, text_model = get_context(request), queue.model.text_model
+    sides = [(text_model.source_tokenizer, source)]
+    if text_model.task != "classification":  # there the target is a label
+        sides.append((text_model.target_tokenizer, target))
+    for tokenizer, text in sides:  # a limit in characters is not enough: of a rare character each byte is a token
+        _check_token_count(len(tokenizer.encode_all([normalize(text)])[0]), context.config.max_sentence_tokens)
 
-    async def answer() -> Any:
+    async def result() -> Any:
         queue.check_capacity(1)
-        async with aclosing(
-            stream_results(service.models, queue.name, [QueuedSentence(UnbatchedTask(function), source, 1)], 1)
-        ) as stream:  # type: ignore[type-var]
-            return await anext(stream)
+        sentence = QueuedSentence(UnbatchedTask(function), source, 1)
+        async with aclosing(stream_results(context.models, queue.name, [sentence], 1)) as results:
+            return await anext(results)
 
-    return JSONResponse(await run_unless_disconnected(request, answer(), service.config.timeout))
+    return JSONResponse(await run_unless_disconnected(request, result(), context.config.timeout))
 
 
 def _check_token_count(token_count: int, max_tokens: int) -> None:
-    """Time and memory grow with the square of them, and nobody can stop a search that has begun."""
+    """Raise 413 above the limit: time and memory grow quadratically, and a running search cannot be stopped."""
     if token_count > max_tokens:
-        raise too_long_error(f"{token_count:,} pieces in one text: at most {max_tokens:,} here; send it in parts")
+        raise too_long_error(f"{token_count:,} tokens in one text, but at most {max_tokens:,} here. Send it in parts.")
 
 
 async def alternatives(request: Request) -> Response:
-    question = await read_request(request, AlternativesRequest)
-    worker = get_context(request).models.select(question)
-    return await _run_unbatched(request, worker, looks.alternatives_function(question), question.text)
+    query = await read_request(request, AlternativesRequest)
+
+    def find(translator: "Translator") -> Any:
+        check_prefix_fits(translator, query.text, query.prefix)
+        prefix = normalize(query.prefix)
+        return {
+            "alternatives": [
+                {"text": translation.text, "score": translation.score, "is_finished": translation.text == prefix}
+                for translation in translator.alternatives(query.text, query.prefix, count=query.count)
+            ]
+        }
+
+    queue = get_context(request).models.select(query.model, query.languages)
+    return await _run_unbatched(request, queue, find, query.text)
 
 
 async def score(request: Request) -> Response:
-    question = await read_request(request, ScoreRequest)
-    worker = get_context(request).models.select(ModelSelector(model=question.model), ALL_TASKS)
-    return await _run_unbatched(request, worker, looks.score_function(question), question.source, question.target)
+    query = await read_request(request, ScoreRequest)
+    source, target = normalize(query.source), normalize(query.target)
+
+    def compute(text_model: "TextModel") -> Any:
+        (log_probs,) = text_model.score([("" if text_model.task == "language_model" else source, target)])
+        token_ids = text_model.target_tokenizer.encode_all([target])[0]
+        names = [*text_model.target_tokenizer.token_strings(token_ids), "</s>"]  # a label has no </s>
+        tokens = [{"token": name, "log_prob": log_prob} for name, log_prob in zip(names, log_probs, strict=False)]
+        return {"log_prob": sum(log_probs), "tokens": tokens}
+
+    queue = get_context(request).models.select(query.model, tasks=ALL_TASKS)
+    return await _run_unbatched(request, queue, compute, query.source, query.target)
 
 
 async def attention(request: Request) -> Response:
-    question = await read_request(request, AttentionRequest)
-    worker = get_context(request).models.select(ModelSelector(model=question.model), ALL_TASKS)
-    look = looks.attention_function(question, worker.name)
-    return await _run_unbatched(request, worker, look, question.text, question.target or "")
+    query = await read_request(request, AttentionRequest)
+    queue = get_context(request).models.select(query.model, tasks=ALL_TASKS)
+
+    def draw(text_model: Any) -> Any:
+        from tongsa.visualize.attention import page_data
+
+        example = _attention_example(text_model, query)
+        if not any(map(len, example.weights.values())):
+            raise InputError(f"model: {queue.name!r} has no attention. Choose a model whose views have attention.")
+        return page_data(queue.name, [example])
+
+    return await _run_unbatched(request, queue, draw, query.text, query.target or "")
+
+
+def _attention_example(text_model: Any, query: AttentionRequest) -> "AttentionExample":
+    """Return the attention along the model's own output, or along the given translation."""
+    from tongsa.visualize.attention import AttentionExample
+    from tongsa.visualize.examples import classification_example, language_model_example, translation_example
+
+    if text_model.task == "classification":
+        return classification_example(text_model(query.text), query.text)
+    if text_model.task == "language_model":
+        return language_model_example(text_model, query.text)
+    if query.target is None:
+        return translation_example(text_model(query.text), query.text)
+    translator: Translator = text_model
+    pair = normalize(query.text), normalize(query.target)
+    examples = translator.encode_pairs([pair])
+    source_ids, target_ids = examples.source[0].tolist(), examples.target[0].tolist()
+    (log_probs,) = translator.score([pair])
+    return AttentionExample(
+        source_tokens=[*translator.source_tokenizer.token_strings(source_ids), "</s>"],
+        target_tokens=[*translator.target_tokenizer.token_strings(target_ids), "</s>"],
+        weights=translator.attention(source_ids, target_ids),
+        text=query.text,
+        translation=pair[1],
+        score=sum(log_probs) / translator.config.length_penalty(len(log_probs)),
+    )
 
 
 async def search_tree(request: Request) -> Response:
-    question = await read_request(request, SearchTreeRequest)
-    worker = get_context(request).models.select(question)
-    return await _run_unbatched(request, worker, looks.search_tree_function(question, worker.name), question.text)
+    query = await read_request(request, SearchTreeRequest)
+    queue = get_context(request).models.select(query.model, query.languages)
+
+    def draw(translator: "Translator") -> Any:
+        from tongsa.visualize.search_tree import build_search_tree, page_data
+
+        return page_data(queue.name, build_search_tree(translator, query.text, beam=query.beam))
+
+    return await _run_unbatched(request, queue, draw, query.text)
 
 
 async def positions(request: Request) -> Response:
-    return await _static_view(request, "positions", "this model has no table of positions to look at")
+    return await _static_view(request, "positions", "has no position table")
 
 
 async def curves(request: Request) -> Response:
-    return await _static_view(request, "curves", "no journal of its training lies beside this model")
+    return await _static_view(request, "curves", "has no journal of its training")
 
 
-async def _static_view(request: Request, view: str, error_message: str) -> Response:
-    question = await read_request(request, ModelRequest)
-    drawings = get_context(request).models.select(question, ALL_TASKS).model.drawings
-    if view not in drawings:
-        raise bad_request_error(error_message)
-    return JSONResponse(drawings[view])
-
-
-async def classify(request: Request) -> Response:
-    service, question = get_context(request), await read_request(request, ClassifyRequest)
-    worker = service.models.select(ModelSelector(model=question.model), ("classification",))
-    jobs = [QueuedSentence(ClassifyTask(), text, worker.model.size(text)) for text in question.texts]
-    _check_token_count(max(job.token_count for job in jobs), service.config.batch_tokens)
-
-    async def labels() -> list[Any]:
-        worker.check_capacity(min(service.config.max_inflight_per_request, len(jobs)))
-        async with aclosing(
-            stream_results(service.models, worker.name, jobs, service.config.max_inflight_per_request)
-        ) as stream:  # type: ignore[type-var]
-            return [one async for one in stream]
-
-    return JSONResponse({"labels": await run_unless_disconnected(request, labels(), service.config.timeout)})
+async def _static_view(request: Request, view: str, problem: str) -> Response:
+    query = await read_request(request, ModelRequest)
+    model = get_context(request).models.select(query.model, query.languages, ALL_TASKS).model
+    if view not in model.static_views:
+        raise bad_request_error(f"model: {model.name!r} {problem}. Choose a model whose views have {view}.")
+    return JSONResponse(model.static_views[view])

@@ -1,79 +1,78 @@
-/** Which word came from which: shown on both sides when either is pointed at, focused, or holds the caret. */
+/** Word alignment: the word under the pointer, the focus or the caret and its linked words are highlighted. */
 
 const mirror = document.getElementById("mirror");
 const source = document.getElementById("source");
 const result = document.getElementById("result");
 let sentences = [];
-let lit = [];
+let highlighted = [];
 
-const make = (name, text, data) => {
-  const made = document.createElement("span");
-  made.className = name;
-  made.textContent = text;
-  Object.assign(made.dataset, data);
-  return made;
+const makeSpan = (className, text, data) => {
+  const span = document.createElement("span");
+  span.className = className;
+  span.textContent = text;
+  Object.assign(span.dataset, data);
+  return span;
 };
 
-/** The text behind the text area, letter upon letter; its words can be pointed at and lit. */
-export const reflect = (text, found) => {
-  sentences = found;
-  lit = [];
+/** Draw the source text again behind the text area, letter upon letter, with a span for each word. */
+export const drawMirror = (text, newSentences) => {
+  sentences = newSentences;
+  highlighted = [];
   const parts = [];
-  let at = 0;
-  found.forEach((sentence, number) => {
-    if (!sentence.whole) return;
-    sentence.sourceWords.forEach((word, place) => {
+  let offset = 0;
+  sentences.forEach((sentence, number) => {
+    if (!sentence.isUnchanged) return;
+    sentence.sourceWords.forEach((word, index) => {
       const begin = sentence.begin + word.begin, end = sentence.begin + word.end;
-      if (begin < at) return;
-      parts.push(text.slice(at, begin), make("source-word", text.slice(begin, end), { sentence: number, word: place }));
-      at = end;
+      if (begin < offset) return;
+      parts.push(text.slice(offset, begin), makeSpan("source-word", text.slice(begin, end), { sentence: number, word: index }));
+      offset = end;
     });
   });
-  // a last empty line has no height without something in it
-  mirror.replaceChildren(...parts, `${text.slice(at)}\u200b`);
+  // an empty last line has no height without a character in it
+  mirror.replaceChildren(...parts, `${text.slice(offset)}\u200b`);
 };
 
-const dim = () => {
-  for (const made of lit) made.classList.remove("lit", "pointed");
-  lit = [];
+const clearHighlights = () => {
+  for (const word of highlighted) word.classList.remove("linked", "selected");
+  highlighted = [];
 };
 
-const wordAt = (side, sentence, word) => side.querySelector(`[data-sentence="${sentence}"][data-word="${word}"]`);
+const findWord = (side, sentence, word) => side.querySelector(`[data-sentence="${sentence}"][data-word="${word}"]`);
 
-/** Light a word of one side and what it is linked to on the other. */
-const light = (side, number, place) => {
-  dim();
+const highlight = (side, number, index) => {
+  clearHighlights();
   const sentence = sentences[number];
   if (!sentence) return;
-  const fromSource = side === mirror, other = fromSource ? result : mirror;
-  const linked = sentence.links.filter((link) => link[fromSource ? 0 : 1] === place).map((link) => link[fromSource ? 1 : 0]);
-  const own = wordAt(side, number, place), partners = linked.map((word) => wordAt(other, number, word)).filter(Boolean);
-  if (own) own.classList.add("pointed");
-  for (const made of partners) made.classList.add("lit");
-  lit = [own, ...partners].filter(Boolean);
+  const isSource = side === mirror, otherSide = isSource ? result : mirror;
+  const links = sentence.links.filter((link) => link[isSource ? 0 : 1] === index).map((link) => link[isSource ? 1 : 0]);
+  const selected = findWord(side, number, index), linked = links.map((word) => findWord(otherSide, number, word)).filter(Boolean);
+  if (selected) selected.classList.add("selected");
+  for (const word of linked) word.classList.add("linked");
+  highlighted = [selected, ...linked].filter(Boolean);
 };
 
-const lightWord = (side, made) => (made ? light(side, Number(made.dataset.sentence), Number(made.dataset.word)) : dim());
+const highlightWord = (side, word) => (word ? highlight(side, Number(word.dataset.sentence), Number(word.dataset.word)) : clearHighlights());
 
-/** The area lies over the mirror and takes every event: what is under the pointer is asked for by its place. */
-const under = (event) => document.elementsFromPoint(event.clientX, event.clientY).find((made) => made.classList.contains("source-word"));
+/** The text area lies above the mirror and receives all events, so the word is found by the pointer's position. */
+const wordUnderPointer = (event) => document.elementsFromPoint(event.clientX, event.clientY).find((node) => node.classList.contains("source-word"));
 
-const underCaret = () => {
+const wordAtCaret = () => {
   const caret = source.selectionStart;
   for (const [number, sentence] of sentences.entries()) {
-    if (!sentence.whole) continue;
-    const place = sentence.sourceWords.findIndex((word) => sentence.begin + word.begin <= caret && caret <= sentence.begin + word.end);
-    if (place >= 0) return wordAt(mirror, number, place);
+    if (!sentence.isUnchanged) continue;
+    const index = sentence.sourceWords.findIndex((word) => sentence.begin + word.begin <= caret && caret <= sentence.begin + word.end);
+    if (index >= 0) return findWord(mirror, number, index);
   }
   return null;
 };
 
-source.addEventListener("pointermove", (event) => lightWord(mirror, under(event)));
-source.addEventListener("pointerleave", dim);
-source.addEventListener("blur", dim);
-document.addEventListener("selectionchange", () => { if (document.activeElement === source) lightWord(mirror, underCaret()); });
-for (const kind of ["pointerover", "focusin"]) {
-  result.addEventListener(kind, (event) => lightWord(result, event.target.closest(".word")));
+source.addEventListener("pointermove", (event) => highlightWord(mirror, wordUnderPointer(event)));
+source.addEventListener("pointerleave", clearHighlights);
+source.addEventListener("blur", clearHighlights);
+document.addEventListener("selectionchange", () => { if (document.activeElement === source) highlightWord(mirror, wordAtCaret()); });
+for (const type of ["pointerover", "focusin"]) {
+  result.addEventListener(type, (event) => highlightWord(result, event.target.closest(".word")));
 }
-result.addEventListener("pointerleave", dim);
-result.addEventListener("focusout", dim);
+result.addEventListener("pointerleave", clearHighlights);
+result.addEventListener("focusout", clearHighlights);

@@ -1,44 +1,44 @@
-/** Other translations of a sentence, and other ways to go on from one of its words. */
-import { asked } from "./server.js";
-import { onLanguage, percent, say } from "./words.js";
+/** Alternatives: other translations of a sentence, and other continuations from a word of it. */
+import { postJSON } from "./api.js";
+import { formatPercent, labels, onLanguageChange } from "./labels.js";
 
 const element = (id) => document.getElementById(id);
 const menu = element("menu");
 const result = element("result");
 
 /**
- * @param session what is translated: sentences(), active(), request() and choose(number, text)
+ * @param session the translation: sentences(), active(), activate(number), request() and choose(number, text)
  */
-export const alternatives = (session) => {
-  let opener = null;
-  let asking = null;
+export const setupAlternatives = (session) => {
+  let openWord = null;
+  let controller = null;
 
-  // ── the list below: the sentence that was last pointed at ──
-  const listed = (text, number) => {
-    const line = document.createElement("li"), button = document.createElement("button");
+  // ── the list below the text: the active sentence ──
+  const listItem = (text, number) => {
+    const item = document.createElement("li"), button = document.createElement("button");
     button.type = "button";
     button.dir = "auto";
     button.lang = result.lang;
     button.textContent = text;
     button.addEventListener("click", () => session.choose(number, text));
-    line.append(button);
-    return line;
+    item.append(button);
+    return item;
   };
-  const facts = ({ confidence, flags = [], cut, retried }) => {
-    const told = flags.map((flag) => say().flags[flag] || flag);
-    if (cut) told.push(say().flags.cut);
-    if (retried) told.push(say().flags.retried);
-    if (typeof confidence === "number") told.unshift(`${say().confidence(percent(confidence))}.`);
-    return told.join(" ");
+  const facts = ({ confidence, flags = [], truncated, retried }) => {
+    const texts = flags.map((flag) => labels().flags[flag] || flag);
+    if (truncated) texts.push(labels().flags.truncated);
+    if (retried) texts.push(labels().flags.retried);
+    if (typeof confidence === "number") texts.unshift(`${labels().confidence(formatPercent(confidence))}.`);
+    return texts.join(" ");
   };
   const show = () => {
     const sentences = session.sentences(), number = Math.min(session.active(), sentences.length - 1), sentence = sentences[number];
     element("alternatives").hidden = !sentence;
     if (!sentence) return;
-    element("alternatives-which").textContent = sentences.length > 1 ? say().which(number + 1, sentences.length) : "";
-    const others = [sentence.first, ...(sentence.alternatives || []).map((one) => one.text)];
-    const different = [...new Set(others)].filter((text) => text && text !== sentence.text);
-    element("alternatives-list").replaceChildren(...different.map((text) => listed(text, number)));
+    element("alternatives-which").textContent = sentences.length > 1 ? labels().whichSentence(number + 1, sentences.length) : "";
+    const candidates = [sentence.original, ...(sentence.alternatives || []).map((alternative) => alternative.text)];
+    const texts = [...new Set(candidates)].filter((text) => text && text !== sentence.text);
+    element("alternatives-list").replaceChildren(...texts.map((text) => listItem(text, number)));
     element("alternatives-facts").textContent = facts(sentence);
   };
 
@@ -46,67 +46,68 @@ export const alternatives = (session) => {
   const close = () => {
     if (menu.hidden) return;
     menu.hidden = true;
-    if (asking) asking.abort();
-    if (opener) opener.setAttribute("aria-expanded", "false");
-    if (menu.contains(document.activeElement) && opener && opener.isConnected) opener.focus();
-    opener = null;
+    if (controller) controller.abort();
+    if (openWord) openWord.setAttribute("aria-expanded", "false");
+    if (menu.contains(document.activeElement) && openWord && openWord.isConnected) openWord.focus();
+    openWord = null;
   };
-  const stand = () => {
-    const { left, bottom, top } = opener.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = menu;
-    const below = bottom + 6 + height <= innerHeight || top < height + 6;
+  const placeMenu = () => {
+    const { left, bottom, top } = openWord.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = menu;
+    const fitsBelow = bottom + 6 + height <= innerHeight || top < height + 6;
     menu.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8)) + scrollX}px`;
-    menu.style.top = `${(below ? bottom + 6 : top - height - 6) + scrollY}px`;
+    menu.style.top = `${(fitsBelow ? bottom + 6 : top - height - 6) + scrollY}px`;
   };
-  const item = (text, shown, chosen) => {
-    const made = document.createElement("button");
-    Object.assign(made, { type: "button", tabIndex: -1, dir: "auto", lang: result.lang, title: text });
-    made.setAttribute("role", "menuitem");
-    made.append(...shown);
-    made.addEventListener("click", () => { const word = opener; close(); chosen(); focusAgain(word); });
-    return made;
+  const menuItem = (text, content, onChoose) => {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", tabIndex: -1, dir: "auto", lang: result.lang, title: text });
+    button.setAttribute("role", "menuitem");
+    button.append(...content);
+    button.addEventListener("click", () => { const word = openWord; close(); onChoose(); focusWord(word); });
+    return button;
   };
-  const focusAgain = (word) => {
-    const again = result.querySelector(`.word[data-sentence="${word.dataset.sentence}"][data-word="${word.dataset.word}"]`);
-    (again || result.querySelector(".word"))?.focus();
+  /** Focus the word again: drawing the translation has replaced its element. */
+  const focusWord = (word) => {
+    const redrawn = result.querySelector(`.word[data-sentence="${word.dataset.sentence}"][data-word="${word.dataset.word}"]`);
+    (redrawn || result.querySelector(".word"))?.focus();
   };
-  const message = (sentence) => {
-    const made = document.createElement("p");
-    made.className = "quiet small";
-    made.setAttribute("role", "none");
-    made.textContent = sentence;
-    return made;
+  const message = (text) => {
+    const paragraph = document.createElement("p");
+    paragraph.className = "quiet small";
+    paragraph.setAttribute("role", "none");
+    paragraph.textContent = text;
+    return paragraph;
   };
-  /** The first word, by which the ways differ, stands out; the rest follows quietly. */
-  const headed = (text, prefix) => {
-    const begun = prefix.trimEnd(), tail = text.startsWith(begun) ? text.slice(begun.length) : text, first = tail.match(/^\s*\S+/u);
+  /** Emphasize the first word after the prefix, in which the continuations differ. */
+  const emphasizeFirstWord = (text, prefix) => {
+    const start = prefix.trimEnd(), tail = text.startsWith(start) ? text.slice(start.length) : text, first = tail.match(/^\s*\S+/u);
     const strong = document.createElement("b");
-    strong.textContent = first ? first[0].trim() : say().endsHere;
+    strong.textContent = first ? first[0].trim() : labels().endsHere;
     return [strong, first ? tail.slice(first[0].length) : ""];
   };
-  const fill = (parts) => {
-    menu.replaceChildren(...parts);
-    stand();
+  const fill = (content) => {
+    menu.replaceChildren(...content);
+    placeMenu();
     const first = menu.querySelector("[role=menuitem]");
     if (first) first.focus();
   };
   const open = async (word) => {
     close();
-    opener = word;
-    asking = new AbortController();
+    openWord = word;
+    controller = new AbortController();
     const number = Number(word.dataset.sentence), sentence = session.sentences()[number];
     const prefix = sentence.text.slice(0, sentence.targetWords[Number(word.dataset.word)].begin);
     word.setAttribute("aria-expanded", "true");
     menu.hidden = false;
-    fill([message(say().searching)]);
-    const signal = asking.signal;
+    fill([message(labels().searching)]);
+    const { signal } = controller;
     try {
-      const { model } = session.request(); // no terms: this address knows none
+      const { model } = session.request(); // without the glossary, which this path does not accept
       const body = { model, text: sentence.source, prefix };
-      const found = await asked("/v1/alternatives", body, signal);
-      const ways = found.alternatives.map((one) => one.text).filter((text) => text !== sentence.text);
-      if (sentence.first && sentence.first !== sentence.text) ways.push(sentence.first);
-      const items = [...new Set(ways)].map((text) => item(text, headed(text, prefix), () => session.choose(number, text)));
-      fill(items.length ? items : [message(say().noOther)]);
+      const response = await postJSON("/v1/alternatives", body, signal);
+      const texts = response.alternatives.map((alternative) => alternative.text).filter((text) => text !== sentence.text);
+      if (sentence.original && sentence.original !== sentence.text) texts.push(sentence.original);
+      const items = [...new Set(texts)].map((text) => menuItem(text, emphasizeFirstWord(text, prefix), () => session.choose(number, text)));
+      fill(items.length ? items : [message(labels().noAlternatives)]);
     } catch (error) {
       if (!signal.aborted) fill([message(error.message)]);
     }
@@ -116,21 +117,21 @@ export const alternatives = (session) => {
     const word = event.target.closest(".word");
     if (word && String(getSelection()) === "") open(word);
   });
-  for (const kind of ["pointerover", "focusin"]) {
-    result.addEventListener(kind, (event) => {
-      const made = event.target.closest(".sentence");
-      if (made && Number(made.dataset.sentence) !== session.active()) session.activate(Number(made.dataset.sentence));
+  for (const type of ["pointerover", "focusin"]) {
+    result.addEventListener(type, (event) => {
+      const sentence = event.target.closest(".sentence");
+      if (sentence && Number(sentence.dataset.sentence) !== session.active()) session.activate(Number(sentence.dataset.sentence));
     });
   }
   document.addEventListener("pointerdown", (event) => { if (!menu.contains(event.target)) close(); });
   addEventListener("resize", close);
   menu.addEventListener("keydown", (event) => {
-    const items = [...menu.querySelectorAll("[role=menuitem]")], at = items.indexOf(document.activeElement);
-    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
-    if (event.key === "Escape" || event.key === "Tab") { event.preventDefault(); const word = opener; close(); word?.focus(); }
+    const items = [...menu.querySelectorAll("[role=menuitem]")], index = items.indexOf(document.activeElement);
+    const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: items.length - 1 }[event.key];
+    if (event.key === "Escape" || event.key === "Tab") { event.preventDefault(); const word = openWord; close(); word?.focus(); }
     else if (next !== undefined && items.length) { event.preventDefault(); items[(next + items.length) % items.length].focus(); }
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !menu.hidden) { const word = opener; close(); word?.focus(); } });
-  onLanguage(show);
-  return { show, close };
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !menu.hidden) { const word = openWord; close(); word?.focus(); } });
+  onLanguageChange(show);
+  return { show };
 };

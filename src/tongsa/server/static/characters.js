@@ -1,14 +1,14 @@
-/** The server counts characters as Unicode does, JavaScript in UTF-16 units: 😀 is one there and two here. */
+/** The server counts Unicode code points, JavaScript counts UTF-16 units: 😀 is one there and two here. */
 
-/** Where the n-th character begins in a string; the last entry is its length. */
-export const places = (text) => {
-  const found = [0];
-  for (const character of text) found.push(found[found.length - 1] + character.length);
-  return found;
+/** Return the UTF-16 offset of each code point; the last entry is the length. */
+export const codePointOffsets = (text) => {
+  const offsets = [0];
+  for (const character of text) offsets.push(offsets[offsets.length - 1] + character.length);
+  return offsets;
 };
 
-export const count = (text) => {
-  let characters = 0;
-  for (const _ of text) characters += 1;
-  return characters;
+export const countCharacters = (text) => {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
 };

@@ -1,155 +1,153 @@
-/** A whole file, sentence by sentence as each is ready; line breaks and blank lines stay where they are. */
-import { count, places } from "./characters.js";
-import { calm, warn } from "./notice.js";
-import { joined, placed } from "./sentences.js";
-import { Refusal, streamed, TRIES } from "./server.js";
-import { onLanguage, percent, say } from "./words.js";
+/** Translation of a text file: sentence by sentence as results arrive; line breaks and blank lines are kept. */
+import { MAX_RETRIES, postStream, RequestError } from "./api.js";
+import { codePointOffsets, countCharacters } from "./characters.js";
+import { formatPercent, labels, onLanguageChange } from "./labels.js";
+import { hideNotice, showNotice } from "./notice.js";
+import { joinSentences, locateSentence } from "./sentences.js";
 
 const element = (id) => document.getElementById(id);
 const ENCODINGS = ["utf-8", "euc-kr"];
-const PART = 4000;
-/** Characters sent together where the server sets no limit. */
+/** Characters of one request, where the server allows as many. */
+const MAX_PART = 4000;
 
-const decoded = (bytes) => {
+const decode = (bytes) => {
   for (const encoding of ENCODINGS) {
     try {
       const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
       if (!text.includes("\0")) return text;
-    } catch { /* not in this one */ }
+    } catch { /* another encoding */ }
   }
-  throw new Refusal(say().noText, "no_text", null);
+  throw new RequestError(labels().notText, "not_text", null);
 };
 
-/** Where to cut: behind the last line that is whole, or the last sentence, or the last word; 0 where there is none. */
-const cutOf = (piece) => {
-  const ends = [/\n/gu, /[.!?…。！？]["'”’)\]]*\s/gu, /\s/gu];
-  for (const end of ends) {
-    const found = [...piece.matchAll(end)].pop();
-    if (found) return found.index + found[0].length;
+/** Return where to split: after the last full line, else the last sentence, else the last word; 0 if there is none. */
+const splitPosition = (text) => {
+  const separators = [/\n/gu, /[.!?…。！？]["'”’)\]]*\s/gu, /\s/gu];
+  for (const separator of separators) {
+    const last = [...text.matchAll(separator)].pop();
+    if (last) return last.index + last[0].length;
   }
   return 0;
 };
 
-/** The text in parts of at most `most` characters, none cut where it need not be. */
-export const parts = (text, most) => {
-  const found = [], table = places(text);
-  let at = 0;
-  while (at < table.length - 1) {
-    let end = Math.min(at + most, table.length - 1);
-    if (end < table.length - 1) {
-      const piece = text.slice(table[at], table[end]);
-      const cut = cutOf(piece);
-      if (cut) end = at + count(piece.slice(0, cut));
+/** Split a text in parts of at most `maxCharacters` characters, at line, sentence or word boundaries if possible. */
+export const splitText = (text, maxCharacters) => {
+  const parts = [], offsets = codePointOffsets(text), length = offsets.length - 1;
+  let start = 0;
+  while (start < length) {
+    let end = Math.min(start + maxCharacters, length);
+    if (end < length) {
+      const part = text.slice(offsets[start], offsets[end]);
+      const position = splitPosition(part);
+      if (position) end = start + countCharacters(part.slice(0, position));
     }
-    found.push(text.slice(table[at], table[end]));
-    at = end;
+    parts.push(text.slice(offsets[start], offsets[end]));
+    start = end;
   }
-  return found;
+  return parts;
 };
 
 /**
  * @param session request() of the translator
- * @param limits the server's, or {}
+ * @param limits returns the server's limits, or {}
  */
-export const documents = (session, limits) => {
-  let running = null, state = "", done = 0, total = 0;
-  let name = "", finished = []; // [{text, sentences}]
+export const setupDocuments = (session, limits) => {
+  let controller = null, state = "", charactersDone = 0, charactersTotal = 0;
+  let fileName = "", parts = []; // parts: [{text, sentences}]
 
-  const sentences = () => finished.reduce((sum, part) => sum + part.sentences.length, 0);
-  const showCount = () => {
+  const sentenceCount = () => parts.reduce((sum, part) => sum + part.sentences.length, 0);
+  const progress = () => (charactersTotal ? charactersDone / charactersTotal : 0);
+  const showProgress = () => {
     if (!state) return;
-    const told = { running: say().sentences(sentences(), percent(total ? done / total : 0)), finished: say().finished(sentences()), stopped: say().stopped(sentences()) };
-    element("document-count").textContent = told[state];
-    element("document-progress").value = state === "finished" ? 1 : total ? done / total : 0;
+    const count = sentenceCount();
+    const texts = { running: labels().progress(count, formatPercent(progress())), finished: labels().finished(count), stopped: labels().stopped(count) };
+    element("document-count").textContent = texts[state];
+    element("document-progress").value = state === "finished" ? 1 : progress();
   };
-  const row = (sentence, source) => {
-    const line = document.createElement("li");
+  const addRow = (sentence, source) => {
+    const row = document.createElement("li");
     for (const [text, lang] of [[source, element("source").lang], [sentence.text, element("result").lang]]) {
-      const side = document.createElement("p");
-      Object.assign(side, { textContent: text, lang, dir: "auto" });
-      line.append(side);
+      const paragraph = document.createElement("p");
+      Object.assign(paragraph, { textContent: text, lang, dir: "auto" });
+      row.append(paragraph);
     }
-    const flags = (sentence.flags || []).map((flag) => say().flags[flag] || flag);
-    if (sentence.cut) flags.push(say().flags.cut);
+    const flags = (sentence.flags || []).map((flag) => labels().flags[flag] || flag);
+    if (sentence.truncated) flags.push(labels().flags.truncated);
     if (flags.length) {
       const note = document.createElement("p");
       note.className = "flag small";
       note.textContent = flags.join(" ");
-      line.append(note);
+      row.append(note);
     }
-    element("document-rows").append(line);
+    element("document-rows").append(row);
   };
-  const settled = (next) => {
-    state = next;
-    running = null;
+  const finish = (newState) => {
+    state = newState;
+    controller = null;
     element("document-stop").hidden = true;
-    for (const id of ["document-save", "document-table"]) element(id).disabled = !sentences();
-    showCount();
+    for (const id of ["document-save", "document-table"]) element(id).disabled = !sentenceCount();
+    showProgress();
   };
 
-  const pause = (seconds, signal) => new Promise((resolve, reject) => {
+  const waitForRetry = (message, seconds, signal) => new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
-    warn(refusal(), { seconds, retry: resolve });
+    showNotice(message, { seconds, retry: resolve });
   });
-  let lastRefusal = "";
-  const refusal = () => lastRefusal;
-
-  const translatePart = async (part, begin, signal) => {
-    const table = places(part.text);
-    for await (const line of streamed("/v1/translate", { ...session.request(), text: part.text }, signal)) {
+  const translatePart = async (part, charactersBefore, signal) => {
+    const offsets = codePointOffsets(part.text);
+    for await (const line of postStream("/v1/translate", { ...session.request(), text: part.text }, signal)) {
       if (!line.sentence) continue;
-      // after a broken connection the part comes again from its beginning
-      if (part.sentences.length && line.sentence.start < part.sentences[part.sentences.length - 1].end) continue;
-      const sentence = placed(part.text, table, line.sentence);
+      // a retry sends the part from its beginning: skip the sentences that are known
+      if (part.sentences.length && line.sentence.start < part.sentences[part.sentences.length - 1].start + 1) continue;
+      const sentence = locateSentence(part.text, offsets, line.sentence);
       part.sentences.push(sentence);
-      row(sentence, part.text.slice(sentence.begin, sentence.finish));
-      done = begin + line.sentence.end;
-      showCount();
+      addRow(sentence, part.text.slice(sentence.begin, sentence.end));
+      charactersDone = charactersBefore + line.sentence.end;
+      showProgress();
     }
   };
-  const patiently = async (part, begin, signal) => {
+  const translatePartWithRetries = async (part, charactersBefore, signal) => {
     let failures = 0;
     for (;;) {
-      const before = part.sentences.length;
+      const countBefore = part.sentences.length;
       try {
-        await translatePart(part, begin, signal);
-        calm();
+        await translatePart(part, charactersBefore, signal);
+        hideNotice();
         return;
       } catch (error) {
-        if (!(error instanceof Refusal) || error.after === null) throw error;
-        if (part.sentences.length > before) failures = 0;
-        if (error.failed && ++failures > TRIES) throw error;
-        lastRefusal = error.message;
-        await pause(error.after, signal);
+        if (!(error instanceof RequestError) || error.retryAfter === null) throw error;
+        if (part.sentences.length > countBefore) failures = 0;
+        if (error.isFailure && ++failures > MAX_RETRIES) throw error;
+        await waitForRetry(error.message, error.retryAfter, signal);
       }
     }
   };
   const translate = async (text) => {
-    if (running) running.abort();
-    const own = running = new AbortController();
-    finished = [];
-    [done, total, state] = [0, count(text), "running"];
+    if (controller) controller.abort();
+    const current = controller = new AbortController();
+    parts = [];
+    [charactersDone, charactersTotal, state] = [0, countCharacters(text), "running"];
     element("document-work").hidden = false;
-    element("document-name").textContent = name;
+    element("document-name").textContent = fileName;
     element("document-rows").replaceChildren();
     element("document-stop").hidden = false;
     for (const id of ["document-save", "document-table"]) element(id).disabled = true;
-    showCount();
-    let begin = 0;
+    showProgress();
+    let charactersBefore = 0;
     try {
-      for (const piece of parts(text, Math.min(limits().characters ?? PART, PART))) {
-        const part = { text: piece, sentences: [] };
-        finished.push(part);
-        if (piece.trim()) await patiently(part, begin, own.signal);
-        begin += count(piece);
-        done = begin;
-        showCount();
+      for (const partText of splitText(text, Math.min(limits().characters ?? MAX_PART, MAX_PART))) {
+        const part = { text: partText, sentences: [] };
+        parts.push(part);
+        if (partText.trim()) await translatePartWithRetries(part, charactersBefore, current.signal);
+        charactersBefore += countCharacters(partText);
+        charactersDone = charactersBefore;
+        showProgress();
       }
-      settled("finished");
+      finish("finished");
     } catch (error) {
-      if (own !== running) return;
-      settled("stopped");
-      if (error instanceof Refusal) warn(error.message);
+      if (current !== controller) return; // another file was opened
+      finish("stopped");
+      if (error instanceof RequestError) showNotice(error.message);
       else if (error.name !== "AbortError") throw error;
     }
   };
@@ -157,38 +155,37 @@ export const documents = (session, limits) => {
   const open = async (file) => {
     if (!file) return;
     try {
-      calm();
-      const text = decoded(await file.arrayBuffer());
-      if (!text.trim()) throw new Refusal(say().emptyFile, "empty", null);
-      name = file.name;
+      hideNotice();
+      const text = decode(await file.arrayBuffer());
+      if (!text.trim()) throw new RequestError(labels().emptyFile, "empty", null);
+      fileName = file.name;
       await translate(text);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      warn(error.message);
+      if (!(error instanceof RequestError)) throw error;
+      showNotice(error.message);
     }
   };
-  const save = (content, ending) => {
-    const address = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" })), link = document.createElement("a");
-    Object.assign(link, { href: address, download: `${name.replace(/\.[^.]*$/u, "")}${ending}` });
+  const save = (content, suffix) => {
+    const url = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" })), link = document.createElement("a");
+    Object.assign(link, { href: url, download: `${fileName.replace(/\.[^.]*$/u, "")}${suffix}` });
     link.click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
   };
-  const whole = () => finished.map((part) => (part.sentences.length ? leading(part) + joined(part.text, part.sentences).trimStart() : part.text)).join("");
-  const leading = (part) => part.text.slice(0, part.sentences[0].begin);
+  const leadingSpace = (part) => part.text.slice(0, part.sentences[0].begin);
+  const translation = () => parts.map((part) => (part.sentences.length ? leadingSpace(part) + joinSentences(part.text, part.sentences).trimStart() : part.text)).join("");
   const cell = (text) => text.replace(/\s+/gu, " ");
-  const table = () => finished.flatMap((part) => part.sentences.map((one) => `${cell(part.text.slice(one.begin, one.finish))}\t${cell(one.text)}\n`)).join("");
+  const table = () => parts.flatMap((part) => part.sentences.map((sentence) => `${cell(part.text.slice(sentence.begin, sentence.end))}\t${cell(sentence.text)}\n`)).join("");
 
-  const language = () => (element("result").lang ? `.${element("result").lang}` : "");
+  const languageSuffix = () => (element("result").lang ? `.${element("result").lang}` : "");
   element("file").addEventListener("change", (event) => { open(event.target.files[0]); event.target.value = ""; });
-  element("document-stop").addEventListener("click", () => { running?.abort(); calm(); });
-  element("document-save").addEventListener("click", () => save(whole(), `${language()}.txt`));
-  element("document-table").addEventListener("click", () => save(table(), `${language()}.tsv`));
+  element("document-stop").addEventListener("click", () => { controller?.abort(); hideNotice(); });
+  element("document-save").addEventListener("click", () => save(translation(), `${languageSuffix()}.txt`));
+  element("document-table").addEventListener("click", () => save(table(), `${languageSuffix()}.tsv`));
   const drop = element("drop");
-  for (const kind of ["dragenter", "dragover"]) {
-    drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.add("over"); });
+  for (const type of ["dragenter", "dragover"]) {
+    drop.addEventListener(type, (event) => { event.preventDefault(); drop.classList.add("dragging"); });
   }
-  for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
+  for (const type of ["dragleave", "drop"]) drop.addEventListener(type, () => drop.classList.remove("dragging"));
   drop.addEventListener("drop", (event) => { event.preventDefault(); open(event.dataTransfer.files[0]); });
-  onLanguage(showCount);
-  return { whole, table };
+  onLanguageChange(showProgress);
 };

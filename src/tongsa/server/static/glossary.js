@@ -1,83 +1,80 @@
-/** Terms that the translation must use: kept in this browser, for each model. */
-import { keep, kept } from "./keeping.js";
-import { onLanguage, say } from "./words.js";
+/** Glossary: terms that the translation must use, stored in this browser for each model. */
+import { labels, onLanguageChange } from "./labels.js";
+import { loadSetting, saveSetting } from "./storage.js";
 
 const element = (id) => document.getElementById(id);
 
 /**
- * @param changed called when the terms are others than before
+ * @param onChange called when the terms have changed
  */
-export const glossary = (changed) => {
-  let model = "", most = Infinity;
-  let rows = []; // {source, target, line}
+export const setupGlossary = (onChange) => {
+  let model = "", maxTerms = Infinity;
+  let rows = []; // {source, target, line, status}
 
-  const terms = () => rows.map(({ source, target }) => ({ source: source.value.trim(), target: target.value.trim() })).filter((one) => one.source && one.target);
-  const count = () => {
-    element("glossary-count").textContent = say().terms(terms().length);
-    element("add-term").disabled = rows.length >= most;
+  const terms = () => rows.map(({ source, target }) => ({ source: source.value.trim(), target: target.value.trim() })).filter((term) => term.source && term.target);
+  const showCount = () => {
+    element("glossary-count").textContent = labels().termCount(terms().length);
+    element("add-term").disabled = rows.length >= maxTerms;
   };
-  const remember = () => {
-    keep(`terms.${model}`, terms());
-    count();
-    changed();
+  const save = () => {
+    saveSetting(`terms.${model}`, terms());
+    showCount();
+    onChange();
   };
-  const input = (value, label) => {
-    const made = document.createElement("input");
-    Object.assign(made, { value, type: "text", dir: "auto", autocomplete: "off" });
-    made.dataset.label = label;
-    made.setAttribute("aria-label", say()[label]);
-    made.placeholder = say()[label];
-    made.addEventListener("change", remember);
-    return made;
+  const makeInput = (value, label) => {
+    const input = document.createElement("input");
+    Object.assign(input, { value, type: "text", dir: "auto", autocomplete: "off" });
+    input.dataset.ariaLabel = input.dataset.placeholder = label;
+    input.setAttribute("aria-label", labels()[label]);
+    input.placeholder = labels()[label];
+    input.addEventListener("change", save);
+    return input;
   };
-  const add = ({ source, target }) => {
-    const line = document.createElement("li"), remove = document.createElement("button"), state = document.createElement("span");
-    const row = { source: input(source, "termSource"), target: input(target, "termTarget"), line, state };
-    remove.type = "button";
-    remove.className = "step";
-    remove.textContent = "×";
-    remove.dataset.label = "removeTerm";
-    remove.setAttribute("aria-label", say().removeTerm);
-    remove.addEventListener("click", () => { drop(row); });
-    state.className = "met small";
-    line.append(row.source, "→", row.target, state, remove);
+  const addRow = ({ source, target }) => {
+    const line = document.createElement("li"), button = document.createElement("button"), status = document.createElement("span");
+    const row = { source: makeInput(source, "termSource"), target: makeInput(target, "termTarget"), line, status };
+    button.type = "button";
+    button.className = "step";
+    button.textContent = "×";
+    button.dataset.ariaLabel = "removeTerm";
+    button.setAttribute("aria-label", labels().removeTerm);
+    button.addEventListener("click", () => removeRow(row));
+    status.className = "term-status small";
+    line.append(row.source, "→", row.target, status, button);
     rows.push(row);
     element("terms").append(line);
     return row;
   };
-  const drop = (row) => {
+  const removeRow = (row) => {
     row.line.remove();
-    rows = rows.filter((one) => one !== row);
-    remember();
+    rows = rows.filter((other) => other !== row);
+    save();
     element("add-term").focus();
   };
 
-  element("add-term").addEventListener("click", () => { add({ source: "", target: "" }).source.focus(); count(); });
-  onLanguage(() => {
-    for (const { source, target } of rows) for (const made of [source, target]) made.placeholder = say()[made.dataset.label];
-    count();
-  });
+  element("add-term").addEventListener("click", () => { addRow({ source: "", target: "" }).source.focus(); showCount(); });
+  onLanguageChange(showCount);
 
   return {
     terms,
-    use: (name, limit) => {
+    useModel: (name, limit) => {
       model = name;
-      most = limit ?? Infinity;
+      maxTerms = limit ?? Infinity;
       rows = [];
       element("terms").replaceChildren();
-      for (const term of kept(`terms.${model}`, [])) add(term);
-      if (!rows.length) add({ source: "", target: "" });
-      count();
+      for (const term of loadSetting(`terms.${model}`, [])) addRow(term);
+      if (!rows.length) addRow({ source: "", target: "" });
+      showCount();
     },
-    /** What became of each term in the translation on the page. */
-    judge: (sentences) => {
-      const outcomes = sentences.flatMap((sentence) => sentence.terms || []);
-      for (const { source, target, state } of rows) {
-        const own = outcomes.filter((one) => one.source === source.value.trim() && one.target === target.value.trim());
-        const met = own.every((one) => one.met);
-        state.textContent = own.length ? say()[met ? "met" : "unmet"] : "";
-        state.title = own.find((one) => one.given_up)?.given_up || "";
-        state.classList.toggle("unmet", !met);
+    /** Show for each term whether the translation has it. */
+    showResults: (sentences) => {
+      const results = sentences.flatMap((sentence) => sentence.terms || []);
+      for (const { source, target, status } of rows) {
+        const matching = results.filter((term) => term.source === source.value.trim() && term.target === target.value.trim());
+        const satisfied = matching.every((term) => term.satisfied);
+        status.textContent = matching.length ? labels()[satisfied ? "termSatisfied" : "termUnsatisfied"] : "";
+        status.title = matching.find((term) => term.skipped_reason)?.skipped_reason || "";
+        status.classList.toggle("unsatisfied", !satisfied);
       }
     },
   };

@@ -1,86 +1,87 @@
-/** The page, put together. */
-import { alternatives } from "./alternatives.js";
-import { documents } from "./document.js";
-import { glossary } from "./glossary.js";
-import { keep, kept } from "./keeping.js";
-import { looking } from "./look.js";
-import { models } from "./models.js";
-import { calm, warn } from "./notice.js";
-import { got, ready, Refusal } from "./server.js";
-import { shortcuts } from "./shortcuts.js";
-import { translator } from "./translator.js";
-import { changeLanguage, onLanguage, say, speak } from "./words.js";
+/** The page: creates its parts and connects them. */
+import { setupAlternatives } from "./alternatives.js";
+import { checkReady, getJSON, RequestError } from "./api.js";
+import { setupDocuments } from "./document.js";
+import { setupGlossary } from "./glossary.js";
+import { applyLanguage, labels, onLanguageChange, switchLanguage } from "./labels.js";
+import { setupModels } from "./models.js";
+import { hideNotice, showNotice } from "./notice.js";
+import { setupShortcuts } from "./shortcuts.js";
+import { loadSetting, saveSetting } from "./storage.js";
+import { setupTranslator } from "./translator.js";
+import { setupViews } from "./views.js";
 
 const element = (id) => document.getElementById(id);
 const THEMES = ["system", "light", "dark"];
 
-// ── what the page is made of ──
-const terms = glossary(() => session.now());
-const choice = models((model) => {
-  terms.use(model.name, choice.limits().terms);
-  session.restart();
+// ── parts ──
+const glossary = setupGlossary(() => translator.translateNow());
+const models = setupModels((model) => {
+  glossary.useModel(model.name, models.limits().glossary_terms);
+  translator.restart();
 });
-const session = translator(choice, terms.terms, (sentences) => {
-  others.show();
-  terms.judge(sentences);
+const translator = setupTranslator(models, glossary.terms, (sentences) => {
+  alternatives.show();
+  glossary.showResults(sentences);
 });
-const others = alternatives(session);
-documents(session, choice.limits);
-looking((kind) => {
-  const sentence = session.sentences()[Math.min(session.active(), session.sentences().length - 1)];
-  const { model } = session.request();
-  if (["positions", "curves"].includes(kind)) return { model }; // whatever the text
-  if (!sentence) return { model, text: session.source() };
-  return kind === "attention" ? { model, text: sentence.source, target: sentence.text } : { model, text: sentence.source };
+const alternatives = setupAlternatives(translator);
+setupDocuments(translator, models.limits);
+setupViews((view) => {
+  const sentence = translator.sentences()[Math.min(translator.active(), translator.sentences().length - 1)];
+  const { model } = translator.request();
+  if (["positions", "curves"].includes(view)) return { model }; // independent of the text
+  if (!sentence) return { model, text: translator.source() };
+  return view === "attention" ? { model, text: sentence.source, target: sentence.text } : { model, text: sentence.source };
 });
-shortcuts(() => session.now());
+setupShortcuts(() => translator.translateNow());
 
-// ── its few buttons ──
-element("language").addEventListener("click", changeLanguage);
-onLanguage(() => {
-  element("language").textContent = say().other;
-  element("language").setAttribute("aria-label", say().otherLabel);
-  element("language").lang = say().other === "English" ? "en" : "ko";
+// ── buttons ──
+element("language").addEventListener("click", switchLanguage);
+onLanguageChange(() => {
+  element("language").textContent = labels().otherLanguage;
+  element("language").setAttribute("aria-label", labels().otherLanguageLabel);
+  element("language").lang = labels().otherLanguage === "English" ? "en" : "ko";
 });
 
 const theme = () => document.documentElement.dataset.theme || "system";
 const showTheme = () => {
-  element("theme").textContent = say().theme[theme()];
-  element("theme").setAttribute("aria-label", say().themeLabel(say().theme[theme()]));
+  element("theme").textContent = labels().theme[theme()];
+  element("theme").setAttribute("aria-label", labels().themeLabel(labels().theme[theme()]));
 };
 element("theme").addEventListener("click", () => {
   const next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length];
   if (next === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = next;
-  keep("theme", next);
+  saveSetting("theme", next);
   showTheme();
 });
-onLanguage(showTheme);
+onLanguageChange(showTheme);
 
-const mode = (name) => {
-  for (const one of ["text", "document"]) {
-    element(`${one}-mode`).hidden = one !== name;
-    element(`mode-${one}`).setAttribute("aria-pressed", one === name);
+const MODES = ["text", "document"];
+const showMode = (mode) => {
+  for (const name of MODES) {
+    element(`${name}-mode`).hidden = name !== mode;
+    element(`mode-${name}`).setAttribute("aria-pressed", name === mode);
   }
 };
-for (const name of ["text", "document"]) element(`mode-${name}`).addEventListener("click", () => mode(name));
+for (const mode of MODES) element(`mode-${mode}`).addEventListener("click", () => showMode(mode));
 
-const shade = () => element("result").classList.toggle("shaded", element("shading").checked);
-element("shading").checked = kept("shading", true);
-element("shading").addEventListener("change", () => { keep("shading", element("shading").checked); shade(); });
-shade();
+const showShading = () => element("result").classList.toggle("shaded", element("shading").checked);
+element("shading").checked = loadSetting("shading", true);
+element("shading").addEventListener("change", () => { saveSetting("shading", element("shading").checked); showShading(); });
+showShading();
 
-let copying = 0;
+let copiedTimer = 0;
 element("copy").addEventListener("click", async () => {
-  await navigator.clipboard.writeText(session.text()).catch(copyOldWay);
-  element("copy").textContent = element("live").textContent = say().copied;
-  clearTimeout(copying);
-  copying = setTimeout(() => { element("copy").textContent = say().copy; }, 1500);
+  await navigator.clipboard.writeText(translator.text()).catch(copySelection);
+  element("copy").textContent = element("live").textContent = labels().copied;
+  clearTimeout(copiedTimer);
+  copiedTimer = setTimeout(() => { element("copy").textContent = labels().copy; }, 1500);
 });
-// over plain http from another machine there is no clipboard: the selection is copied
-const copyOldWay = () => {
+// over plain http from another machine there is no clipboard API
+const copySelection = () => {
   const area = document.createElement("textarea");
-  area.value = session.text();
+  area.value = translator.text();
   document.body.append(area);
   area.select();
   document.execCommand("copy");
@@ -89,26 +90,26 @@ const copyOldWay = () => {
 };
 
 element("swap").addEventListener("click", () => {
-  const text = session.text();
-  const back = choice.opposite();
-  if (!back) return;
-  choice.use(back);
-  session.write(text);
+  const text = translator.text();
+  const model = models.opposite();
+  if (!model) return;
+  models.use(model);
+  translator.setSource(text);
 });
 
-// ── the server, when it is ready ──
-const begin = async () => {
+// ── start ──
+const connect = async () => {
   try {
-    await ready();
-    choice.known(await got("/v1/models"));
-    calm();
-    await session.now();
+    await checkReady();
+    models.load(await getJSON("/v1/models"));
+    hideNotice();
+    await translator.translateNow();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const loading = error.code !== "unreachable";
-    warn(loading ? say().waiting : error.message, { seconds: error.after ?? 2, retry: begin, kind: loading ? "waiting" : "error" });
+    if (!(error instanceof RequestError)) throw error;
+    const isLoading = error.code !== "unreachable";
+    showNotice(isLoading ? labels().modelLoading : error.message, { seconds: error.retryAfter ?? 2, retry: connect, kind: isLoading ? "waiting" : "error" });
   }
 };
-speak();
+applyLanguage();
 element("source").focus();
-begin();
+connect();

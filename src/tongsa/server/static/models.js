@@ -1,43 +1,43 @@
-/** Which model is asked, what can be looked at in it, and the way back: the model for the other direction. */
-import { keep, kept } from "./keeping.js";
-import { languageName, onLanguage, say } from "./words.js";
+/** The selected model, the views it has, and the model for the opposite direction. */
+import { labels, languageName, onLanguageChange } from "./labels.js";
+import { loadSetting, saveSetting } from "./storage.js";
 
 const VIEWS = ["attention", "tree", "positions", "curves"];
-const TASKS = { glossary: ["pairs"], "mode-document": ["pairs"], "shading-field": ["pairs", "text"], copy: ["pairs"] };
-/** Element → the tasks that have it. */
+/** Element → the tasks for which it is shown. */
+const TASKS = { glossary: ["seq2seq"], "mode-document": ["seq2seq"], "shading-field": ["seq2seq", "language_model"], copy: ["seq2seq"] };
 const element = (id) => document.getElementById(id);
-const direction = ({ source_language: from, target_language: to }) => (from && to ? `${languageName(from)} → ${languageName(to)}` : "");
+const direction = ({ source_language: source, target_language: target }) => (source && target ? `${languageName(source)} → ${languageName(target)}` : "");
 
 /**
- * @param changed called when another model is chosen
+ * @param onChange called with the model when another one is selected
  */
-export const models = (changed) => {
-  let all = [], limits = {}, model = null;
+export const setupModels = (onChange) => {
+  let models = [], limits = {}, model = null;
 
-  const opposite = () => model?.task === "pairs" && all.find((one) => one.task === "pairs" && model.source_language
-    && one.source_language === model.target_language && one.target_language === model.source_language);
+  const opposite = () => model?.task === "seq2seq" && models.find((other) => other.task === "seq2seq" && model.source_language
+    && other.source_language === model.target_language && other.target_language === model.source_language);
 
   const showSwap = () => {
-    const swap = element("swap"), possible = Boolean(opposite());
-    swap.disabled = !possible;
-    const label = possible || !model?.source_language ? say().swap : say().noSwap(languageName(model.target_language), languageName(model.source_language));
+    const swap = element("swap"), isPossible = Boolean(opposite());
+    swap.disabled = !isPossible;
+    const label = isPossible || !model?.source_language ? labels().swap : labels().noSwap(languageName(model.target_language), languageName(model.source_language));
     swap.setAttribute("aria-label", label);
     swap.title = label;
   };
   const show = () => {
-    element("model").replaceChildren(...all.map((one) => {
+    element("model").replaceChildren(...models.map((other) => {
       const option = document.createElement("option");
-      option.value = one.name;
-      option.textContent = [one.name, direction(one)].filter(Boolean).join(" · ");
+      option.value = other.name;
+      option.textContent = [other.name, direction(other)].filter(Boolean).join(" · ");
       return option;
     }));
     element("model").value = model?.name ?? "";
-    element("model").disabled = all.length < 2;
-    const task = model?.task ?? "pairs", written = task === "pairs" ? model?.target_language : "";
-    element("source-title").textContent = languageName(model?.source_language) || say().source;
-    element("target-title").textContent = { pairs: languageName(written) || say().target, labels: say().label, text: say().likelihood }[task];
-    for (const [id, code] of [["source", model?.source_language], ["result", written]]) {
-      if (code) element(id).lang = code;
+    element("model").disabled = models.length < 2;
+    const task = model?.task ?? "seq2seq", targetLanguage = task === "seq2seq" ? model?.target_language : "";
+    element("source-title").textContent = languageName(model?.source_language) || labels().source;
+    element("target-title").textContent = { seq2seq: languageName(targetLanguage) || labels().target, classification: labels().label, language_model: labels().probability }[task];
+    for (const [id, language] of [["source", model?.source_language], ["result", targetLanguage]]) {
+      if (language) element(id).lang = language;
       else element(id).removeAttribute("lang");
     }
     for (const [id, tasks] of Object.entries(TASKS)) element(id).hidden = !tasks.includes(task);
@@ -47,22 +47,23 @@ export const models = (changed) => {
   const use = (next) => {
     if (!next || next === model) return;
     model = next;
-    keep("model", model.name);
+    saveSetting("model", model.name);
     show();
-    changed(model);
+    onChange(model);
   };
 
-  element("model").addEventListener("change", (event) => use(all.find((one) => one.name === event.target.value)));
-  onLanguage(show);
+  element("model").addEventListener("change", (event) => use(models.find((other) => other.name === event.target.value)));
+  onLanguageChange(show);
   return {
     model: () => model,
     limits: () => limits,
     opposite,
     use,
-    known: (told) => {
-      all = told.models;
-      limits = told.limits || {};
-      use(all.find((one) => one.name === kept("model", "")) || all.find((one) => one.default) || all[0]);
+    /** Take the response of /v1/models; select the model used last, or the default. */
+    load: (response) => {
+      models = response.models;
+      limits = response.limits || {};
+      use(models.find((other) => other.name === loadSetting("model", "")) || models.find((other) => other.default) || models[0]);
     },
   };
 };

@@ -1,48 +1,48 @@
-/** One line above the text for what goes wrong, in the server's own words, and when it is tried again. */
-import { keep } from "./keeping.js";
-import { say } from "./words.js";
+/** The notice above the text: an error in the server's words, a countdown to the next retry, a field for the API key. */
+import { labels } from "./labels.js";
+import { saveSetting } from "./storage.js";
 
 const element = (id) => document.getElementById(id);
-let ticking = 0;
-let again = null;
+let countdown = 0;
+let pendingRetry = null;
 
-export const calm = () => {
-  clearInterval(ticking);
-  again = null;
+export const hideNotice = () => {
+  clearInterval(countdown);
+  pendingRetry = null;
   element("notice").hidden = true;
 };
 
-/** Show a sentence; with `seconds` it counts down and then calls `retry`, with `key` it asks for a key first. */
-export const warn = (sentence, { seconds = null, retry = null, kind = "error", key = false } = {}) => {
-  calm();
-  element("key-field").hidden = !key;
-  again = retry;
+/** Show a message. With `seconds` it counts down and calls `retry`; with `needsKey` it asks for a key first. */
+export const showNotice = (message, { seconds = null, retry = null, kind = "error", needsKey = false } = {}) => {
+  hideNotice();
+  element("key-field").hidden = !needsKey;
+  pendingRetry = retry;
   element("notice").className = kind;
   element("notice").hidden = false;
-  element("retry").hidden = !retry || key || kind === "waiting";
-  element("notice-text").textContent = sentence;
+  element("retry").hidden = !retry || needsKey || kind === "waiting";
+  element("notice-text").textContent = message;
   if (seconds === null || !retry) return;
-  const until = performance.now() + seconds * 1000;
+  const deadline = performance.now() + seconds * 1000;
   const tick = () => {
-    const left = Math.ceil((until - performance.now()) / 1000);
-    if (left <= 0) return tryAgain();
-    if (kind !== "waiting") element("notice-text").textContent = `${sentence} ${say().retryIn(left)}`;
+    const left = Math.ceil((deadline - performance.now()) / 1000);
+    if (left <= 0) retryNow();
+    else if (kind !== "waiting") element("notice-text").textContent = `${message} ${labels().retryIn(left)}`;
   };
-  ticking = setInterval(tick, Math.min(500, seconds * 1000));
+  countdown = setInterval(tick, Math.min(500, seconds * 1000));
   tick();
 };
 
-const tryAgain = () => {
-  const retry = again;
-  calm();
+const retryNow = () => {
+  const retry = pendingRetry;
+  hideNotice();
   if (retry) retry();
 };
 
-const unlock = () => {
-  keep("key", element("key").value.trim());
-  tryAgain();
+const useKey = () => {
+  saveSetting("key", element("key").value.trim());
+  retryNow();
 };
 
-element("retry").addEventListener("click", tryAgain);
-element("key").addEventListener("keydown", (event) => { if (event.key === "Enter") unlock(); });
-element("key-use").addEventListener("click", unlock);
+element("retry").addEventListener("click", retryNow);
+element("key").addEventListener("keydown", (event) => { if (event.key === "Enter") useKey(); });
+element("key-use").addEventListener("click", useKey);

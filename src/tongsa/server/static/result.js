@@ -1,101 +1,101 @@
-/** The translation, word by word: each can be pointed at, reached by the arrow keys and asked for other ways. */
-import { onLanguage, percent, say } from "./words.js";
+/** The result: words of a translation that can be pointed at, focused and opened; labels; token probabilities. */
+import { formatPercent, labels, onLanguageChange } from "./labels.js";
 
 const result = document.getElementById("result");
-const DOUBTS = [[0.3, "doubt-3"], [0.5, "doubt-2"], [0.7, "doubt-1"]];
-/** From which probability down a word is shaded, and how deeply. */
+/** Probability below which a word is marked as uncertain, and the class of the mark. */
+const UNCERTAIN = [[0.3, "uncertain-3"], [0.5, "uncertain-2"], [0.7, "uncertain-1"]];
 
-const doubt = (probability) => (probability === null ? "" : (DOUBTS.find(([most]) => probability < most) || ["", ""])[1]);
+const uncertainClass = (probability) => (probability === null ? "" : (UNCERTAIN.find(([limit]) => probability < limit) || ["", ""])[1]);
 
-const wordOf = (sentence, number, word, place) => {
-  const made = document.createElement("span");
-  made.className = `word ${doubt(word.probability)}`;
-  made.textContent = sentence.text.slice(word.begin, word.end);
-  made.setAttribute("role", "button");
-  made.setAttribute("aria-haspopup", "menu");
-  made.tabIndex = number === 0 && place === 0 ? 0 : -1; // one stop for the Tab key; arrows go on from there
-  Object.assign(made.dataset, { sentence: number, word: place });
-  if (word.probability !== null) made.title = percent(word.probability);
-  return made;
+const makeWord = (sentence, number, word, index) => {
+  const span = document.createElement("span");
+  span.className = `word ${uncertainClass(word.probability)}`;
+  span.textContent = sentence.text.slice(word.begin, word.end);
+  span.setAttribute("role", "button");
+  span.setAttribute("aria-haspopup", "menu");
+  span.tabIndex = number === 0 && index === 0 ? 0 : -1; // one tab stop; arrow keys move between words
+  Object.assign(span.dataset, { sentence: number, word: index });
+  if (word.probability !== null) span.title = formatPercent(word.probability);
+  return span;
 };
 
-const sentenceOf = (sentence, number) => {
-  const made = document.createElement("span");
-  made.className = "sentence";
-  made.dataset.sentence = number;
-  let at = 0;
-  sentence.targetWords.forEach((word, place) => {
-    made.append(sentence.text.slice(at, word.begin), wordOf(sentence, number, word, place));
-    at = word.end;
+const makeSentence = (sentence, number) => {
+  const span = document.createElement("span");
+  span.className = "sentence";
+  span.dataset.sentence = number;
+  let offset = 0;
+  sentence.targetWords.forEach((word, index) => {
+    span.append(sentence.text.slice(offset, word.begin), makeWord(sentence, number, word, index));
+    offset = word.end;
   });
-  made.append(sentence.text.slice(at));
-  return made;
+  span.append(sentence.text.slice(offset));
+  return span;
 };
 
-/** Draw the sentences found so far; what held the focus holds it again. */
-export const show = (text, sentences) => {
+/** Draw the sentences so far and restore the focus. */
+export const showTranslation = (text, sentences) => {
   const focused = document.activeElement.closest && document.activeElement.closest("#result .word");
   const parts = [];
-  let at = 0;
+  let offset = 0;
   sentences.forEach((sentence, number) => {
-    parts.push(text.slice(at, sentence.begin), sentenceOf(sentence, number));
-    at = sentence.finish;
+    parts.push(text.slice(offset, sentence.begin), makeSentence(sentence, number));
+    offset = sentence.end;
   });
   result.replaceChildren(...parts);
   if (!focused) return;
-  const again = result.querySelector(`.word[data-sentence="${focused.dataset.sentence}"][data-word="${focused.dataset.word}"]`);
-  (again || result.querySelector(".word") || document.getElementById("source")).focus();
+  const redrawn = result.querySelector(`.word[data-sentence="${focused.dataset.sentence}"][data-word="${focused.dataset.word}"]`);
+  (redrawn || result.querySelector(".word") || document.getElementById("source")).focus();
 };
 
-/** Labels and how probable each is, the likeliest first. */
+/** Draw the labels with their probabilities, likeliest first. */
 export const showLabels = ({ probabilities }) => {
   const list = document.createElement("ul");
   list.className = "labels";
-  for (const [label, probability] of Object.entries(probabilities).sort((one, other) => other[1] - one[1])) {
+  for (const [label, probability] of Object.entries(probabilities).sort((first, second) => second[1] - first[1])) {
     const line = document.createElement("li"), name = document.createElement("span"), bar = document.createElement("meter"), share = document.createElement("span");
     name.textContent = label;
     bar.value = probability;
     bar.setAttribute("aria-label", label);
-    share.textContent = percent(probability);
+    share.textContent = formatPercent(probability);
     line.append(name, bar, share);
     list.append(line);
   }
   result.replaceChildren(list);
 };
 
-/** A text as a language model reads it: each piece shaded by its probability, and the whole in numbers. */
-export const showLikelihood = ({ total, pieces }) => {
+/** Draw a text as a language model scores it: tokens marked by their probability, log-probability and perplexity. */
+export const showScore = ({ log_prob: logProb, tokens }) => {
   const text = document.createElement("p"), facts = document.createElement("p");
-  text.append(...pieces.slice(0, -1).map(({ piece, log }, at) => { // the last is </s>
-    const made = document.createElement("span");
-    made.className = `piece ${doubt(Math.exp(log))}`;
-    made.textContent = at ? piece.replaceAll("▁", " ") : piece.replace("▁", "");
-    made.title = percent(Math.exp(log));
-    return made;
+  text.append(...tokens.slice(0, -1).map(({ token, log_prob: tokenLogProb }, index) => { // the last is </s>
+    const span = document.createElement("span");
+    span.className = `token ${uncertainClass(Math.exp(tokenLogProb))}`;
+    span.textContent = index ? token.replaceAll("▁", " ") : token.replace("▁", "");
+    span.title = formatPercent(Math.exp(tokenLogProb));
+    return span;
   }));
   facts.className = "quiet small figure";
-  facts.textContent = say().likely(total.toFixed(2).replace("-", "−"), Math.exp(-total / pieces.length).toFixed(1));
+  facts.textContent = labels().score(logProb.toFixed(2).replace("-", "−"), Math.exp(-logProb / tokens.length).toFixed(1));
   result.replaceChildren(text, facts);
 };
 
 let hint = "empty";
-const showHint = () => {
-  const made = document.createElement("p");
-  made.className = "quiet hint";
-  made.textContent = say()[hint];
-  result.replaceChildren(made);
+const drawHint = () => {
+  const paragraph = document.createElement("p");
+  paragraph.className = "quiet hint";
+  paragraph.textContent = labels()[hint];
+  result.replaceChildren(paragraph);
 };
-export const showNothing = (which = "empty") => {
-  hint = which;
-  showHint();
+export const showHint = (label) => {
+  hint = label;
+  drawHint();
 };
-onLanguage(() => { if (!result.children.length || result.querySelector(".hint")) showHint(); });
+onLanguageChange(() => { if (!result.children.length || result.querySelector(".hint")) drawHint(); });
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
-const goal = (key, words, at) => {
+const nextWord = (key, words, index) => {
   if (key === "Home") return words[0];
   if (key === "End") return words[words.length - 1];
-  return STEPS[key] ? words[at + STEPS[key]] : null;
+  return STEPS[key] ? words[index + STEPS[key]] : null;
 };
 result.addEventListener("keydown", (event) => {
   const word = event.target.closest(".word");
@@ -106,7 +106,7 @@ result.addEventListener("keydown", (event) => {
     return;
   }
   const words = [...result.querySelectorAll(".word")];
-  const next = goal(event.key, words, words.indexOf(word));
+  const next = nextWord(event.key, words, words.indexOf(word));
   if (!next) return;
   event.preventDefault();
   next.focus();

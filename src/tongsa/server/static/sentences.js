@@ -1,43 +1,43 @@
-/** Sentences as the page needs them: words with their places in JavaScript's counting, and what is linked to what. */
-import { places } from "./characters.js";
+/** Sentences of the server's response: offsets in UTF-16 units, words of both sides, links between them. */
+import { codePointOffsets } from "./characters.js";
 
 const WORD = /\S+/gu;
-const found = (text) => Array.from(text.matchAll(WORD), (match) => ({ begin: match.index, end: match.index + match[0].length }));
-const placedBy = (table) => ([start, end]) => ({ begin: table[start], end: table[end] });
+const splitWords = (text) => Array.from(text.matchAll(WORD), (match) => ({ begin: match.index, end: match.index + match[0].length }));
+const spanMapper = (offsets) => ([start, end]) => ({ begin: offsets[start], end: offsets[end] });
 
-/** A sentence of the server's answer for `text`, whose places are `table`. */
-export const placed = (text, table, told) => {
-  const begin = table[told.start], finish = table[told.end];
-  return { ...read(told), begin, finish, whole: told.source === text.slice(begin, finish) };
+/** Return a sentence of the response with its position in `text`; `offsets` are those of its code points. */
+export const locateSentence = (text, offsets, response) => {
+  const begin = offsets[response.start], end = offsets[response.end];
+  return { ...withWords(response), begin, end, isUnchanged: response.source === text.slice(begin, end) };
 };
 
-/** Words of both sides and the links between them, of what the server has told of one sentence. */
-export const read = (told) => {
-  const { alignment, words = [] } = told;
-  const target = places(told.text), spans = alignment ? alignment.target : words.map(({ start, end }) => [start, end]);
-  const targetWords = spans.length ? spans.map(placedBy(target)) : found(told.text);
+/** Add the words of both sides and the links between them. */
+const withWords = (response) => {
+  const { alignment, words = [] } = response;
+  const offsets = codePointOffsets(response.text), spans = alignment ? alignment.target : words.map(({ start, end }) => [start, end]);
+  const targetWords = spans.length ? spans.map(spanMapper(offsets)) : splitWords(response.text);
   for (const word of targetWords) {
-    const same = words.find(({ start, end }) => target[start] < word.end && target[end] > word.begin);
-    word.probability = same ? same.probability : null;
+    const scored = words.find(({ start, end }) => offsets[start] < word.end && offsets[end] > word.begin);
+    word.probability = scored ? scored.probability : null;
   }
   return {
-    ...told, targetWords,
-    sourceWords: alignment ? alignment.source.map(placedBy(places(told.source))) : [],
+    ...response, targetWords,
+    sourceWords: alignment ? alignment.source.map(spanMapper(codePointOffsets(response.source))) : [],
     links: alignment ? alignment.links : [],
   };
 };
 
-/** The same sentence with another translation, of whose words nothing may be known yet. */
-export const said = (sentence, { text, alignment, words = [], confidence = null, flags = [] }) => ({
-  ...sentence, ...read({ ...sentence, text, alignment, words }), confidence, flags,
+/** Return the sentence with another translation, whose details may be unknown. */
+export const replaceTranslation = (sentence, { text, alignment, words = [], confidence = null, flags = [] }) => ({
+  ...sentence, ...withWords({ ...sentence, text, alignment, words }), begin: sentence.begin, end: sentence.end, confidence, flags,
 });
 
-/** The whole translation: what stood between the sentences of the source stands between them again. */
-export const joined = (text, sentences) => {
-  let at = 0, whole = "";
+/** Return the whole translation, with the white space of the source between its sentences. */
+export const joinSentences = (text, sentences) => {
+  let offset = 0, joined = "";
   for (const sentence of sentences) {
-    whole += text.slice(at, sentence.begin) + sentence.text;
-    at = sentence.finish;
+    joined += text.slice(offset, sentence.begin) + sentence.text;
+    offset = sentence.end;
   }
-  return whole + (sentences.length ? text.slice(at).match(/^\s*/u)[0] : "");
+  return joined + (sentences.length ? text.slice(offset).match(/^\s*/u)[0] : "");
 };

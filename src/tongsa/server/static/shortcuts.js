@@ -1,5 +1,5 @@
-/** Keys for everything, and the list of them. */
-import { onLanguage, say } from "./words.js";
+/** Keyboard shortcuts and the list of them. */
+import { labels, onLanguageChange } from "./labels.js";
 
 const element = (id) => document.getElementById(id);
 const KEYS = {
@@ -9,49 +9,49 @@ const KEYS = {
   arrows: [["←"], ["→"]], enter: [["Enter"]], help: [["?"]], escape: [["Esc"]],
 };
 
-const shown = (combinations) => combinations.flatMap((keys, at) => [
-  ...(at ? [" "] : []),
-  ...keys.flatMap((key, place) => {
-    const made = document.createElement("kbd");
-    made.textContent = key;
-    return place ? [" + ", made] : [made];
+const keyElements = (combinations) => combinations.flatMap((keys, i) => [
+  ...(i ? [" "] : []),
+  ...keys.flatMap((key, j) => {
+    const kbd = document.createElement("kbd");
+    kbd.textContent = key;
+    return j ? [" + ", kbd] : [kbd];
   }),
 ]);
 
 const press = (id) => () => { if (!element(id).disabled && !element(id).hidden) element(id).click(); };
-const toResult = () => element("result").querySelector('.word[tabindex="0"]')?.focus();
-const toGlossary = () => {
+const focusResult = () => element("result").querySelector('.word[tabindex="0"]')?.focus();
+const openGlossary = () => {
   element("glossary").open = true;
   element("glossary").querySelector("input")?.focus();
 };
 
 /**
- * @param translate at once
+ * @param translateNow called by Ctrl + Enter
  */
-export const shortcuts = (translate) => {
-  const bySource = {
-    Digit1: () => element("source").focus(), Digit2: toResult, KeyX: press("swap"), KeyC: press("copy"),
+export const setupShortcuts = (translateNow) => {
+  const actions = {
+    Digit1: () => element("source").focus(), Digit2: focusResult, KeyX: press("swap"), KeyC: press("copy"),
     KeyM: () => press(element("document-mode").hidden ? "mode-document" : "mode-text")(),
-    KeyG: toGlossary, KeyA: press("open-attention"), KeyT: press("open-tree"),
+    KeyG: openGlossary, KeyA: press("open-attention"), KeyT: press("open-tree"),
     KeyP: press("open-positions"), KeyL: press("open-curves"),
   };
-  const help = () => element("shortcuts").showModal();
-  const typing = (made) => made.matches("input[type=text], textarea, select");
+  const showHelp = () => element("shortcuts").showModal();
+  const isTextField = (node) => node.matches("input[type=text], textarea, select");
 
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]")) return;
-    // by place, not by letter: with a Korean layout the key A writes ㅁ
-    const action = event.altKey && !event.ctrlKey && !event.metaKey && bySource[event.code];
+    // by key code, not by letter: with a Korean layout the A key types ㅁ
+    const action = event.altKey && !event.ctrlKey && !event.metaKey && actions[event.code];
     if (action) { event.preventDefault(); action(); }
-    else if ((event.ctrlKey || event.metaKey) && event.key === "Enter") { event.preventDefault(); translate(); }
-    else if (event.key === "?" && !typing(event.target)) { event.preventDefault(); help(); }
+    else if ((event.ctrlKey || event.metaKey) && event.key === "Enter") { event.preventDefault(); translateNow(); }
+    else if (event.key === "?" && !isTextField(event.target)) { event.preventDefault(); showHelp(); }
   });
-  element("shortcuts-open").addEventListener("click", help);
+  element("shortcuts-open").addEventListener("click", showHelp);
   for (const button of document.querySelectorAll("[data-close]")) button.addEventListener("click", () => button.closest("dialog").close());
-  onLanguage(() => element("shortcut-list").replaceChildren(...Object.entries(KEYS).flatMap(([name, combinations]) => {
-    const keys = document.createElement("dt"), words = document.createElement("dd");
-    keys.append(...shown(combinations));
-    words.textContent = say().shortcutList[name];
-    return [keys, words];
+  onLanguageChange(() => element("shortcut-list").replaceChildren(...Object.entries(KEYS).flatMap(([name, combinations]) => {
+    const keys = document.createElement("dt"), description = document.createElement("dd");
+    keys.append(...keyElements(combinations));
+    description.textContent = labels().shortcutList[name];
+    return [keys, description];
   })));
 };

@@ -4,5 +4,5 @@
   try {
     const theme = JSON.parse(localStorage.getItem("tongsa.theme"));
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  } catch { /* a browser that keeps nothing follows the system */ }
+  } catch { /* without storage the page follows the system */ }
 })();

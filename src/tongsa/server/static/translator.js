@@ -1,177 +1,176 @@
-/** Live translation: a little after the last key, one request at a time, and what is stale is given up. */
-import { reflect } from "./alignment.js";
-import { count, places } from "./characters.js";
-import { calm, warn } from "./notice.js";
-import { show, showLabels, showLikelihood, showNothing } from "./result.js";
-import { joined, placed, said } from "./sentences.js";
-import { asked, Refusal, streamed, TRIES } from "./server.js";
-import { onLanguage, percent, say } from "./words.js";
+/** Live translation: a request after a pause in typing, one at a time; a new text cancels the request before. */
+import { drawMirror } from "./alignment.js";
+import { MAX_RETRIES, postJSON, postStream, RequestError } from "./api.js";
+import { codePointOffsets, countCharacters } from "./characters.js";
+import { formatPercent, labels, onLanguageChange } from "./labels.js";
+import { hideNotice, showNotice } from "./notice.js";
+import { showHint, showLabels, showScore, showTranslation } from "./result.js";
+import { joinSentences, locateSentence, replaceTranslation } from "./sentences.js";
 
 const element = (id) => document.getElementById(id);
-const PAUSE = 250;
-/** Milliseconds without a key before the text is sent. */
-const OTHERS = 4;
-/** How many translations of a sentence are asked for. */
-const EMPTY = { labels: "emptyLabel", text: "emptyLikelihood" };
+/** Milliseconds without typing before the text is sent. */
+const TYPING_PAUSE = 250;
+/** Milliseconds before a screen reader announces the result, so that it does not interrupt typing. */
+const ANNOUNCE_DELAY = 600;
+/** Translations of each sentence. */
+const NBEST = 4;
+/** Task → label of the hint in an empty result. */
+const HINTS = { seq2seq: "empty", classification: "emptyLabel", language_model: "emptyScore" };
 
 /**
- * @param models model() and limits() in force
- * @param terms the glossary's terms now
- * @param drawn called with the sentences whenever they are others
+ * @param models model() and limits() in use
+ * @param glossaryTerms returns the terms of the glossary
+ * @param onDraw called with the sentences when they have changed
  */
-export const translator = (models, terms, drawn) => {
+export const setupTranslator = (models, glossaryTerms, onDraw) => {
   const source = element("source");
-  let waiting = 0, working = null, telling = 0, failures = 0;
-  let sentences = [], translated = "", active = 0;
-  const chosen = new Map(); // sentence of the source → what is known of the translation that the reader has chosen
+  let typingTimer = 0, controller = null, announceTimer = 0, failures = 0;
+  let sentences = [], translatedText = "", activeSentence = 0;
+  const chosen = new Map(); // source sentence → translation chosen by the reader, with its details if known
 
-  const request = () => ({ model: models.model().name, ...(terms().length ? { terms: terms() } : {}) });
+  const request = () => ({ model: models.model().name, ...(glossaryTerms().length ? { glossary: glossaryTerms() } : {}) });
 
-  const counted = () => {
-    const most = models.limits().characters, characters = count(source.value);
-    element("count").textContent = say().characters(characters, most);
-    element("count").classList.toggle("over", Boolean(most) && characters > most);
+  const showCount = () => {
+    const limit = models.limits().characters, count = countCharacters(source.value);
+    element("count").textContent = labels().characters(count, limit);
+    element("count").classList.toggle("over-limit", Boolean(limit) && count > limit);
     element("clear").hidden = !source.value;
   };
   const announce = (text) => {
-    clearTimeout(telling);
-    telling = setTimeout(() => { element("live").textContent = text; }, 600); // who types is not interrupted
+    clearTimeout(announceTimer);
+    announceTimer = setTimeout(() => { element("live").textContent = text; }, ANNOUNCE_DELAY);
   };
-  const usable = () => {
-    const some = sentences.length > 0;
-    for (const id of ["copy", "open-attention", "open-tree"]) element(id).disabled = !some;
+  const enableButtons = () => {
+    for (const id of ["copy", "open-attention", "open-tree"]) element(id).disabled = !sentences.length;
   };
   const draw = () => {
-    reflect(source.value, source.value === translated ? sentences : []);
-    show(translated, sentences);
-    usable();
-    drawn(sentences);
+    drawMirror(source.value, source.value === translatedText ? sentences : []);
+    showTranslation(translatedText, sentences);
+    enableButtons();
+    onDraw(sentences);
   };
-  const busy = (is) => element("result").setAttribute("aria-busy", is);
-  const forget = () => {
+  const setBusy = (isBusy) => element("result").setAttribute("aria-busy", isBusy);
+  const clear = () => {
     sentences = [];
-    translated = "";
-    showNothing(EMPTY[models.model()?.task] ?? "empty");
-    reflect(source.value, []);
-    usable();
-    drawn(sentences);
+    translatedText = "";
+    showHint(HINTS[models.model()?.task ?? "seq2seq"]);
+    drawMirror(source.value, []);
+    enableButtons();
+    onDraw(sentences);
   };
 
-  /** A sentence as the reader wants it: what was chosen stays while the rest of the text is written. */
-  const kept = (sentence) => {
-    const wanted = chosen.get(sentence.source), first = sentence.first ?? sentence.text;
-    return wanted ? { ...said(sentence, wanted), first } : sentence;
+  /** Return the sentence with the translation that the reader chose; it stays while the rest of the text changes. */
+  const applyChoice = (sentence) => {
+    const choice = chosen.get(sentence.source), original = sentence.original ?? sentence.text;
+    return choice ? { ...replaceTranslation(sentence, choice), original } : sentence;
   };
   const choose = async (number, text) => {
-    const { source: asking } = sentences[number];
-    const put = (details) => {
-      chosen.set(asking, { text, ...details });
-      sentences = sentences.map((one) => (one.source === asking ? kept(one) : one));
+    const { source: sentenceSource } = sentences[number];
+    const apply = (details) => {
+      chosen.set(sentenceSource, { text, ...details });
+      sentences = sentences.map((sentence) => (sentence.source === sentenceSource ? applyChoice(sentence) : sentence));
       draw();
     };
-    put({});
+    apply({});
     announce(text);
     try {
-      const body = { ...request(), text: asking, prefix: text, nbest: 1, alignments: true, probabilities: true };
-      const [told, ...more] = (await asked("/v1/translate", body)).translations[0].sentences;
-      // the model may go on behind the beginning it was given: then nothing is known of this text
-      if (more.length || told.text !== text || chosen.get(asking)?.text !== text) return;
-      put({ alignment: told.alignment, words: told.words, confidence: told.confidence, flags: told.flags });
+      const body = { ...request(), text: sentenceSource, prefix: text, nbest: 1, alignments: true, word_probabilities: true };
+      const [response, ...more] = (await postJSON("/v1/translate", body)).translations[0].sentences;
+      // the model may continue after the given text: then its details are not those of the choice
+      if (more.length || response.text !== text || chosen.get(sentenceSource)?.text !== text) return;
+      apply({ alignment: response.alignment, words: response.words, confidence: response.confidence, flags: response.flags });
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof RequestError)) throw error;
     }
   };
 
-  const classify = async (text, signal) => {
-    const found = await asked("/v1/classify", { model: models.model().name, text }, signal);
-    showLabels(found.labels[0]);
-    const { label, probability } = found.labels[0];
-    announce(`${label} ${percent(probability)}`);
-    lookable();
-  };
-  const score = async (text, signal) => {
-    showLikelihood(await asked("/v1/score", { model: models.model().name, source: "", target: text }, signal));
-    announce(element("result").lastChild.textContent);
-    lookable();
-  };
-  /** Attention can be looked at as for a sentence. */
-  const lookable = () => {
+  /** Without a translation, the attention view shows the whole text. */
+  const enableAttention = () => {
     sentences = [];
     element("open-attention").disabled = false;
   };
+  const classify = async (text, signal) => {
+    const { labels: [prediction] } = await postJSON("/v1/classify", { model: models.model().name, text }, signal);
+    showLabels(prediction);
+    announce(`${prediction.label} ${formatPercent(prediction.probability)}`);
+    enableAttention();
+  };
+  const score = async (text, signal) => {
+    showScore(await postJSON("/v1/score", { model: models.model().name, source: "", target: text }, signal));
+    announce(element("result").lastChild.textContent);
+    enableAttention();
+  };
   const translate = async (text, signal) => {
-    const table = places(text), body = { ...request(), text, alignments: true, probabilities: true };
-    body.nbest = Math.max(1, Math.min(OTHERS, models.limits().nbest ?? OTHERS));
-    const found = [];
-    for await (const line of streamed("/v1/translate", body, signal)) {
+    const offsets = codePointOffsets(text), body = { ...request(), text, alignments: true, word_probabilities: true };
+    body.nbest = Math.max(1, Math.min(NBEST, models.limits().nbest ?? NBEST));
+    const newSentences = [];
+    for await (const line of postStream("/v1/translate", body, signal)) {
       if (!line.sentence) continue;
-      found.push(kept(placed(text, table, line.sentence)));
-      [sentences, translated] = [found, text];
+      newSentences.push(applyChoice(locateSentence(text, offsets, line.sentence)));
+      [sentences, translatedText] = [newSentences, text];
       draw();
     }
-    [sentences, translated] = [found, text];
+    [sentences, translatedText] = [newSentences, text];
     draw();
-    announce(joined(text, found));
+    announce(joinSentences(text, newSentences));
   };
+  const TASKS = { seq2seq: translate, classification: classify, language_model: score };
 
-  const now = async () => {
-    clearTimeout(waiting);
-    if (working) working.abort();
+  const translateNow = async () => {
+    clearTimeout(typingTimer);
+    if (controller) controller.abort();
     const text = source.value, model = models.model();
     if (!model) return;
     if (!text.trim()) {
-      working = null;
-      busy(false);
-      calm();
-      forget();
+      controller = null;
+      setBusy(false);
+      hideNotice();
+      clear();
       return;
     }
-    const own = working = new AbortController();
-    busy(true);
+    const current = controller = new AbortController();
+    setBusy(true);
     try {
-      await { pairs: translate, labels: classify, text: score }[model.task](text, own.signal);
+      await TASKS[model.task](text, current.signal);
       failures = 0;
-      if (own === working) calm();
+      if (current === controller) hideNotice();
     } catch (error) {
-      if (own.signal.aborted) return;
-      if (!(error instanceof Refusal)) throw error;
-      const key = ["no_key", "wrong_key"].includes(error.code);
-      failures = error.failed ? failures + 1 : 0;
-      const seconds = failures > TRIES ? null : error.after; // then only when the reader says so
-      warn(error.message, { seconds, retry: key || error.after !== null ? now : null, key });
+      if (current.signal.aborted) return;
+      if (!(error instanceof RequestError)) throw error;
+      const needsKey = ["no_key", "wrong_key"].includes(error.code);
+      failures = error.isFailure ? failures + 1 : 0;
+      const seconds = failures > MAX_RETRIES ? null : error.retryAfter; // after that only the button retries
+      showNotice(error.message, { seconds, retry: needsKey || error.retryAfter !== null ? translateNow : null, needsKey });
     } finally {
-      if (own === working) busy(false);
+      if (current === controller) setBusy(false);
     }
-  };
-  const soon = () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(now, PAUSE);
   };
 
   source.addEventListener("input", () => {
     failures = 0;
-    counted();
-    reflect(source.value, []);
-    soon();
+    showCount();
+    drawMirror(source.value, []);
+    clearTimeout(typingTimer);
+    typingTimer = setTimeout(translateNow, TYPING_PAUSE);
   });
   element("clear").addEventListener("click", () => {
     source.value = "";
-    counted();
-    now();
+    showCount();
+    translateNow();
     source.focus();
   });
-  onLanguage(counted);
-  reflect("", []);
-  busy(false);
+  onLanguageChange(showCount);
+  drawMirror("", []);
+  setBusy(false);
 
   return {
-    now, soon, request, choose,
+    translateNow, request, choose,
     sentences: () => sentences,
-    active: () => active,
-    activate: (number) => { active = number; drawn(sentences); },
-    text: () => joined(translated, sentences),
+    active: () => activeSentence,
+    activate: (number) => { activeSentence = number; onDraw(sentences); },
+    text: () => joinSentences(translatedText, sentences),
     source: () => source.value,
-    write: (text) => { source.value = text; counted(); reflect(text, []); now(); },
-    restart: () => { chosen.clear(); counted(); forget(); now(); },
+    setSource: (text) => { source.value = text; showCount(); drawMirror(text, []); translateNow(); },
+    restart: () => { chosen.clear(); showCount(); clear(); translateNow(); },
   };
 };

@@ -1,34 +1,37 @@
-/** Matrices of attention: unpacked when they are first looked at, put together into words, thinned for small pictures. */
+/** Attention matrices: unpacking on first use, merging tokens into words, pooling for thumbnails. */
 
-export const inflated = async (packed) => {
+/** Decode base64 and zlib to 16-bit integers. */
+export const unpackUint16 = async (packed) => {
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint16Array(await new Response(stream).arrayBuffer());
 };
 
-const opened = new WeakMap(); // layer → its grains, all heads one behind the other
-const grainsOf = (layer) => {
-  if (!opened.has(layer)) opened.set(layer, inflated(layer.packed));
-  return opened.get(layer);
+const unpackedLayers = new WeakMap(); // layer → promise of its quantized weights, all heads in order
+const quantizedWeights = (layer) => {
+  if (!unpackedLayers.has(layer)) unpackedLayers.set(layer, unpackUint16(layer.packed));
+  return unpackedLayers.get(layer);
 };
 
-/** The weights of one head, or with `head` = their number of the mean of all, (query × key). */
-export const weightsOf = async (role, layer, head, unit, grain) => {
-  const grains = await grainsOf(layer), { queries, keys } = role.pieces, size = queries.length * keys.length;
-  const made = head < layer.count ? meanOf(grains.subarray(head * size, (head + 1) * size), size, grain) : meanOf(grains, size, layer.count * grain);
-  return unit === "pieces" ? made : merged(made, queries.length, keys.length, role.words);
+/** The weights (query × key) of a head; `head` = number of heads gives the mean of all heads. */
+export const headWeights = async (role, layer, head, unit, scale) => {
+  const quantized = await quantizedWeights(layer), { queries, keys } = role.tokens, size = queries.length * keys.length;
+  const weights = head < layer.count
+    ? meanMatrix(quantized.subarray(head * size, (head + 1) * size), size, scale)
+    : meanMatrix(quantized, size, layer.count * scale);
+  return unit === "tokens" ? weights : mergeWords(weights, queries.length, keys.length, role.words);
 };
 
-// plain loops: with 512 pieces these run over millions of numbers
-const meanOf = (grains, size, divisor) => {
+// plain loops: with 512 tokens these run over millions of numbers
+const meanMatrix = (quantized, size, divisor) => {
   const sum = new Float32Array(size);
-  for (let begin = 0; begin < grains.length; begin += size) for (let i = 0; i < size; i++) sum[i] += grains[begin + i];
+  for (let start = 0; start < quantized.length; start += size) for (let i = 0; i < size; i++) sum[i] += quantized[start + i];
   for (let i = 0; i < size; i++) sum[i] /= divisor;
   return sum;
 };
 
-/** Piece → the number of its word. */
-const wordOf = (starts, count) => {
+/** Token index → word index. */
+const wordIndices = (starts, count) => {
   const words = new Int32Array(count);
   let word = -1;
   for (let i = 0; i < count; i++) {
@@ -38,41 +41,41 @@ const wordOf = (starts, count) => {
   return words;
 };
 
-/** Keys of a word are summed, its queries averaged: every row still sums to one. */
-export const merged = (weights, rows, columns, { query_starts: queryStarts, key_starts: keyStarts }) => {
-  const queries = wordOf(queryStarts, rows), keys = wordOf(keyStarts, columns), across = keyStarts.length;
-  const sums = new Float32Array(queryStarts.length * across);
+/** Sum over the keys of a word, mean over its queries: each row still sums to one. */
+export const mergeWords = (weights, rows, columns, { query_starts: queryStarts, key_starts: keyStarts }) => {
+  const queries = wordIndices(queryStarts, rows), keys = wordIndices(keyStarts, columns), keyCount = keyStarts.length;
+  const merged = new Float32Array(queryStarts.length * keyCount);
   for (let query = 0; query < rows; query++) {
     const length = (queryStarts[queries[query] + 1] ?? rows) - queryStarts[queries[query]];
-    for (let key = 0; key < columns; key++) sums[queries[query] * across + keys[key]] += weights[query * columns + key] / length;
+    for (let key = 0; key < columns; key++) merged[queries[query] * keyCount + keys[key]] += weights[query * columns + key] / length;
   }
-  return sums;
+  return merged;
 };
 
-export const largest = (weights) => {
-  let most = 0;
-  for (let i = 0; i < weights.length; i++) if (weights[i] > most) most = weights[i];
-  return most;
+export const maxWeight = (weights) => {
+  let max = 0;
+  for (let i = 0; i < weights.length; i++) if (weights[i] > max) max = weights[i];
+  return max;
 };
 
-/** A small picture keeps its peaks: the largest weight of each block. */
-export const pooled = (weights, rows, columns, limit) => {
+/** Max-pool a matrix to at most `limit` rows and columns, so that a thumbnail keeps its peaks. */
+export const maxPool = (weights, rows, columns, limit) => {
   const r = Math.min(rows, limit), c = Math.min(columns, limit);
   if (r === rows && c === columns) return [weights, rows, columns];
-  const small = new Float32Array(r * c);
+  const pooled = new Float32Array(r * c);
   for (let i = 0; i < rows; i++) {
-    const begin = Math.floor((i * r) / rows) * c;
+    const start = Math.floor((i * r) / rows) * c;
     for (let j = 0; j < columns; j++) {
-      const at = begin + Math.floor((j * c) / columns);
-      if (weights[i * columns + j] > small[at]) small[at] = weights[i * columns + j];
+      const index = start + Math.floor((j * c) / columns);
+      if (weights[i * columns + j] > pooled[index]) pooled[index] = weights[i * columns + j];
     }
   }
-  return [small, r, c];
+  return [pooled, r, c];
 };
 
-/** The places of the largest weights from `least` up, at most `limit` of them. */
-export const strongest = (weights, least, limit) => {
-  const found = [];
-  for (let i = 0; i < weights.length; i++) if (weights[i] >= least) found.push(i);
-  return found.length <= limit ? found : found.sort((one, other) => weights[other] - weights[one]).slice(0, limit);
+/** Indices of the weights of at least `min`; if there are more than `limit`, of the largest ones. */
+export const largestWeights = (weights, min, limit) => {
+  const indices = [];
+  for (let i = 0; i < weights.length; i++) if (weights[i] >= min) indices.push(i);
+  return indices.length <= limit ? indices : indices.sort((a, b) => weights[b] - weights[a]).slice(0, limit);
 };

@@ -1,0 +1,116 @@
+"""From a decoding request to the arguments of `beam_search`, and from its hypotheses to n-best lists.
+
+`beam_search` knows one beam per row of the batch. Two features are expressed as several rows per sentence:
+diverse beam search runs each of its groups as a row, and sampling runs each sample as a row of beam 1. The plan
+repeats the rows before the search and merges the hypotheses of each sentence afterwards.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import torch
+from torch import Tensor
+
+from tongsa.decoding.beam_search import Hypothesis
+from tongsa.decoding.beams import SearchStrategy, Selection, topk_selection
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.constraints import OutputConstraints, PhraseAutomaton, dynamic_beam_allocation, satisfiable_phrases
+from tongsa.decoding.request import DecodeRequest
+from tongsa.decoding.rules import diverse_beam_selection, forced_prefix, rules_from_config, sampling_selection
+from tongsa.decoding.sampling import Sampler
+from tongsa.interface import S
+
+
+class SearchPlan:
+    """Arguments of one call of `beam_search`: config, nbest, max_lengths and strategy."""
+
+    def __init__(
+        self,
+        request: DecodeRequest,
+        max_lengths: Tensor,  # (sentence,)
+        constraints: Sequence[OutputConstraints] = (),
+        sampler: Sampler | None = None,
+    ) -> None:
+        """`constraints` has an entry for each sentence, or none; `sampler` draws outputs instead of searching."""
+        self.requested_nbest, self.sampling = request.nbest, sampler is not None
+        self.copies = request.nbest if sampler else request.config.beam_groups
+        beam = 1 if sampler else request.config.beam // request.config.beam_groups
+        self.rows = torch.arange(len(max_lengths), device=max_lengths.device).repeat_interleave(self.copies)
+        self.max_lengths = max_lengths[self.rows]  # (row,)
+        self.config = replace(request.config, beam=beam, beam_groups=1)
+        self.nbest = min(request.nbest, beam)
+        repeated = [constraint for constraint in constraints for _ in range(self.copies)]
+        rules = rules_from_config(request.config)
+        if any(constraint.prefix for constraint in repeated):
+            rules = (*rules, forced_prefix([constraint.prefix for constraint in repeated]))
+        self.strategy = SearchStrategy(
+            rules,
+            sampling_selection(sampler) if sampler else self._selection(request.config, repeated),
+            request.observer,
+            frozenset(row for row, constraint in enumerate(repeated) if constraint.phrases),
+        )
+
+    def _selection(self, config: DecodingConfig, constraints: Sequence[OutputConstraints]) -> Selection | None:
+        selection = None
+        if any(constraint.phrases for constraint in constraints):
+            selection = _constrained_selection(constraints, self.config.beam, self.max_lengths.tolist())
+        if config.beam_groups == 1:
+            return selection
+        return diverse_beam_selection(
+            selection or topk_selection(self.config.beam), config.beam_groups, config.diversity_penalty
+        )
+
+    def expand(self, state: S) -> S:
+        """Return a decoder state with `copies` rows for each sentence."""
+        return state.select(self.rows) if self.copies > 1 else state
+
+    def merge(self, hypotheses: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """Return one n-best list for each sentence, best first; two groups may have found the same output."""
+        if self.copies == 1:
+            return hypotheses
+        merged = []
+        for start in range(0, len(hypotheses), self.copies):
+            rows = hypotheses[start : start + self.copies]
+            ranked = sorted(chain.from_iterable(rows), key=lambda hypothesis: -hypothesis.score)
+            if not self.sampling:  # equal samples are separate samples
+                unique = {tuple(hypothesis.tokens): hypothesis for hypothesis in reversed(ranked)}
+                ranked = sorted(unique.values(), key=lambda hypothesis: -hypothesis.score)[: self.requested_nbest]
+            merged.append(ranked)
+        return merged
+
+
+def _constrained_selection(
+    constraints: Sequence[OutputConstraints], beam: int, max_lengths: Sequence[int]
+) -> Selection:
+    automata = []
+    for constraint, max_length in zip(constraints, max_lengths, strict=True):
+        # phrases that do not fit together would leave no output at all: only those that do are enforced
+        kept = satisfiable_phrases(constraint.phrases, constraint.prefix, max_length)
+        automata.append(PhraseAutomaton(constraint.phrases[i] for i in kept) if kept else None)
+    return dynamic_beam_allocation(beam, automata, max_lengths, [len(constraint.prefix) for constraint in constraints])
+
+
+def explain_no_output(
+    config: DecodingConfig, constraints: Sequence[OutputConstraints], max_lengths: Mapping[int, int]
+) -> str:
+    """Return an error message for a search that ended without any output.
+
+    Either its rules exclude every output, or the model's scores were not numbers. `max_lengths` maps the index of
+    each text of the batch to the longest output that it may have.
+    """
+    remedy = "raise max_extra_tokens (--set decoding.max_extra_tokens=200)"
+    constrained = [constraints[i] for i in max_lengths] if constraints else []
+    if any(len(constraint.prefix) > max_lengths[i] for i, constraint in zip(max_lengths, constrained, strict=False)):
+        return f"prefix: longer than the translation of a text may be. Shorten it, or {remedy}."
+    if config.min_tokens > (shortest := min(max_lengths.values())):
+        return (
+            f"min_tokens {config.min_tokens}: the translation of a text here has at most {shortest} tokens. "
+            f"Lower it, or {remedy}."
+        )
+    if config.no_repeat_ngram and any(constrained):
+        return (
+            f"no_repeat_ngram {config.no_repeat_ngram}: no output meets it and the prefix or glossary. "
+            "Raise it, or set it to 0."
+        )
+    return "the model's scores are not numbers. Train again with a lower training.lr.peak."

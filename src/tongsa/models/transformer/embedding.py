@@ -1,0 +1,26 @@
+"""The input of both stacks: token embeddings and positions (Vaswani et al. 2017, sections 3.4 and 3.5)."""
+
+import math
+
+from torch import Tensor, nn
+
+from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.nn.dropout import Dropout
+from tongsa.nn.output import embedding_table
+from tongsa.nn.positions import PositionalEncoding
+
+
+class TransformerEmbedding(nn.Module):
+    """√width times the token embedding plus the position, with dropout (sections 3.4, 3.5, 5.4)."""
+
+    def __init__(self, vocab_size: int, config: TransformerStackConfig) -> None:
+        super().__init__()
+        self.token_embedding = embedding_table(vocab_size, config.width)
+        self.positional_encoding = PositionalEncoding(config.positions, config.width, config.max_positions)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, tokens: Tensor, start: int = 0) -> Tensor:  # (batch, length, width)
+        """Embed tokens (batch, length), of which the first is at position `start`."""
+        scaled = self.token_embedding(tokens) * math.sqrt(self.token_embedding.embedding_dim)
+        dropped: Tensor = self.dropout(scaled + self.positional_encoding(start, tokens.shape[1], tokens.device))
+        return dropped

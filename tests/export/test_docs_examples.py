@@ -1,0 +1,58 @@
+"""The Python examples in docs/export.md give the results of tongsa itself."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from export.bundles import LABELS, TARGET, random_bundle, save_run
+from tiny import CONFIGS, padded
+from tongsa.bundle import Bundle
+from tongsa.decoding.beam_search import beam_search
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.scorers import decoder_scorer
+from tongsa.export import export
+from tongsa.tokenization.special import EOS
+
+PAGES = [Path(__file__).parents[2] / page for page in ("docs/export.md", "docs/ko/export.md")]
+
+
+def code_block(page: Path, word: str) -> str:
+    """Return the one Python block of a page that contains this word."""
+    blocks: list[str] = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    (block,) = (code for code in blocks if word in code)
+    return block
+
+
+@torch.no_grad()
+def greedy(bundle: Bundle, text: str) -> str:
+    """Return the greedy translation of at most 99 tokens, the limit of the page's example."""
+    state = bundle.model.decoder.start(bundle.model.encoder(padded([*bundle.source_tokenizer.encode(text), EOS])))
+    ((best,),) = beam_search(decoder_scorer(bundle.model.decoder), state, torch.tensor([99]), DecodingConfig(beam=1))
+    return bundle.target_tokenizer.decode(best.tokens)
+
+
+@pytest.mark.parametrize("name", ["rnn_attention", pytest.param("transformer_lm", marks=pytest.mark.slow)])
+def test_greedy_example_gives_the_output_of_torch(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = random_bundle(name, CONFIGS[name], target=TARGET)
+    export(save_run(tmp_path / "runs" / "mine", bundle), "onnx")
+    monkeypatch.chdir(tmp_path)
+    expected = greedy(bundle, "I go home")
+    assert len(expected) > 3
+    for page in PAGES:
+        exec(code_block(page, "step.run"), {})  # noqa: S102 - our own page
+        assert " ".join(capsys.readouterr().out.split()) == expected
+
+
+def test_classification_example_gives_the_label_of_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = random_bundle("transformer_classifier", CONFIGS["transformer_classifier"], target=LABELS)
+    export(save_run(tmp_path / "runs" / "reviews", bundle), "onnx")
+    monkeypatch.chdir(tmp_path)
+    for page in PAGES:
+        exec(code_block(page, "classifier.run"), {})  # noqa: S102 - our own page
+        assert capsys.readouterr().out == f"{bundle.classifier()('a good film').label}\n"
