@@ -70,7 +70,9 @@ def test_samples_depend_on_the_seed() -> None:
     assert not torch.equal(SamplingConfig(seed=3).build()(rows), SamplingConfig(seed=4).build()(rows))
 
 
-@pytest.mark.parametrize("settings", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}, {"min_p": 1.5}])
+@pytest.mark.parametrize(
+    "settings", [{"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}, {"min_p": 1.5}]
+)
 def test_impossible_settings_are_refused(settings: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         SamplingConfig(**settings)  # type: ignore[arg-type]

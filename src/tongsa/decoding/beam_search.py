@@ -259,7 +259,7 @@ def _apply_selection(
         return ending, first
     if first.token.shape[1] == 1:  # beam 1, as in sampling: the only hypothesis ends, nothing is drawn again
         return ending, first._replace(ranking_score=first.ranking_score.masked_fill(ends, -torch.inf))
-    # a finished hypothesis leaves its place in the beam to another: select again among those that do not end
+    # a finished hypothesis leaves the beam: select again among the candidates that do not end
     without_eos = _mask_eos(ranking_scores)
     second = _gather_candidates(selection(without_eos, beams), log_probs, without_eos)
     any_ends = ends.any(dim=1, keepdim=True)
