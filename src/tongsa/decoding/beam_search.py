@@ -71,14 +71,11 @@ class _SentenceResult:
             return True
         if len(self.finished) < nbest:
             return False
-        best = self._rank(config.beam)[:nbest]
+        best = self.rank(config.beam)[:nbest]
         bound = best_alive / config.length_penalty(self.max_length + 1)
         return best[-1].hypothesis.score >= bound and min(other.ranking_score for other in best) >= best_alive
 
-    def best_hypotheses(self, config: DecodingConfig, nbest: int) -> list[Hypothesis]:
-        return [finished.hypothesis for finished in self._rank(config.beam)[:nbest]]
-
-    def _rank(self, beam: int) -> list[_FinishedHypothesis]:
+    def rank(self, beam: int) -> list[_FinishedHypothesis]:
         """Return the `beam` finished hypotheses with the best ranking scores, sorted by score."""
         best = sorted(self.finished, key=lambda finished: -finished.ranking_score)[:beam]
         return sorted(best, key=lambda finished: -finished.hypothesis.score)
@@ -130,7 +127,7 @@ def beam_search(
             new_beams = Beams.initial(range(first, len(results)), max_lengths.device)
             state, beams = (state.concat(new_state), beams.concat(new_beams)) if keep else (new_state, new_beams)
             layout = _alive_layout(beams, with_coverage=False)
-    return [result.best_hypotheses(config, nbest) for result in results]
+    return [[finished.hypothesis for finished in result.rank(config.beam)[:nbest]] for result in results]
 
 
 def _alive_layout(beams: Beams, *, with_coverage: bool) -> BeamLayout:
@@ -262,7 +259,7 @@ def _apply_selection(
         return ending, first
     if first.token.shape[1] == 1:  # beam 1, as in sampling: the only hypothesis ends, nothing is drawn again
         return ending, first._replace(ranking_score=first.ranking_score.masked_fill(ends, -torch.inf))
-    # a finished hypothesis leaves its place in the beam to another: select again among those that do not end
+    # a finished hypothesis leaves the beam: select again among the candidates that do not end
     without_eos = _mask_eos(ranking_scores)
     second = _gather_candidates(selection(without_eos, beams), log_probs, without_eos)
     any_ends = ends.any(dim=1, keepdim=True)
@@ -298,6 +295,6 @@ def _finished_hypotheses(beams: Beams, indices: Tensor, config: DecodingConfig) 
     for row, ids, each_log_prob, log_prob, ranking_score, penalty in zip(
         *(column.tolist() for column in columns), strict=True
     ):
-        first = beams.left_padding[row] + 1  # after the padding and BOS
+        first = beams.left_padding[row] + 1  # after padding and BOS
         score = ranking_score / config.length_penalty(len(each_log_prob) - first) + penalty
         yield _FinishedHypothesis(Hypothesis(ids[first:-1], log_prob, score, each_log_prob[first:]), ranking_score)

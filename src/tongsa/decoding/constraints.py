@@ -224,7 +224,7 @@ def dynamic_beam_allocation(
                 ranking_scores[row], beams.tokens[row].tolist(), automaton, tokens_left, beam
             )
             allocated = _allocate_beam(candidates, beam, automaton.tokens_needed(automaton.initial_state))
-            # rows of a tensor are equally long: an impossible candidate (-inf) stands for each that is missing
+            # rows of a tensor are equally long: missing candidates are filled with an impossible one (-inf)
             padding = [int(flat_scores[row].argmin())] * (selected.shape[1] - len(allocated))
             selected[row] = torch.tensor([*allocated, *padding], device=selected.device)
         return selected

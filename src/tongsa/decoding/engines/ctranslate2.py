@@ -67,7 +67,7 @@ def load_metadata(folder: Path) -> ExportMetadata:
 def is_usable_export(folder: Path, weights_sha256: str) -> bool:
     """Return whether `folder` has an export of these weights and CTranslate2 is installed.
 
-    An int8 export gives other numbers than the weights: it is never used unless it is asked for.
+    An int8 export gives other numbers than the weights: it is used only if the caller names it.
     """
     if find_spec("ctranslate2") is None or not (folder / METADATA_FILE).is_file():
         return False
