@@ -118,7 +118,8 @@ class TensorBoardWriter:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
                 raise InputError(
-                    "training.tensorboard: TensorBoard is not installed. Run: pip install -e '.[board]' -c constraints.txt"
+                    "training.tensorboard: TensorBoard is not installed. "
+                    "Run: pip install -e '.[board]' -c constraints.txt"
                 ) from None
             self.writer = SummaryWriter(str(folder))
 
