@@ -178,6 +178,6 @@ def test_train_refuses_a_decoder_that_sees_future_tokens(
         "[training]\nsteps = 2\n",
         "utf-8",
     )
-    with pytest.raises(InputError, match="leaky: logits moved"):
+    with pytest.raises(InputError, match="leaky: logits changed"):
         runs.train(recipe, run=tmp_path / "run", settings=["training.threads=1"], quiet=True)
     assert not (tmp_path / "run/run.toml").exists()

@@ -217,7 +217,7 @@ def test_a_run_folder_that_cannot_be_created_is_an_error(tmp_path: Path, capsys:
 
 def test_a_long_text_instead_of_a_run_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", "나는 집에 간다. " * 20, "runs/mine"]) == 2
-    assert "give the folder of a run or of a model" in capsys.readouterr().err
+    assert "Give the folder of a run or of a model" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [".", "folder"])
@@ -262,7 +262,7 @@ def test_a_damaged_record_or_a_changed_recipe_is_an_error_on_resume(tmp_path: Pa
     ):
         assert old in recipe
         (run / "run.toml").write_text(recipe.replace(old, new), "utf-8")
-        with pytest.raises(InputError, match=r"bring back the run\.toml"):
+        with pytest.raises(InputError, match=r"Restore the run\.toml of this run"):
             runs.resume(run, quiet=True)
     (run / "run.toml").write_text("", "utf-8")
     with pytest.raises(InputError, match=r"run\.toml: data\.train is empty. Restore the file"):
@@ -280,7 +280,7 @@ def test_resuming_a_finished_run_without_its_model_is_an_error(
     assert main(["train", "--resume", str(run)]) == 2
     output = capsys.readouterr().err
     assert "done" not in output
-    assert f"or remove {run / 'checkpoints'} first" in output
+    assert f"or remove {run / 'checkpoints'} before" in output
     shutil.rmtree(run / "checkpoints")
     assert main(["train", "--resume", str(run)]) == 0
     assert (run / "model" / "weights.safetensors").read_bytes() == weights, "the remedy of the message works"

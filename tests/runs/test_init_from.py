@@ -96,12 +96,12 @@ def test_a_model_without_matching_weights_is_an_error(
 ) -> None:
     assert start_from_general(folder_with_run, "wide", "model.width=48", "model.ffn_width=96", "model.heads=3") == 2
     assert "no weights of that model have the shapes of this one" in capsys.readouterr().err
-    learnt = ["tokenizer.reuse_from=", "tokenizer.vocab_size=320", "tokenizer.model=bpe"]
-    assert start_from_general(folder_with_run, "lock_holder", *learnt) == 2
+    other_tokenizer = ["tokenizer.reuse_from=", "tokenizer.vocab_size=320", "tokenizer.model=bpe"]
+    assert start_from_general(folder_with_run, "other", *other_tokenizer) == 2
     assert "Write tokenizer.reuse_from = " in capsys.readouterr().err
     assert start_from_general(folder_with_run, "lost", f"training.init_from={folder_with_run / 'nowhere'}") == 2
     assert "nowhere: no such folder" in capsys.readouterr().err
-    assert not any((folder_with_run / run / "run.toml").exists() for run in ("wide", "lock_holder", "lost"))
+    assert not any((folder_with_run / run / "run.toml").exists() for run in ("wide", "other", "lost"))
 
 
 def test_a_started_run_does_not_need_the_initial_model(folder_with_run: Path) -> None:

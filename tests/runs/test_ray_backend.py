@@ -127,7 +127,7 @@ def test_a_killed_job_ends_its_cluster_and_continues_locally(
     line_count = lines_done(output)
     assert 0 < line_count < 1500
     assert main(command(long_folder, output.name)) == 0
-    assert f"continuing after line {line_count:,}" in capsys.readouterr().err
+    assert f"resuming after line {line_count:,}" in capsys.readouterr().err
     assert output.read_bytes() == (long_folder / "local.txt").read_bytes()
 
 

@@ -177,7 +177,7 @@ def test_an_ensemble_of_a_model_with_itself_changes_nothing(
 def test_an_ensemble_needs_equal_tokenizers(trained: Path, reviews: Path) -> None:
     with pytest.raises(InputError, match="gives labels"):
         bundle.load_bundle(reviews).translator()
-    with pytest.raises(InputError, match="other pieces"):
+    with pytest.raises(InputError, match="models of an ensemble need the same tokenizer"):
         bundle.load_bundle(trained).translator([bundle.load_bundle(reviews)])
 
 
