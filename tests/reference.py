@@ -20,7 +20,9 @@ def reference(model: EncoderDecoder, source: list[int], limit: int, config: Deco
     while alive and not (eos_was_best and len(finished) >= config.beam):
         candidates: list[tuple[float, list[int]]] = []
         for log_prob, tokens in alive:
-            next_log_probs = model(padded(source), padded([BOS, *tokens]))[0, -1].float().log_softmax(0).tolist()
+            next_log_probs = (
+                model(padded_batch(source), padded_batch([BOS, *tokens]))[0, -1].float().log_softmax(0).tolist()
+            )
             allowed = [EOS] if len(tokens) == limit else [i for i in range(len(next_log_probs)) if i not in (PAD, BOS)]
             candidates += [(log_prob + next_log_probs[token], [*tokens, token]) for token in allowed]
         candidates.sort(key=lambda candidate: -candidate[0])

@@ -218,7 +218,7 @@ def test_encoder_and_decoder_of_cho_et_al_written_out() -> None:
         s = torch.stack([s[:3], s[3:]]).amax(0)
         g = value["decoder.readout.output_projection.weight"] @ s + value["decoder.readout.output_projection.bias"]
         rows.append(value["decoder.readout.output_embedding.weight"] @ g)
-    assert_close(model(padded(source), padded(target))[0], torch.stack(rows))
+    assert_close(model(padded_batch(source), padded_batch(target))[0], torch.stack(rows))
 
 
 def test_parameters_of_sutskever_et_al() -> None:
@@ -242,8 +242,8 @@ def test_the_probabilities_of_a_language_model_sum_to_one() -> None:
     letters = [token for token in range(5) if token != EOS]
     strings = [[*prefix, EOS] for length in range(3) for prefix in product(letters, repeat=length)]
     strings += [list(prefix) for prefix in product(letters, repeat=3)]
-    target = padded(*strings)
-    log_probs = model(padded([EOS]), padded(*([BOS, *row[:-1]] for row in strings))).log_softmax(-1)
+    target = padded_batch(*strings)
+    log_probs = model(padded_batch([EOS]), padded_batch(*([BOS, *row[:-1]] for row in strings))).log_softmax(-1)
     chosen = log_probs.gather(2, target.tokens.unsqueeze(2)).squeeze(2).masked_fill(~target.mask, 0.0)
     total = chosen.sum(1).exp()
     assert float(total.detach().sum()) == pytest.approx(1.0, abs=1e-12)

@@ -169,7 +169,7 @@ def sentence(length: int, seed: int = 0) -> list[int]:
     return [generator.randrange(UNK + 1, SIZE) for _ in range(length - 1)] + [EOS]
 
 
-def padded(*rows: list[int], extra: int = 0) -> Padded:
+def padded_batch(*rows: list[int], extra: int = 0) -> Padded:
     """Return a batch, with `extra` columns of padding."""
     batch = pad(rows)
     return Padded(torch.nn.functional.pad(batch.tokens, (0, extra)), batch.lengths)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.testing import assert_close
 
-from tiny import padded, sentence, tiny
+from tiny import padded_batch, sentence, tiny
 from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import CombinedState, decoder_scorer, ensemble_scorer, shallow_fusion_scorer
@@ -17,7 +17,7 @@ BOS_TOKENS = torch.tensor([BOS, BOS])
 
 def start(kind: str, seed: int) -> tuple[Decoder[Any], Any]:
     model = tiny(kind, seed)
-    return model.decoder, model.decoder.start(model.encoder(padded(sentence(5), sentence(7))))
+    return model.decoder, model.decoder.start(model.encoder(padded_batch(sentence(5), sentence(7))))
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from export.bundles import SOURCE, TARGET, random_bundle, read_metadata, save_run, transformer
-from tiny import padded, sentence
+from tiny import padded_batch, sentence
 from tongsa import bundle
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
@@ -54,14 +54,14 @@ def torch_search(model: Bundle, source: Padded, config: DecodingConfig, nbest: i
 def forced_log_prob(model: Bundle, source: Sequence[int], tokens: list[int]) -> float:
     """Return the log-probability of the tokens and </s> with teacher forcing."""
     with torch.no_grad():
-        log_probs = model.model(padded(list(source)), padded([BOS, *tokens])).log_softmax(dim=-1)
+        log_probs = model.model(padded_batch(list(source)), padded_batch([BOS, *tokens])).log_softmax(dim=-1)
     return float(sum(log_probs[0, i, token] for i, token in enumerate([*tokens, EOS])))
 
 
 @cases
 def test_greedy_search_gives_the_same_tokens_and_log_probs(name: str, tmp_path: Path) -> None:
     model = transformer(**CASES[name])  # type: ignore[arg-type]
-    source, config = padded(*SENTENCES), DecodingConfig(beam=1, max_extra_tokens=6)
+    source, config = padded_batch(*SENTENCES), DecodingConfig(beam=1, max_extra_tokens=6)
     results = export_engine(tmp_path, model).search(source, config)
     for (expected,), (hypothesis,) in zip(torch_search(model, source, config), results, strict=True):
         assert hypothesis.tokens == expected.tokens
@@ -71,7 +71,7 @@ def test_greedy_search_gives_the_same_tokens_and_log_probs(name: str, tmp_path: 
 
 def test_comparison_detects_other_weights(tmp_path: Path) -> None:
     """The test above can fail: one weight of a norm is enough."""
-    model, source = transformer(), padded(*SENTENCES)
+    model, source = transformer(), padded_batch(*SENTENCES)
     engine = export_engine(tmp_path, model)
     with torch.no_grad():
         model.model.encoder.layers[0].self_attention_norm.norm.weight[3] += 1  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def test_beam_hypotheses_have_the_log_prob_and_score_of_the_model(name: str, alp
     """Random weights seldom give </s> and often <pad>: outputs are truncated, special tokens suppressed."""
     model = transformer(**CASES[name])  # type: ignore[arg-type]
     config = DecodingConfig(beam=3, alpha=alpha, max_extra_tokens=2)
-    results = export_engine(tmp_path, model).search(padded(*SENTENCES), config, nbest=3)
+    results = export_engine(tmp_path, model).search(padded_batch(*SENTENCES), config, nbest=3)
     for row, hypotheses in zip(SENTENCES, results, strict=True):
         assert 1 <= len(hypotheses) <= 3
         assert len({tuple(hypothesis.tokens) for hypothesis in hypotheses}) == len(hypotheses)
@@ -106,9 +106,9 @@ def test_beam_hypotheses_have_the_log_prob_and_score_of_the_model(name: str, alp
 @pytest.mark.parametrize("beam", [1, 3])
 def test_result_depends_neither_on_the_batch_nor_on_the_number_of_threads(beam: int, tmp_path: Path) -> None:
     model, config = transformer(norm="pre"), DecodingConfig(beam=beam, max_extra_tokens=3)
-    batched = export_engine(tmp_path, model, threads=2).search(padded(*SENTENCES), config)
+    batched = export_engine(tmp_path, model, threads=2).search(padded_batch(*SENTENCES), config)
     for row, hypotheses in zip(SENTENCES, batched, strict=True):
-        (alone,) = CTranslate2Engine(tmp_path / "ctranslate2", 1).search(padded(row), config)
+        (alone,) = CTranslate2Engine(tmp_path / "ctranslate2", 1).search(padded_batch(row), config)
         assert hypotheses[0].tokens == alone[0].tokens
         assert hypotheses[0].log_prob == pytest.approx(alone[0].log_prob, abs=1e-4)
 
@@ -117,7 +117,7 @@ def test_trained_model_gives_the_results_of_torch_with_any_beam(trained: Path, t
     loaded = bundle.load_bundle(trained)
     engine = CTranslate2Engine(export(trained, "ctranslate2", tmp_path / "exported"), 1)
     texts = ("a b c", "f", "c c b a e d", "한글 a", "g g g g g g g", "가 b 나 d", "e d c b a a b c d e f g")
-    source = padded(*([*loaded.source_tokenizer.encode(text), EOS] for text in texts))
+    source = padded_batch(*([*loaded.source_tokenizer.encode(text), EOS] for text in texts))
     for beam, alpha, normalization in product((1, 2, 4, 7), (0.0, 0.6, 1.8), ("gnmt", "plain")):
         config = DecodingConfig(beam=beam, alpha=alpha, length_normalization=normalization)  # type: ignore[arg-type]
         expected, results = torch_search(loaded, source, config), engine.search(source, config)
@@ -132,7 +132,7 @@ def test_int8_is_smaller_and_gives_the_same_translations(trained: Path, tmp_path
     assert (small / "model.bin").stat().st_size < 0.8 * (
         plain / "model.bin"
     ).stat().st_size  # positions are not quantized
-    source = padded(*([*loaded.source_tokenizer.encode(text), EOS] for text in ("a b c", "f", "c c b a e d")))
+    source = padded_batch(*([*loaded.source_tokenizer.encode(text), EOS] for text in ("a b c", "f", "c c b a e d")))
     results = CTranslate2Engine(small, 1).search(source, DecodingConfig(beam=1))
     assert [loaded.target_tokenizer.decode(best.tokens) for best, *_ in results] == [
         "다 나 가",
@@ -174,18 +174,18 @@ def test_unsupported_kind_is_an_error(tmp_path: Path) -> None:
 
 def test_engine_supports_lengths_that_fit_and_known_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unbounded = export_engine(tmp_path / "a", transformer())
-    assert unbounded.supports(padded(sentence(1997)), DecodingConfig(max_extra_tokens=50))
-    assert not unbounded.supports(padded(sentence(1998)), DecodingConfig(max_extra_tokens=50))
-    assert not unbounded.supports(padded(sentence(5), [EOS]), DecodingConfig()), "an empty source"
+    assert unbounded.supports(padded_batch(sentence(1997)), DecodingConfig(max_extra_tokens=50))
+    assert not unbounded.supports(padded_batch(sentence(1998)), DecodingConfig(max_extra_tokens=50))
+    assert not unbounded.supports(padded_batch(sentence(5), [EOS]), DecodingConfig()), "an empty source"
     bounded = export_engine(tmp_path / "b", transformer(positions="learned"))
-    assert bounded.supports(padded(sentence(60)), DecodingConfig(max_extra_tokens=50)), (
+    assert bounded.supports(padded_batch(sentence(60)), DecodingConfig(max_extra_tokens=50)), (
         "torch stops at position 64, too"
     )
     monkeypatch.setattr(
         ctranslate2, "SUPPORTED_SETTINGS", ("beam", "max_extra_tokens")
     )  # as if alpha were a new setting
-    assert unbounded.supports(padded(sentence(5)), DecodingConfig(beam=7))
-    assert not unbounded.supports(padded(sentence(5)), DecodingConfig(alpha=0.1))
+    assert unbounded.supports(padded_batch(sentence(5)), DecodingConfig(beam=7))
+    assert not unbounded.supports(padded_batch(sentence(5)), DecodingConfig(alpha=0.1))
 
 
 def run_with_shortlist(tmp_path: Path, seed: int) -> Path:
@@ -220,7 +220,7 @@ def test_shortlist_gives_the_results_of_torch(tmp_path: Path, beam: int) -> None
     translator, torch_translator = loaded.translator(engine="ctranslate2"), loaded.translator(engine="torch")
     assert isinstance(translator.engine, CTranslate2Engine)
     changed = truncated = 0
-    for source in map(padded, SENTENCES):
+    for source in map(padded_batch, SENTENCES):
         assert translator.engine.supports(source, config)
         (results,) = translator.search(source, config, nbest=beam)
         (expected,) = torch_translator.search(source, config, nbest=beam)
@@ -241,16 +241,16 @@ def test_engine_does_not_use_an_outdated_shortlist(tmp_path: Path) -> None:
     export(run, "ctranslate2")
     run_with_shortlist(tmp_path, seed=2)
     engine = bundle.load_bundle(run).translator(engine="ctranslate2").engine
-    assert engine and not engine.supports(padded(SENTENCES[1]), config)
-    assert engine.supports(padded(SENTENCES[1]), DecodingConfig(max_extra_tokens=6))
+    assert engine and not engine.supports(padded_batch(SENTENCES[1]), config)
+    assert engine.supports(padded_batch(SENTENCES[1]), DecodingConfig(max_extra_tokens=6))
     export(run, "ctranslate2")
     again = bundle.load_bundle(run).translator(engine="ctranslate2").engine
-    assert again and again.supports(padded(SENTENCES[1]), config)
+    assert again and again.supports(padded_batch(SENTENCES[1]), config)
 
 
 def test_output_reaches_the_last_position_as_in_torch(tmp_path: Path) -> None:
     model = transformer(positions="learned", max_positions=10, seed=2)
-    source, config = padded(sentence(10), sentence(4)), DecodingConfig(beam=1, max_extra_tokens=50)
+    source, config = padded_batch(sentence(10), sentence(4)), DecodingConfig(beam=1, max_extra_tokens=50)
     expected = [best.tokens for best, *_ in torch_search(model, source, config)]
     assert max(map(len, expected)) == 9, "no output reaches the limit"
     assert [best.tokens for best, *_ in export_engine(tmp_path, model).search(source, config)] == expected
@@ -289,9 +289,9 @@ def test_nan_weights_give_no_hypothesis(tmp_path: Path) -> None:
     model = transformer()
     with torch.no_grad():
         next(model.model.parameters()).fill_(torch.nan)
-    assert export_engine(tmp_path, model).search(padded(sentence(3)), DecodingConfig(beam=2, max_extra_tokens=2)) == [
-        []
-    ]
+    assert export_engine(tmp_path, model).search(
+        padded_batch(sentence(3)), DecodingConfig(beam=2, max_extra_tokens=2)
+    ) == [[]]
 
 
 def test_exported_folder_is_usable_without_tongsa(tmp_path: Path) -> None:

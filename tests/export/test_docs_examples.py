@@ -28,7 +28,7 @@ def code_block(page: Path, word: str) -> str:
 @torch.no_grad()
 def greedy(bundle: Bundle, text: str) -> str:
     """Return the greedy translation of at most 99 tokens, the limit of the page's example."""
-    state = bundle.model.decoder.start(bundle.model.encoder(padded([*bundle.source_tokenizer.encode(text), EOS])))
+    state = bundle.model.decoder.start(bundle.model.encoder(padded_batch([*bundle.source_tokenizer.encode(text), EOS])))
     ((best,),) = beam_search(decoder_scorer(bundle.model.decoder), state, torch.tensor([99]), DecodingConfig(beam=1))
     return bundle.target_tokenizer.decode(best.tokens)
 

@@ -11,7 +11,7 @@ import transformers
 from torch.testing import assert_close
 
 from export.bundles import SOURCE, TARGET, random_bundle, read_metadata, save_run, transformer
-from tiny import padded, sentence
+from tiny import padded_batch, sentence
 from tongsa import bundle
 from tongsa.bundle import Bundle
 from tongsa.decoding.config import DecodingConfig
@@ -46,7 +46,7 @@ def load_marian(folder: Path) -> Any:
 @torch.no_grad()
 def logit_differences(expected: Bundle, model: Any) -> torch.Tensor:
     """Return the logit_differences of all logits that are not padding."""
-    source, target = padded(*SOURCES), padded(*([BOS, *row[:-1]] for row in TARGETS))
+    source, target = padded_batch(*SOURCES), padded_batch(*([BOS, *row[:-1]] for row in TARGETS))
     logits: torch.Tensor = model(
         input_ids=source.tokens, attention_mask=source.mask.long(), decoder_input_ids=target.tokens, use_cache=False
     ).logits
@@ -92,9 +92,9 @@ def test_marian_tokenizer_encodes_and_decodes_like_ours(separate: bool, tmp_path
 def test_greedy_generation_equals_our_search(tmp_path: Path) -> None:
     model_bundle = transformer(seed=3)
     model = load_marian(export(save_run(tmp_path, model_bundle), "huggingface"))
-    expected = model_bundle.translator().search(padded(*SOURCES), DecodingConfig(beam=1, max_extra_tokens=0))
+    expected = model_bundle.translator().search(padded_batch(*SOURCES), DecodingConfig(beam=1, max_extra_tokens=0))
     for row, (best, *_) in zip(SOURCES, expected, strict=True):
-        output = model.generate(padded(row).tokens, num_beams=1, length_penalty=1.0, max_length=len(row) + 2)
+        output = model.generate(padded_batch(row).tokens, num_beams=1, length_penalty=1.0, max_length=len(row) + 2)
         assert [token for token in output[0].tolist()[1:] if token != EOS] == best.tokens
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from export.bundles import LABELS, random_bundle, read_metadata, save_run, transformer
-from tiny import CONFIGS, kind_of, padded, sentence
+from tiny import CONFIGS, kind_of, padded_batch, sentence
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
 from tongsa.export import export
@@ -58,7 +58,7 @@ class ONNXModel:
 @torch.no_grad()
 def max_difference(bundle: Bundle, onnx_model: ONNXModel, rows: list[list[int]], steps: int) -> float:
     """Return the largest difference over all tensors of the state and the logits of all steps."""
-    source = padded(*rows)
+    source = padded_batch(*rows)
     state, onnx_state = bundle.model.decoder.start(bundle.model.encoder(source)), onnx_model.start(source)
     token, differences = torch.full((len(rows),), BOS), []
     for position in range(steps + 1):
@@ -107,7 +107,7 @@ def test_classifier_logits_equal_those_of_torch(name: str, tmp_path: Path) -> No
     assert read_metadata(folder)["labels"] == LABELS.labels
     graph = onnx_session(folder / "classifier.onnx")
     for lengths in ([5, 7, 4], [11], [2, 3, 2, 2], [1, 1]):
-        source = padded(*(sentence(length, seed) for seed, length in enumerate(lengths)))
+        source = padded_batch(*(sentence(length, seed) for seed, length in enumerate(lengths)))
         (logits,) = graph.run(None, source_inputs(source))
         expected, unexpected = (classifier_logits(bundle, source) for bundle in (exported, other))
         assert torch.from_numpy(logits).sub(expected).abs().max() < 1e-4, lengths
@@ -116,7 +116,7 @@ def test_classifier_logits_equal_those_of_torch(name: str, tmp_path: Path) -> No
 
 @torch.no_grad()
 def classifier_logits(bundle: Bundle, source: Padded) -> Tensor:  # (batch, label)
-    logits: Tensor = bundle.model(source, padded(*([BOS] for _ in source.lengths)))
+    logits: Tensor = bundle.model(source, padded_batch(*([BOS] for _ in source.lengths)))
     return logits[:, 0]
 
 
@@ -133,7 +133,7 @@ def test_attention_windows_of_one_or_two_start_with_an_empty_cache(count: int, t
 def test_flattened_state_is_restored(name: str) -> None:
     bundle = random_bundle(kind_of(name), CONFIGS[name])
     with torch.no_grad():
-        state = bundle.model.decoder.start(bundle.model.encoder(padded(sentence(5), sentence(3))))
+        state = bundle.model.decoder.start(bundle.model.encoder(padded_batch(sentence(5), sentence(3))))
         expected, after = bundle.model.decoder.step(torch.tensor([5, 6]), state)
         logits, state_after = bundle.model.decoder.step(
             torch.tensor([5, 6]), unflatten_state(state, flatten_state(state))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from reference import reference
-from tiny import CONFIGS, padded, sentence, tiny
+from tiny import CONFIGS, padded_batch, sentence, tiny
 from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import decoder_scorer
@@ -25,7 +25,7 @@ def test_search_agrees_with_the_reference(kind: str, beam: int, refilled: bool) 
 
     def start(first: int, count: int) -> tuple[Any, torch.Tensor]:
         rows = slice(first, first + count)
-        return model.decoder.start(model.encoder(padded(*sources[rows]))), torch.tensor(LIMITS[rows])
+        return model.decoder.start(model.encoder(padded_batch(*sources[rows]))), torch.tensor(LIMITS[rows])
 
     waiting = [start(3, 1), start(4, 1), start(2, 1)] if refilled else []  # at most one in two steps
     calls = itertools.count()

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from tiny import CONFIGS, padded, sentence, tiny
+from tiny import CONFIGS, padded_batch, sentence, tiny
 from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.beams import SearchStrategy
 from tongsa.decoding.config import DecodingConfig
@@ -39,7 +39,7 @@ def step_costs(scorer: Scorer[S], state: S, length: int) -> list[int]:
 def test_every_step_costs_the_same(kind: str) -> None:
     model = tiny(kind)
     with torch.inference_mode():
-        state = model.decoder.start(model.encoder(padded(sentence(5), sentence(7))))
+        state = model.decoder.start(model.encoder(padded_batch(sentence(5), sentence(7))))
         costs = step_costs(decoder_scorer(model.decoder), state, 16)
     assert len(costs) == 16
     assert len(set(costs)) == 1 and costs[0] > 0
@@ -59,12 +59,12 @@ def test_the_count_shows_a_decoder_without_a_cache() -> None:
             return PrefixState(torch.cat([self.prefix, other.prefix]))
 
     with torch.inference_mode():
-        memory = model.encoder(padded(*[sentence(5)] * 4))  # two sentences, two hypotheses each
+        memory = model.encoder(padded_batch(*[sentence(5)] * 4))  # two sentences, two hypotheses each
 
     def step(token: torch.Tensor, state: PrefixState) -> tuple[torch.Tensor, PrefixState]:
         prefix = torch.cat([state.prefix, token.unsqueeze(1)], dim=1)
         rows = memory._replace(slots=memory.slots[: len(token)], mask=memory.mask[: len(token)])
-        return model.decoder(padded(*prefix.tolist()), rows)[:, -1].log_softmax(-1), PrefixState(prefix)
+        return model.decoder(padded_batch(*prefix.tolist()), rows)[:, -1].log_softmax(-1), PrefixState(prefix)
 
     with torch.inference_mode():
         costs = step_costs(step, PrefixState(torch.zeros(2, 0, dtype=torch.long)), 8)

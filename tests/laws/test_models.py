@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from tiny import CONFIGS, SIZE, kind_of, padded, sentence, tiny
+from tiny import CONFIGS, SIZE, kind_of, padded_batch, sentence, tiny
 from tongsa import bundle
 from tongsa.batch import Padded
 from tongsa.bundle import Bundle
@@ -45,12 +45,16 @@ def logits(model: EncoderDecoder, source: Padded, target: Padded) -> torch.Tenso
 
 def shift_right(*rows: list[int]) -> Padded:
     """Return the decoder input of these targets: <s> first, the last token dropped."""
-    return padded(*([BOS, *row[:-1]] for row in rows))
+    return padded_batch(*([BOS, *row[:-1]] for row in rows))
 
 
 @kinds
 def test_step_by_step_equals_teacher_forcing(kind: str) -> None:
-    model, source, target = tiny(kind), padded(sentence(5), sentence(7)), shift_right(sentence(6, 1), sentence(6, 2))
+    model, source, target = (
+        tiny(kind),
+        padded_batch(sentence(5), sentence(7)),
+        shift_right(sentence(6, 1), sentence(6, 2)),
+    )
     with torch.no_grad():
         expected = model(source, target)
         state = model.decoder.start(model.encoder(source))
@@ -62,10 +66,10 @@ def test_step_by_step_equals_teacher_forcing(kind: str) -> None:
 @kinds
 def test_padding_changes_nothing(kind: str) -> None:
     model, row, output = tiny(kind), sentence(5), sentence(4, 1)
-    alone = logits(model, padded(row), shift_right(output))
+    alone = logits(model, padded_batch(row), shift_right(output))
     with_padding = logits(
         model,
-        padded(row, extra=6),
+        padded_batch(row, extra=6),
         Padded(torch.nn.functional.pad(shift_right(output).tokens, (0, 3)), torch.tensor([4])),
     )
     assert_close(alone, with_padding[:, :4])
@@ -75,14 +79,14 @@ def test_padding_changes_nothing(kind: str) -> None:
 def test_a_batch_equals_its_sentences_alone(kind: str) -> None:
     model = tiny(kind)
     sources, outputs = [sentence(3), sentence(9), sentence(6)], [sentence(8, 1), sentence(2, 1), sentence(5, 1)]
-    together = logits(model, padded(*sources), shift_right(*outputs))
+    together = logits(model, padded_batch(*sources), shift_right(*outputs))
     for row, (source, output) in enumerate(zip(sources, outputs, strict=True)):
-        assert_close(together[row : row + 1, : len(output)], logits(model, padded(source), shift_right(output)))
+        assert_close(together[row : row + 1, : len(output)], logits(model, padded_batch(source), shift_right(output)))
 
 
 @generators
 def test_later_target_tokens_never_change_earlier_logits(kind: str) -> None:
-    model, source, output = tiny(kind), padded(sentence(5)), sentence(8, 1)
+    model, source, output = tiny(kind), padded_batch(sentence(5)), sentence(8, 1)
     before = logits(model, source, shift_right(output))
     for position in range(1, 7):
         changed = [*output]
@@ -96,13 +100,17 @@ def test_later_target_tokens_never_change_earlier_logits(kind: str) -> None:
 def test_the_source_changes_the_logits(kind: str) -> None:
     model, output = tiny(kind), shift_right(sentence(4, 1))
     assert not torch.allclose(
-        logits(model, padded(sentence(5, 2)), output), logits(model, padded(sentence(5, 3)), output)
+        logits(model, padded_batch(sentence(5, 2)), output), logits(model, padded_batch(sentence(5, 3)), output)
     )
 
 
 @kinds
 def test_recorded_attention_equals_fused_attention(kind: str) -> None:
-    model, source, target = tiny(kind), padded(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(3, 1))
+    model, source, target = (
+        tiny(kind),
+        padded_batch(sentence(5), sentence(8)),
+        shift_right(sentence(6, 1), sentence(3, 1)),
+    )
     fused = logits(model, source, target)
     with record_attention() as attention:
         recorded = logits(model, source, target)
@@ -115,9 +123,9 @@ def test_recorded_attention_equals_fused_attention(kind: str) -> None:
 
 @kinds
 def test_every_parameter_gets_a_gradient(kind: str) -> None:
-    model, target = tiny(kind).train(), padded(sentence(6, 1), sentence(4, 1))
+    model, target = tiny(kind).train(), padded_batch(sentence(6, 1), sentence(4, 1))
     loss, _ = cross_entropy(
-        model(padded(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(4, 1))), target, 0.1
+        model(padded_batch(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(4, 1))), target, 0.1
     )
     loss.backward()  # type: ignore[no-untyped-call]
     assert [name for name, value in model.named_parameters() if value.grad is None or not value.grad.any()] == []
@@ -127,8 +135,8 @@ def test_every_parameter_gets_a_gradient(kind: str) -> None:
 def test_chunked_loss_equals_loss_of_all_logits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same sums and the same gradients, with chunks smaller than the batch."""
     monkeypatch.setattr(loss_module, "ROWS_PER_CHUNK", 3)
-    model, target = tiny(kind), padded(sentence(6, 1), sentence(4, 1))
-    source, decoder_input = padded(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(4, 1))
+    model, target = tiny(kind), padded_batch(sentence(6, 1), sentence(4, 1))
+    source, decoder_input = padded_batch(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(4, 1))
     parameters = list(model.parameters())
     for label_smoothing in (0.0, 0.1):
         sums = cross_entropy(model(source, decoder_input), target, label_smoothing)
@@ -146,11 +154,11 @@ def test_a_model_can_memorize_two_pairs(kind: str) -> None:
     model, sources, outputs = tiny(kind), [sentence(4), sentence(6)], [sentence(6, 1), sentence(3, 1)]
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(200):
-        loss, _ = cross_entropy(model(padded(*sources), shift_right(*outputs)), padded(*outputs), 0.0)
+        loss, _ = cross_entropy(model(padded_batch(*sources), shift_right(*outputs)), padded_batch(*outputs), 0.0)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         optimizer.zero_grad()
-    state = model.decoder.start(model.encoder(padded(*sources)))
+    state = model.decoder.start(model.encoder(padded_batch(*sources)))
     hypotheses = beam_search(decoder_scorer(model.decoder), state, torch.tensor([20, 20]), DecodingConfig(beam=3))
     assert [best[0].tokens for best in hypotheses] == [output[:-1] for output in outputs]
 
@@ -166,14 +174,14 @@ def test_a_selected_state_continues_like_its_rows(kind: str, rows: list[int], ag
     outputs = [sentence(4, seed) for seed in (1, 2, 3)]
     selections = [rows, [row % len(rows) for row in again]]
     with torch.no_grad():
-        state = model.decoder.start(model.encoder(padded(*sources)))
+        state = model.decoder.start(model.encoder(padded_batch(*sources)))
         for position, selected in enumerate(selections):
             _, state = model.decoder.step(shift_right(*outputs).tokens[:, position], state)
             state = state.select(torch.tensor(selected))
             outputs = [outputs[row] for row in selected]
             sources = [sources[row] for row in selected]
         step, _ = model.decoder.step(shift_right(*outputs).tokens[:, 2], state)
-        assert_close(step, model(padded(*sources), shift_right(*outputs))[:, 2])
+        assert_close(step, model(padded_batch(*sources), shift_right(*outputs))[:, 2])
 
 
 @kinds
@@ -186,10 +194,10 @@ def test_concatenated_states_continue_as_they_would_alone(kind: str, before: int
     steps = [before, before, later, later]
     with torch.no_grad():
         tokens = shift_right(*outputs).tokens
-        expected = model(padded(*sources), shift_right(*outputs))
+        expected = model(padded_batch(*sources), shift_right(*outputs))
 
         def state_after(first: int, count: int) -> Any:
-            state = model.decoder.start(model.encoder(padded(*sources[first : first + 2])))
+            state = model.decoder.start(model.encoder(padded_batch(*sources[first : first + 2])))
             for position in range(count):
                 _, state = model.decoder.step(tokens[first : first + 2, position], state)
             return state.select(torch.tensor([1, 0]))
@@ -219,14 +227,18 @@ def test_a_saved_and_loaded_model_gives_the_same_logits(kind: str, tmp_path: Pat
     )
     bundle.save_bundle(tmp_path / "model", saved, "# card")
     loaded = bundle.load_bundle(tmp_path)
-    source, target = padded(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(3, 1))
+    source, target = padded_batch(sentence(5), sentence(8)), shift_right(sentence(6, 1), sentence(3, 1))
     assert torch.equal(logits(saved.model, source, target), logits(loaded.model, source, target))
     assert (loaded.config, loaded.decoding, loaded.target_language) == (config, saved.decoding, "ko")
 
 
 @kinds
 def test_a_vocabulary_subset_gets_the_same_logits(kind: str) -> None:
-    model, source, target = tiny(kind), padded(sentence(5), sentence(7)), shift_right(sentence(6, 1), sentence(6, 2))
+    model, source, target = (
+        tiny(kind),
+        padded_batch(sentence(5), sentence(7)),
+        shift_right(sentence(6, 1), sentence(6, 2)),
+    )
     vocab_subset = torch.tensor([2, 3, 5, 11, 16])
     with torch.no_grad():
         expected = model(source, target)
@@ -238,9 +250,9 @@ def test_a_vocabulary_subset_gets_the_same_logits(kind: str) -> None:
 
 @kinds
 def test_a_model_has_no_state_between_calls(kind: str) -> None:
-    model, source, target = tiny(kind), padded(sentence(5)), shift_right(sentence(6, 1))
+    model, source, target = tiny(kind), padded_batch(sentence(5)), shift_right(sentence(6, 1))
     first = logits(model, source, target)
-    logits(model, padded(sentence(9, 4)), shift_right(sentence(3, 5)))
+    logits(model, padded_batch(sentence(9, 4)), shift_right(sentence(3, 5)))
     assert torch.equal(first, logits(model, source, target))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from table import SIZE, Table, every_output, sentences
-from tiny import CONFIGS, padded, sentence, tiny
+from tiny import CONFIGS, padded_batch, sentence, tiny
 from tongsa.decoding.beam_search import Hypothesis, beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import (
@@ -386,14 +386,14 @@ def test_the_coverage_penalty_equals_that_of_teacher_forcing(kind: str) -> None:
     model, sources = tiny(kind), [sentence(4), sentence(9)]
     plain, covering = DecodingConfig(beam=3, alpha=0.6), DecodingConfig(beam=3, alpha=0.6, coverage_penalty=0.4)
     with torch.inference_mode():
-        state = model.decoder.start(model.encoder(padded(*sources)))
+        state = model.decoder.start(model.encoder(padded_batch(*sources)))
         max_lengths = torch.tensor([2, 3])  # too short to attend to all of the source
         nbest_lists = beam_search(decoder_scorer(model.decoder), state, max_lengths, covering, nbest=3)
         without = beam_search(decoder_scorer(model.decoder), state, max_lengths, plain, nbest=3)
         for source, nbest in zip(sources, nbest_lists, strict=True):
             for hypothesis in nbest:
                 with record_attention() as attention:
-                    model(padded(source), padded([BOS, *hypothesis.tokens]))
+                    model(padded_batch(source), padded_batch([BOS, *hypothesis.tokens]))
                 layers = [layer.mean(dim=1)[0] for layer in attention["cross"]]  # (query, slot)
                 coverage = torch.stack(layers).mean(dim=0).sum(dim=0)  # (slot,)
                 penalty = 0.4 * float(coverage.clamp(max=1).log().sum())
@@ -405,7 +405,7 @@ def test_the_coverage_penalty_equals_that_of_teacher_forcing(kind: str) -> None:
 
 def test_a_coverage_penalty_without_attention_is_refused() -> None:
     model = tiny("rnn")
-    state = model.decoder.start(model.encoder(padded(sentence(4))))
+    state = model.decoder.start(model.encoder(padded_batch(sentence(4))))
     with pytest.raises(InputError, match="no attention"):
         beam_search(decoder_scorer(model.decoder), state, torch.tensor([5]), DecodingConfig(coverage_penalty=0.2))
 

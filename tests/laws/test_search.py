@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from table import SIZE, Looking, Prefixes, Table, every_output, penalty, sentences
-from tiny import CONFIGS, padded, sentence, tiny
+from tiny import CONFIGS, padded_batch, sentence, tiny
 from tongsa.decoding.beam_search import Hypothesis, beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import decoder_scorer
@@ -170,11 +170,11 @@ def test_stopping_early_never_changes_the_result(
 def test_log_probs_of_a_model_equal_teacher_forcing(kind: str, beam: int) -> None:
     model, sources = tiny(kind), [sentence(4), sentence(9), sentence(6)]
     with torch.no_grad():
-        state = model.decoder.start(model.encoder(padded(*sources)))
+        state = model.decoder.start(model.encoder(padded_batch(*sources)))
         scorer, max_lengths = decoder_scorer(model.decoder), torch.tensor([8, 12, 5])
         results = beam_search(scorer, state, max_lengths, DecodingConfig(beam=beam), nbest=beam)
         for source, nbest in zip(sources, results, strict=True):
             for hypothesis in nbest:
-                log_probs = model(padded(source), padded([BOS, *hypothesis.tokens])).log_softmax(-1)[0]
+                log_probs = model(padded_batch(source), padded_batch([BOS, *hypothesis.tokens])).log_softmax(-1)[0]
                 expected = sum(float(log_probs[i, token]) for i, token in enumerate([*hypothesis.tokens, EOS]))
                 assert math.isclose(expected, hypothesis.log_prob, abs_tol=1e-4)

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from tiny import padded, sentence
+from tiny import padded_batch, sentence
 from tongsa.interface import Memory
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.attention import KeyValue, attend, build_attention, record_attention
@@ -99,7 +99,7 @@ def costs(attention_window: int, side: str) -> list[tuple[int, int]]:
     model, memory = config.build(9, 9).eval(), Memory(torch.zeros(1, 1, 8), torch.ones(1, 1, dtype=torch.bool))
     results = []
     for length in (128, 256, 512):
-        text = padded([5] * length)
+        text = padded_batch([5] * length)
         results.append(
             cost(partial(model.encoder, text) if side == "encoder" else partial(model.decoder, text, memory))
         )
@@ -129,7 +129,7 @@ def test_cost_is_linear_in_the_window() -> None:
 def test_the_kv_cache_holds_no_more_than_the_window() -> None:
     config = TransformerConfig(width=8, ffn_width=8, heads=2, attention_window=3, encoder_layers=1, decoder_layers=1)
     model = config.build(17, 17).eval()
-    state = model.decoder.start(model.encoder(padded(sentence(5))))
+    state = model.decoder.start(model.encoder(padded_batch(sentence(5))))
     for token in sentence(9):
         _, state = model.decoder.step(torch.tensor([token]), state)
     assert (state.length, state.cache[0].keys.shape[2], state.cache[0].values.shape[2]) == (9, 3, 3)
