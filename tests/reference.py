@@ -2,7 +2,7 @@
 
 import torch
 
-from tiny import padded
+from tiny import padded_batch
 from tongsa.decoding.config import DecodingConfig
 from tongsa.interface import EncoderDecoder
 from tongsa.tokenization.special import BOS, EOS, PAD

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from tiny import padded
+from tiny import padded_batch
 from tongsa.batch import Padded
 from tongsa.decoding.config import DecodingConfig
 from tongsa.interface import Memory, load_tensors

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from export.bundles import LABELS, TARGET, random_bundle, save_run
-from tiny import CONFIGS, padded
+from tiny import CONFIGS, padded_batch
 from tongsa.bundle import Bundle
 from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.config import DecodingConfig
