@@ -110,19 +110,19 @@ class BlockedModel:
     """Context in which a model blocks after a number of batches until `release` is set, so a test sees the queue."""
 
     def __init__(self, translator: Any, batches_before: int = 0) -> None:
-        self.translator, self.translate, self.batches_before = translator, translator.translate, batches_before
+        self.translator, self.decode, self.batches_before = translator, translator.decode, batches_before
         self.is_blocked, self.release = threading.Event(), threading.Event()
         self.batches: list[Sequence[str]] = []
 
     def __enter__(self) -> "BlockedModel":
-        def blocking_translate(texts: Sequence[str], **options: Any) -> Any:
+        def blocking_decode(texts: Sequence[str], request: Any) -> Any:
             self.batches.append(list(texts))
             if len(self.batches) > self.batches_before:
                 self.is_blocked.set()
                 assert self.release.wait(WAIT_SECONDS)
-            return self.translate(texts, **options)
+            return self.decode(texts, request)
 
-        self.translator.translate = blocking_translate
+        self.translator.decode = blocking_decode
         return self
 
     def wait(self) -> None:
@@ -130,4 +130,4 @@ class BlockedModel:
 
     def __exit__(self, *_: object) -> None:
         self.release.set()
-        self.translator.translate = self.translate
+        self.translator.decode = self.decode

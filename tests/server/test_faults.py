@@ -79,14 +79,14 @@ def test_a_model_failure_affects_only_its_sentence(
 ) -> None:
     with live_server(run, batch_wait_ms=50) as server, ThreadPoolExecutor(8) as clients:
         translator = server.queue.model.text_model
-        translate = translator.translate
+        decode = translator.decode
 
-        def failing_translate(texts: Sequence[str], **options: Any) -> Any:
+        def failing_decode(texts: Sequence[str], request: Any) -> Any:
             if "g g g" in texts:
                 raise error
-            return translate(texts, **options)
+            return decode(texts, request)
 
-        monkeypatch.setattr(translator, "translate", failing_translate)
+        monkeypatch.setattr(translator, "decode", failing_decode)
         requests = [clients.submit(server.post, TRANSLATE, {"text": text}) for text in ("a b", "g g g", "c d")]
         responses = [request.result() for request in requests]
         assert [response.status_code for response in responses] == [200, 503, 200]

@@ -24,11 +24,11 @@ from tongsa.server.main import open_listener
 SLOW_PROGRAM = """
 import sys, time
 from tongsa.decoding.translator import Translator
-translate = Translator.translate
-def slow_translate(self, texts, **options):
+decode = Translator.decode
+def slow_decode(self, texts, request):
     time.sleep(0.5)
-    return translate(self, texts, **options)
-Translator.translate = slow_translate
+    return decode(self, texts, request)
+Translator.decode = slow_decode
 from tongsa.cli import main
 sys.exit(main(sys.argv[1:]))
 """

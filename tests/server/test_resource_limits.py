@@ -154,17 +154,17 @@ def test_a_failed_retry_of_one_sentence_keeps_the_retries_of_others(
     texts = sample_texts(12)
     with live_server(looping_model(tmp_path / "loops"), output_checks=True, batch_wait_ms=50) as server:
         translator = server.queue.model.text_model
-        translate = translator.translate
+        decode = translator.decode
         retried = [translated["sentences"][0]["retried"] for translated in server.translate(texts)]
         first = retried.index(True)
         assert sum(retried) > 1, "only one sentence is retried: choose another seed"
 
-        def failing_translate(sources: Any, **options: Any) -> Any:
-            if options.get("no_repeat_ngram") and texts[first] in sources:
+        def failing_decode(sources: Any, request: Any) -> Any:
+            if request.config.no_repeat_ngram and texts[first] in sources:
                 raise InputError("no output")
-            return translate(sources, **options)
+            return decode(sources, request)
 
-        monkeypatch.setattr(translator, "translate", failing_translate)
+        monkeypatch.setattr(translator, "decode", failing_decode)
         after = [translated["sentences"][0]["retried"] for translated in server.translate(texts)]
         assert after == [was_retried and i != first for i, was_retried in enumerate(retried)]
 

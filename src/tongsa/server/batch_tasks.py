@@ -66,14 +66,16 @@ class TranslateTask:
         self, model: LoadedModel, sentences: Sequence[QueuedSentence], settings: Mapping[str, Any]
     ) -> "list[Translation]":
         from tongsa.decoding.glossary import Glossary
+        from tongsa.decoding.request import DecodeRequest
 
-        translations: list[Translation] = model.text_model.translate(
-            [sentence.text for sentence in sentences],
+        beam = self.beam or max(model.text_model.config.beam, self.nbest)
+        request = DecodeRequest(
+            config=model.text_model.config_with({"beam": beam, **settings}),
             nbest=self.nbest,
             prefixes=[sentence.prefix for sentence in sentences] if self.has_prefix else (),
             glossary=Glossary.from_pairs(self.glossary_terms) if self.glossary_terms else None,
-            **{"beam": self.beam or max(model.text_model.config.beam, self.nbest), **settings},
         )
+        translations: list[Translation] = model.text_model.decode([sentence.text for sentence in sentences], request)
         return translations
 
     def retry(
