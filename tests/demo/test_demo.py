@@ -49,5 +49,5 @@ def test_run_again_it_begins_anew(demo: Path, capsys: pytest.CaptureFixture[str]
 def test_it_does_not_touch_a_folder_that_is_not_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", "utf-8")
     assert main(["demo", "--run", str(tmp_path)]) == 2
-    assert "not a demo" in capsys.readouterr().err
+    assert "not made by tongsa demo" in capsys.readouterr().err
     assert (tmp_path / "thesis.txt").read_text("utf-8") == "years of work"
