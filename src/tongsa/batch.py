@@ -13,7 +13,7 @@ from tongsa.tokenization.special import BOS, EOS, PAD
 
 Indices = NDArray[np.int64]
 BATCHES_PER_SIZE_GROUP = 8
-"""Consecutive batches of about the same size."""
+"""Number of consecutive batches of about the same size in an epoch."""
 
 
 class Padded(NamedTuple):
@@ -45,7 +45,7 @@ def pad(sequences: Sequence[Sequence[int] | NDArray[np.int32]]) -> Padded:
 
 
 class Ragged:
-    """Many sequences, concatenated in one array: four bytes for each token, without an object for each line."""
+    """Many sequences, concatenated in one int32 array: no Python object for each line."""
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         self.lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
@@ -73,13 +73,13 @@ class Batch(NamedTuple):
 
     @property
     def padded_size(self) -> int:
-        """Tokens of the larger side, padding included."""
+        """Number of tokens of the larger side, padding included."""
         return max(self.source.tokens.numel(), self.target.tokens.numel())
 
     def micro_batches(self, max_tokens: int) -> "list[Batch]":
-        """Split the rows into as few even parts as fit into `max_tokens`, padding included; 0 sets no limit.
+        """Split the rows into the fewest equal parts of at most `max_tokens`, padding included; 0 sets no limit.
 
-        A row is never split, so a part with a single long row may be larger.
+        A row is never split, so a micro-batch with a single long row may be larger.
         """
         num_rows = len(self.source.lengths)
         count = min(num_rows, -(-self.padded_size // max_tokens)) if max_tokens else 1
@@ -117,7 +117,7 @@ def prepend_bos(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def batch_by_tokens(lengths: Indices, order: Indices, batch_tokens: int) -> Iterator[Indices]:
-    """Cut an order of pairs into batches of at most `batch_tokens` tokens on either side, padding included."""
+    """Split an order of pairs into batches of at most `batch_tokens` tokens on either side, padding included."""
     start, max_length = 0, 0
     for end, row in enumerate(order):
         max_length = max(max_length, int(lengths[row].max()))
@@ -131,7 +131,7 @@ def batch_by_tokens(lengths: Indices, order: Indices, batch_tokens: int) -> Iter
 def epoch_order(
     lengths: Indices, *, batch_tokens: int, seed: int, epoch: int, pool_batches: int = 512
 ) -> list[Indices]:
-    """Return the batches of one epoch: shuffle, sort by length in pools of `pool_batches`, cut, shuffle the batches.
+    """Return the batches of one epoch: shuffle, sort by length in pools of `pool_batches`, split, shuffle.
 
     A pure function of its arguments: resuming at (epoch, batch) needs no stored order.
     """

@@ -42,12 +42,15 @@ TASK_COMMAND_HINTS: dict[Task, str] = {
 
 
 class BundleError(InputError):
-    """A folder without a model, or with a damaged one."""
+    """A folder that contains no model, or a damaged one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
+    """A trained model with its tokenizers and settings."""
+
     kind: str
+    """Kind of model, a key of KINDS."""
     config: ModelConfig
     model: EncoderDecoder
     source_tokenizer: SubwordTokenizer
@@ -63,7 +66,7 @@ class Bundle:
     def translator(
         self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
     ) -> Translator:
-        """Return a translator for this model, or for an ensemble with other models, or with a language model."""
+        """Return a translator for this model; optionally an ensemble with other models, or with shallow fusion."""
         self._require_task("seq2seq")
         for other in ensemble:
             self._require_same_tokenizers(other)
@@ -71,7 +74,7 @@ class Bundle:
         loaded_engine = self._load_engine(engine) if not (ensemble or fusion) else None
         if engine == "ctranslate2" and not loaded_engine:
             raise InputError(
-                "--engine ctranslate2: it runs a single model. Leave out the ensemble and the language model, "
+                "--engine ctranslate2: this engine runs a single model. Leave out the ensemble and the language model, "
                 "or use --engine torch."
             )
         load_shortlist = partial(self._read_shortlist, self.folder) if self.folder else missing_shortlist
@@ -135,11 +138,12 @@ class Bundle:
             first, second = (
                 artifact_folder(bundle.folder) if bundle.folder else bundle.kind for bundle in (self, other)
             )
-            more = " --set tokenizer.shared=false" if target is not source else ""
-            more += " --set tokenizer.jamo=true" if source.jamo else ""
+            flags = f"--set tokenizer.reuse_from={first}"
+            flags += " --set tokenizer.shared=false" if target is not source else ""
+            flags += " --set tokenizer.jamo=true" if source.jamo else ""
             raise InputError(
-                f"{second}: its tokenizer is not that of {first}; models of an ensemble need the same tokenizer. "
-                f"Train it again with --set tokenizer.reuse_from={first}{more}"
+                f"{second}: its tokenizer differs from that of {first}; models of an ensemble need the same tokenizer. "
+                f"Train it again with {flags}"
             )
 
 
@@ -149,9 +153,9 @@ def artifact_folder(folder: Path) -> Path:
 
 
 def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
-    """Return the folder of the CTranslate2 export, if this engine is to be used.
+    """Return the folder of the CTranslate2 export, or None to decode with torch.
 
-    With "auto" it is used if an export of exactly these weights exists.
+    "auto" uses the export if it was made from exactly these weights.
     """
     if engine not in (known := get_args(EngineName)):
         raise InputError(f"engine {engine!r}: unknown engine; {settings.did_you_mean(engine, known)}")
@@ -208,14 +212,14 @@ def find_bundle(path: Path) -> Path:
             if (folder / "model.toml").is_file():
                 return folder
         exists = path.exists()
-    except OSError as error:  # a text given instead of a run may be too long for a file name
+    except OSError as error:  # for example a text instead of a path: the file name is too long
         raise BundleError(f"{path}: {error.strerror}. Give the folder of a run or of a model.") from None
     if not exists:
         raise BundleError(f"{path}: no such folder. Give the folder of a run or of a model.")
     if (path / "run.toml").is_file():
         raise BundleError(
-            f"{path}: this run has no model yet. Resume it: tongsa train --resume {path} (if it had a model, restore "
-            f"{path / 'model'}, or remove {path / 'checkpoints'} before)"
+            f"{path}: this run has no model yet. Resume it: tongsa train --resume {path} (if its model was "
+            f"deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
         )
     raise BundleError(f"{path}: no model here (no model.toml). Give the folder of a run or of a model.")
 

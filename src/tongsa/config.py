@@ -1,5 +1,6 @@
-"""Settings: strict conversion between TOML tables and frozen dataclasses. Unknown keys, types and ranges are errors.
+"""Settings: strict conversion between TOML tables and frozen dataclasses.
 
+Unknown keys, wrong types and values out of range are errors.
 TOML instead of YAML, because YAML reads the language code `no` as False.
 """
 
@@ -27,7 +28,7 @@ class ConfigError(InputError):
 
 @dataclasses.dataclass(frozen=True)
 class In:
-    """Range of a setting, as part of its type: `Annotated[float, In(0, 1)]`. An open end is excluded."""
+    """Allowed range of a setting, as part of its type: `Annotated[float, In(0, 1)]`. An open end is excluded."""
 
     low: float
     high: float = inf
@@ -50,7 +51,7 @@ NonNegative = Annotated[int, In(0)]
 PositiveFloat = Annotated[float, In(0, open_low=True)]
 NonNegativeFloat = Annotated[float, In(0)]
 Fraction = Annotated[float, In(0, 1, open_high=True)]
-"""A fraction from 0 to 1, without 1 itself."""
+"""A number in [0, 1)."""
 
 
 def read_toml(path: Path) -> Table:
@@ -82,7 +83,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path: str = "") -> ConfigT:
-    """Return an instance of the dataclass; raise ConfigError for the first key that does not fit."""
+    """Return an instance of the dataclass; raise ConfigError for the first wrong key or value."""
     hints = _type_hints(config_class)  # type: ignore[arg-type]
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     for key in table:
@@ -152,7 +153,7 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
 
 def _convert_sequence(item_hints: tuple[Any, ...], value: Any, key_path: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        value = [value]  # a single file needs no brackets
+        value = [value]  # a list of one value may be written without brackets
     if item_hints[-1] is not Ellipsis and len(value) != len(item_hints):
         raise ConfigError(f"{key_path}: expected {len(item_hints)} values, not {len(value)}")
     hints = [item_hints[0]] * len(value) if item_hints[-1] is Ellipsis else item_hints

@@ -5,7 +5,7 @@ EXIT_OK, EXIT_FAILURE, EXIT_INPUT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 class InputError(Exception):
-    """Wrong user input. The message says where, what is wrong and what to do. Exit code 2."""
+    """Wrong user input. The message gives the location, the problem and the remedy. Exit code 2."""
 
 
 class InterruptedRun(Exception):  # noqa: N818 - not an error

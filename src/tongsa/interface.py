@@ -3,8 +3,8 @@
     source ──encoder──► Memory ──decoder──► logits of the next token
                         slots + mask
 
-Decoders, classifiers, search, ensembles and pictures see only the Memory. Search and ensembles are written once against
-this page, never against a kind of model.
+Decoders, classifiers, search, ensembles and visualizations see only the Memory. Search and ensembles depend on this
+interface alone, so they are written once for all kinds of model.
 """
 
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
@@ -16,7 +16,7 @@ from tongsa.batch import Padded
 from tongsa.nn.output import OutputProjection
 
 Task = Literal["seq2seq", "language_model", "classification"]
-"""What a model learns: a target for each source; texts without a source; one label for each source."""
+"""Task of a model: a target for each source; text without a source; one label for each source."""
 
 
 class Memory(NamedTuple):
@@ -37,7 +37,7 @@ class DecoderState(Protocol):
         ...
 
     def concat(self, other: Self) -> Self:
-        """Return these rows followed by those of another state, which may be at another step (continuous batching)."""
+        """Return these rows followed by those of another state, perhaps at another step (continuous batching)."""
         ...
 
 
@@ -45,11 +45,13 @@ S = TypeVar("S", bound=DecoderState)
 
 
 class Encoder(Protocol):
+    """An encoder network: from source tokens to a Memory."""
+
     def __call__(self, source: Padded) -> Memory: ...
 
 
 class StepDecoder(Protocol[S]):
-    """Decoding token by token: all that search needs. A network, or a table of numbers in a test."""
+    """Step-by-step decoding: the only interface that search needs. Tests implement it with a table of scores."""
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> S:
         """Return the state before the first token. With `vocab_subset` (token,) the steps score only these tokens."""

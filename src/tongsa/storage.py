@@ -16,7 +16,7 @@ if sys.platform != "win32":
     import fcntl
 
 LOCK_TIMEOUT_SECONDS = 30.0
-"""Waiting time for a lock: a process that is stopping may still save."""
+"""Maximum time to wait for a lock: a process that is stopping may still be saving."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def explain_os_errors(path: Path) -> Iterator[None]:
         }
         if error.errno not in reasons:
             raise
-        raise InputError(f"{path}: {reasons[error.errno]} What was saved before is intact.") from None
+        raise InputError(f"{path}: {reasons[error.errno]} Files saved before are intact.") from None
 
 
 @contextmanager
@@ -81,6 +81,7 @@ def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file atomically; create its folder if needed."""
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -100,14 +101,16 @@ def replace_file(old: Path, new: Path) -> None:
 
 
 def write_text(path: Path, content: str) -> None:
+    """Replace a text file atomically, in UTF-8."""
     write_bytes(path, content.encode("utf-8"))
 
 
 @contextmanager
 def replace_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces `path` at the end, when its files are on the disk.
+    """Yield a temporary folder that replaces `path` at the end, after its files are synced to disk.
 
-    If the process dies between the two renames, the new folder is complete; `recover_folder` finishes the replacement.
+    If the process is killed between the two renames, `recover_folder` finishes the replacement: the new folder is
+    complete by then.
     """
     new, old = _swap_paths(path)
     with explain_os_errors(path):

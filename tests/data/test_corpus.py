@@ -105,7 +105,7 @@ def test_parallel_files_of_different_length_are_an_error_with_both_counts(
         write_file(tmp_path / "a.en", "x\n" * lines[0]),
         write_file(tmp_path / "a.ko", "x\n" * lines[1]),
     )
-    with pytest.raises(CorpusError, match=rf"a\.en has {lines[0]} lines, .*a\.ko has {lines[1]}:"):
+    with pytest.raises(CorpusError, match=rf"a\.en, .*a\.ko: not parallel \({lines[0]} and {lines[1]} lines\)"):
         texts(source, target)
 
 

@@ -14,11 +14,11 @@ from tongsa.nn.feed_forward import ACTIVATIONS, Activation
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"heads": 7}, "512 is not a multiple of heads 7"),
-        ({"heads": 7, "key_width": 64}, "512 is not a multiple of heads 7"),
+        ({"heads": 7}, "512: not a multiple of heads 7"),
+        ({"heads": 7, "key_width": 64}, "512: not a multiple of heads 7"),
         ({"heads": 0}, "heads: 0 is not at least 1"),
         ({"attention_window": -1}, "attention_window: -1 is not at least 0"),
-        ({"norm_kind": "group", "groups": 3}, "512 is not a multiple of groups 3"),
+        ({"norm_kind": "group", "groups": 3}, "512: not a multiple of groups 3"),
         ({"positions": "rotary", "attention": "additive"}, "needs a dot product"),
         ({"positions": "rotary", "key_width": 9}, "key_width 9 is odd"),
         ({"dropout": 1.0}, r"dropout: 1\.0 is not in"),

@@ -101,7 +101,7 @@ def test_alignments_follow_each_text(translate: Translate) -> None:
         (["--set", "decoding.bream=5"], "did you mean 'beam'"),
         (["--set", "decoding.no_repeat_ngram"], "--set decoding.no_repeat_ngram: no key or no value. Write key.path=value"),
         (["--set", "decoding.no_repeat_ngram=two"], "no_repeat_ngram: 'two' is not"),
-        (["--set", "decoding.beam_groups=3"], "beam_groups 3 does not divide the beam"),
+        (["--set", "decoding.beam_groups=3"], "beam_groups 3: does not divide the beam"),
         (["--set", "beam=3"], "Write --set decoding.beam=3"),
         (["--sample", "--set", "sampling.heat=2"], "sampling.heat: unknown key"),
         (["--sample", "--temperature", "0"], "temperature"),

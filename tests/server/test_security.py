@@ -50,7 +50,7 @@ ERRORS: list[tuple[str, dict[str, Any], int, str]] = [
     ("/v1/alternatives", {"text": "a", "count": 21}, 422, "from 1 to 20"),
     ("/v1/alternatives", {"text": "a", "prefix": "가 " * 100}, 422, "Shorten it"),
     ("/v1/score", {"source": "a", "target": " "}, 422, "target: empty text"),
-    ("/v1/score", {"source": "a", "target": "가 나 다 라 " * 20}, 422, "160 tokens, but the model"),
+    ("/v1/score", {"source": "a", "target": "가 나 다 라 " * 20}, 422, "160 tokens; the model"),
     ("/v1/attention", {"text": "a " * 300}, 413, "at most 500"),
     ("/v1/attention", {"text": "\n"}, 422, "text: empty text"),
     ("/v1/tree", {"text": "a", "beam": 1000}, 422, "from 1 to 16"),

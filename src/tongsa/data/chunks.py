@@ -57,7 +57,7 @@ class ChunkReader:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of `total_bytes` that are read; 0 for a stream."""
+        """Bytes read so far, of `total_bytes`; 0 for a stream."""
         return self.file.tell() if self.total_bytes is not None else 0
 
     def read_prefix(self, byte_count: int, line_count: int) -> Iterator[bytes]:

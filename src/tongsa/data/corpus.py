@@ -39,8 +39,8 @@ def read_pairs(
 ) -> Iterator[Pair]:
     """Return the normalized pairs of files, in the order of the files and their lines.
 
-    Files named *.tsv or *.jsonl (or with .gz after that) hold pairs. Other files are parallel: source file, then target
-    file; a single one left over is read as TSV.
+    Files named *.tsv or *.jsonl, optionally with .gz, hold pairs. Other files are parallel: source file, then target
+    file. A single remaining file is read as TSV.
 
     Args:
         files: Paths of the files.
@@ -147,7 +147,7 @@ def unreadable_message(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{path}: no such file. Check the name and the folder."
     if isinstance(error, IsADirectoryError):
-        return f"{path}: a folder. Name the files in it."
+        return f"{path}: a folder, not a file. Give the files in it."
     return f"{path}: cannot be read ({error.strerror or error}). Check its permissions and the disk."
 
 
@@ -186,7 +186,7 @@ def _read_parallel_files(source_path: Path, target_path: Path, ledger: Ledger) -
             shorter, longer = number - 1, number + sum(1 for _ in sides)
             counts = (shorter, longer) if source is None else (longer, shorter)
             raise CorpusError(
-                f"{source_path} has {counts[0]:,} lines, {target_path} has {counts[1]:,}: not parallel. "
+                f"{source_path}, {target_path}: not parallel ({counts[0]:,} and {counts[1]:,} lines). "
                 "Find the missing line: line n of one file must translate line n of the other."
             )
         ledger.count_read(file)

@@ -57,7 +57,7 @@ FUNCTION_WORDS = {
     "pt": "o a os de que e em um uma é do da não com para por se na no mais as dos como eu foi",
     "sv": "och i att det som en på är av för med till den har de inte om ett han jag men var",
 }
-"""Frequent function words: nearly each sentence contains some."""
+"""Frequent function words: nearly every sentence contains some."""
 _KANA = re.compile("[\u3040-\u30ff]")
 
 
@@ -76,7 +76,7 @@ def detect_language(text: str, candidates: Iterable[str]) -> list[tuple[str, flo
     words = re.findall(r"[^\W\d_]+", text[:5000].casefold())
     script_shares = {script: count / total for script, count in letters.items()}
     scores = {code: _language_score(code, script_shares, words) for code in codes}
-    if "ja" in scores and "zh" in scores:  # kana occur in nearly each Japanese sentence and never in Chinese
+    if "ja" in scores and "zh" in scores:  # kana occur in nearly every Japanese sentence and never in Chinese
         scores["zh" if _KANA.search(text) else "ja"] *= 0.05
     total_score = sum(scores.values()) or 1.0
     return sorted(((code, score / total_score) for code, score in scores.items()), key=lambda item: -item[1])

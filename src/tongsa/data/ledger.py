@@ -11,7 +11,7 @@ from typing import NamedTuple, Self, TextIO
 from tongsa.errors import InputError
 
 RATIO_SLACK_TOKENS = 10
-"""Tokens allowed on top of the length ratio: short texts may differ much in length."""
+"""Tokens allowed on top of the length ratio: short texts differ more in length."""
 
 
 class Pair(NamedTuple):
@@ -47,7 +47,7 @@ class LengthLimits:
         if longer > self.max_tokens:
             return "too-long", f"{lengths}; at most {self.max_tokens}"
         if self.max_length_ratio and longer > self.max_length_ratio * shorter + RATIO_SLACK_TOKENS:
-            return "length-ratio", f"{lengths}; at most 1 to {self.max_length_ratio:g}, and {RATIO_SLACK_TOKENS} tokens"
+            return "length-ratio", f"{lengths}; at most {self.max_length_ratio:g} × shorter + {RATIO_SLACK_TOKENS}"
         return None
 
 

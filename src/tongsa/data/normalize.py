@@ -21,7 +21,9 @@ def normalize(text: str) -> str:
     are kept. The function is idempotent.
     """
     cleaned = _SURROGATE.sub("\ufffd", _CONTROL_CHARACTERS.sub("", text))
-    composed = unicodedata.normalize("NFC", cleaned)  # last: removing a control can join a mark with its letter
+    composed = unicodedata.normalize(
+        "NFC", cleaned
+    )  # after the cleaning, which can bring a letter and its combining mark together
     return " ".join(composed.split()).replace(SPACE_MARK, "_")
 
 

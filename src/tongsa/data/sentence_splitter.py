@@ -1,4 +1,4 @@
-"""Rule-based sentence splitting for English, German and Korean. Only white space is left between the sentences.
+"""Rule-based sentence splitting for English, German and Korean. Only white space between sentences is removed.
 
 A line break ends a sentence. So do . ! ? … and their full-width forms, together with closing quotes and brackets,
 unless the following text continues the sentence.
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 CLOSING_PUNCTUATION = "\"'”’»›“‘)\\]}」』〉》〕】"
-"""Part of the sentence before it; “ and ‘ close a German quotation."""
+"""Closing quotes and brackets belong to the sentence before them; “ and ‘ close a German quotation."""
 OPENING_PUNCTUATION = re.compile("[\"'“”‘’«»‹›„‚(\\[{¿¡「『〈《〔【*_–—-]*+\\s*+")
 """Characters that may precede the first letter of a sentence."""
 FULLWIDTH_STOPS = "。！？"
 """Stops that need no following space."""
 
-# possessive, and not started within a run: linear time for a megabyte of dots
+# possessive quantifiers, and no match starts inside a run of stops: linear time even for a megabyte of dots
 _SENTENCE_STOP = re.compile(
     rf"(?<![.!?…‥])(?P<stop>[.!?…‥]++)(?P<close>[{CLOSING_PUNCTUATION}]*+)(?=\s|$)|(?P<wide>[{FULLWIDTH_STOPS}]++)[{CLOSING_PUNCTUATION}]*+"
 )

@@ -15,16 +15,16 @@ from tongsa.decoding.glossary import TermConstraint
 MIN_BATCHES_PER_THREAD = 4
 """With fewer batches per thread than this, all threads get equally many."""
 STEP_COST_TOKENS = 16
-"""Cost of one step of the search apart from its rows, measured in tokens."""
+"""Fixed cost of one search step, in units of the cost of one token."""
 MAX_SCORES_PER_STEP = 1 << 25
 """Largest number of next-token scores in one step: 128 MiB in float32."""
 
 
 class Capacity(NamedTuple):
-    """Size of the largest batch."""
+    """Size limits of a batch."""
 
     max_tokens: int
-    """Source tokens."""
+    """Maximum number of source tokens."""
     max_sentences: int
 
     @classmethod
@@ -43,13 +43,13 @@ class SearchBatch(NamedTuple):
     """Sentences for one call of beam search."""
 
     sources: Sequence[Sequence[NDArray[np.int32]]]
-    """Source tokens with EOS, in groups: the search starts with the first, the others follow as space gets free."""
+    """Source tokens with EOS, in groups: the search starts with the first, the others join when they fit."""
     indices: Indices = np.arange(0)
     """Position of each sentence in the list of texts."""
     constraints: Sequence[OutputConstraints] = ()
-    """Constraints of each sentence, or none at all."""
+    """Constraints of each sentence; empty if no sentence has any."""
     capacity: Capacity = UNLIMITED
-    """Size of what is searched at the same time, if there are several groups."""
+    """Limit on the sentences that are searched at the same time, if there are several groups."""
 
     @classmethod
     def from_padded(cls, source: Padded) -> "SearchBatch":
@@ -71,7 +71,7 @@ class SearchBatch(NamedTuple):
 
 
 class EncodedTexts(NamedTuple):
-    """Texts as token ids, with what limits their outputs."""
+    """Texts as token ids, with the limits and constraints of their outputs."""
 
     tokens: Ragged
     lengths: NDArray[np.int64]  # (text,) source tokens that are read, EOS included
@@ -103,7 +103,7 @@ def make_batches(lengths: NDArray[np.int64], order: Indices, capacity: Capacity,
         for batch in batch_by_tokens(lengths[:, None], order, capacity.max_tokens)
         for part in _split_batch(batch, capacity.max_sentences)
     ]
-    if len(batches) < MIN_BATCHES_PER_THREAD * threads:  # one thread would wait for another at the end
+    if len(batches) < MIN_BATCHES_PER_THREAD * threads:  # otherwise some threads would be idle at the end
         equal = _equal_batches(order, lengths, -(-len(batches) // threads) * threads)
         if all(
             len(part) * lengths[part[0]] <= capacity.max_tokens and len(part) <= capacity.max_sentences
@@ -130,7 +130,7 @@ def _split_batch(batch: Indices, max_sentences: int) -> Iterator[Indices]:
 
 
 def _equal_batches(order: Indices, lengths: NDArray[np.int64], count: int) -> list[Indices]:
-    """Divide texts into `count` batches with about the same number of tokens; the order stays."""
+    """Divide texts into `count` batches with about the same number of tokens, in the same order."""
     if not count:
         return []
     tokens_so_far = lengths[order].cumsum()

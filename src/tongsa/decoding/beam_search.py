@@ -41,12 +41,14 @@ class Hypothesis(NamedTuple):
     log_prob: float
     """log p(tokens, EOS | source): the sum over the tokens."""
     score: float
-    """Ranking score / length penalty + coverage penalty: hypotheses are compared by it."""
+    """Ranking score / length penalty + coverage penalty, which decides the order of hypotheses."""
     token_log_probs: list[float]
     """Log-probability of each token, EOS last; empty if the engine does not return them."""
 
 
 class _FinishedHypothesis(NamedTuple):
+    """A hypothesis with its score before length normalization."""
+
     hypothesis: Hypothesis
     ranking_score: float
 
@@ -63,9 +65,9 @@ class _SentenceResult:
     def is_done(self, best_alive: float, config: DecodingConfig, nbest: int) -> bool:
         """Return whether the search of this sentence can stop; `best_alive` is the best unfinished ranking score.
 
-        The first condition is the stopping rule of this search, a heuristic. The second never changes the result:
-        ranking scores only fall, the length penalty only grows up to its value at the maximum length, and the coverage
-        penalty is never positive. So no hypothesis can score above its ranking score now / the largest length penalty.
+        The first condition is the stopping rule of this search, a heuristic. The second never changes the result.
+        Ranking scores only fall, the length penalty only grows, and the coverage penalty is never positive. So no
+        hypothesis can score above its current ranking score / the length penalty at the maximum length.
         """
         if best_alive == -torch.inf or (self.best_has_finished and len(self.finished) >= config.beam):
             return True
@@ -96,7 +98,7 @@ def beam_search(
 
     `state` has a row for each sentence; `max_lengths` (sentence,) is the largest number of tokens of each output.
     `refill` is called after each step with the sentences that are alive. It may return the state and maximum lengths
-    of sentences that join the batch. That needs plain beam search: rules do not know when a sentence joined.
+    of sentences that join the batch. This needs plain beam search: rules do not know when a sentence joined.
     """
     results = [_SentenceResult(max_length) for max_length in max_lengths.tolist()]
     beams, layout = Beams.initial(range(len(results)), max_lengths.device), BeamLayout(1)
@@ -116,7 +118,7 @@ def beam_search(
         if keep:
             layout = _alive_layout(beams, with_coverage=with_coverage)
             rows = layout.gather(rows if beams is extended else rows[keep])  # (row,)
-            if not torch.equal(rows, row_ids):  # greedy search mostly keeps all rows: the state need not be copied
+            if not torch.equal(rows, row_ids):  # greedy search usually keeps all rows: no copy of the state
                 state = state.select(rows)
         if (joining := refill(beams.sentences)) is not None:
             if strategy != DEFAULT_STRATEGY or config.coverage_penalty:
@@ -131,7 +133,7 @@ def beam_search(
 
 
 def _alive_layout(beams: Beams, *, with_coverage: bool) -> BeamLayout:
-    """Return which hypotheses of the beams have a row in the batch.
+    """Return the layout of the hypotheses that have a row in the batch.
 
     Hypotheses with a ranking score of -inf do not exist and are not computed. With coverage all have a row, so that
     recorded attention has the shape of the beams.
@@ -203,7 +205,7 @@ def _select_candidates(
         and log_probs.numel() >= MIN_BLOCKWISE_CANDIDATES
         and log_probs.shape[1] > EOS + BLOCK_SIZE
         and not any(at_max_length)
-    ):  # the fast path: no score but those of EOS is copied into the shape of the beams
+    ):  # the fast path: only the scores of EOS are copied into the shape of the beams
         eos_log_probs = step_scores.layout.scatter(log_probs[:, EOS], num_sentences)  # (sentence, hypothesis)
         continuing = blockwise_topk(log_probs, beams.ranking_scores, step_scores.layout, config.beam)
         return _finished_candidates(
@@ -257,7 +259,7 @@ def _apply_selection(
     ending = first._replace(ranking_score=first.ranking_score.masked_fill(~ends, -torch.inf))
     if not bool(ends.any()):
         return ending, first
-    if first.token.shape[1] == 1:  # beam 1, as in sampling: the only hypothesis ends, nothing is drawn again
+    if first.token.shape[1] == 1:  # beam 1, as in sampling: the only hypothesis ends
         return ending, first._replace(ranking_score=first.ranking_score.masked_fill(ends, -torch.inf))
     # a finished hypothesis leaves the beam: select again among the candidates that do not end
     without_eos = _mask_eos(ranking_scores)
@@ -289,7 +291,7 @@ def _finished_hypotheses(beams: Beams, indices: Tensor, config: DecodingConfig) 
     """Yield the hypotheses at indices (finished, 2), which end with EOS."""
     log_probs, ranking_scores, tokens, token_log_probs, coverage = (part[*indices.unbind(1)] for part in beams[1:6])
     attended = coverage.clamp(max=1.0)  # (finished, slot)
-    # slots of padding are never attended to and must not count: log(1) = 0
+    # padding slots get no attention and must not count: log(1) = 0
     penalties = config.coverage_penalty * attended.where(attended > 0, 1.0).log().sum(dim=1)
     columns = (indices[:, 0], tokens, token_log_probs, log_probs, ranking_scores, penalties)
     for row, ids, each_log_prob, log_prob, ranking_score, penalty in zip(

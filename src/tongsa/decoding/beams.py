@@ -14,16 +14,15 @@ class Beams(NamedTuple):
     """Unfinished hypotheses: the same number for each sentence that is still searched."""
 
     sentences: list[int]
-    """Number of the sentence in each row."""
+    """Sentence index of each row."""
     log_probs: Tensor  # (sentence, hypothesis)
     ranking_scores: Tensor  # (sentence, hypothesis): log-probability after rules; -inf where there is no hypothesis
     tokens: Tensor  # (sentence, hypothesis, position), beginning with BOS
     token_log_probs: Tensor  # (sentence, hypothesis, position), 0 for BOS
-    coverage: (
-        Tensor  # (sentence, hypothesis, slot): attention summed over the steps; no slots without a coverage penalty
-    )
+    coverage: Tensor  # (sentence, hypothesis, slot)
+    """Attention weights summed over the steps; no slots without a coverage penalty."""
     left_padding: list[int]
-    """For each sentence: the number of steps before it joined the batch, which are positions of padding."""
+    """For each sentence: the number of steps before it joined the batch, which are padded positions."""
 
     @classmethod
     def initial(cls, sentences: range, device: torch.device) -> "Beams":
@@ -50,7 +49,7 @@ class Beams(NamedTuple):
             part.index_select(0, kept) for part in self[1:6]
         )
         left_padding = [self.left_padding[row] for row in rows]
-        unused = min(left_padding, default=0)  # positions that are padding in all rows that are left
+        unused = min(left_padding, default=0)  # positions that are padding in all remaining rows
         return Beams(
             [self.sentences[row] for row in rows],
             log_probs,
@@ -62,7 +61,7 @@ class Beams(NamedTuple):
         )
 
     def extend(self, coverage: Tensor, step: BeamStep) -> "Beams":
-        """Return the selected hypotheses, each with one more token; `coverage` is that after the step."""
+        """Return the selected hypotheses, each with one more token; `coverage` is the value after the step."""
         return Beams(
             self.sentences,
             self.log_probs.gather(1, step.parent) + step.token_log_prob,
@@ -105,11 +104,11 @@ def _concat_padded(first: Tensor, second: Tensor, fill_value: float) -> Tensor: 
 Rule = Callable[[Tensor, Beams], Tensor]
 """Change the log-probabilities (sentence, hypothesis, token) of next tokens for the ranking; -inf forbids a token."""
 Selection = Callable[[Tensor, Beams], Tensor]
-"""From ranking scores (sentence, hypothesis, token) of all candidates to the flat indices (sentence, rank) of those
-selected, best first. It is called again without EOS if a selected candidate ends."""
+"""Map ranking scores (sentence, hypothesis, token) to the flat indices (sentence, rank) of the selected candidates,
+best first. It is called again without EOS if a selected candidate ends."""
 SearchObserver = Callable[[Beams, Tensor, Tensor], None]
-"""Called in each step with the beams before it, the ranking scores of all candidates, and the flat indices
-(sentence, rank) of the candidates that finished or continue."""
+"""Called in each step with three arguments: the beams before it, the ranking scores of all candidates, and the flat
+indices (sentence, rank) of the candidates that finished or continue."""
 
 
 class SearchStrategy(NamedTuple):
@@ -120,8 +119,8 @@ class SearchStrategy(NamedTuple):
     """None selects the best `beam` candidates."""
     observer: SearchObserver | None = None
     early_stopping_sentences: frozenset[int] = frozenset()
-    """Sentences that are done when `beam` outputs have finished, even if the best candidate of a step never did:
-    with constraints, hypotheses that are alive may never be able to finish."""
+    """Sentences that are done when `beam` outputs have finished, even if the best candidate never did. With
+    constraints, some hypotheses that are alive may never be able to finish."""
 
 
 DEFAULT_STRATEGY = SearchStrategy()

@@ -1,4 +1,4 @@
-"""Settings of decoding."""
+"""Decoding settings: the table [decoding] of a recipe."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,6 +8,8 @@ from tongsa.config import In, NonNegative, NonNegativeFloat, Positive, check_ran
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
+    """Settings of beam search."""
+
     beam: Positive = 4
     """Number of hypotheses kept in each step; 1 is greedy search."""
     length_normalization: Literal["gnmt", "plain", "none"] = "gnmt"
@@ -21,22 +23,24 @@ class DecodingConfig:
     min_tokens: NonNegative = 0
     """Smallest number of tokens of an output."""
     no_repeat_ngram: NonNegative = 0
-    """No n-gram of this size occurs twice in an output; 0 allows all."""
+    """No n-gram of this size may occur twice in an output; 0 allows all."""
     repetition_penalty: Annotated[float, In(1)] = 1.0
-    """The log-probability of tokens that the output contains is multiplied by it (Keskar et al. 2019, section 4.1)."""
+    """Factor on the log-probability of tokens that the output already contains (Keskar et al. 2019, section 4.1)."""
     beam_groups: Positive = 1
     """Groups of a diverse beam (Vijayakumar et al. 2018); the beam must be a multiple of it."""
     diversity_penalty: NonNegativeFloat = 0.5
-    """Score that a token loses for each earlier group that selected it in the same step."""
+    """Subtracted from the score of a token for each earlier group that selected it in the same step."""
     shortlist: bool = False
-    """Score only tokens that the model's shortlist allows for a source: faster, and not always the same output."""
+    """Score only the tokens of the model's shortlist: faster, but the output may differ."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.length_normalization not in ("gnmt", "plain", "none"):
-            raise ValueError(f"length_normalization {self.length_normalization!r} is not gnmt, plain or none")
+            raise ValueError(f"length_normalization {self.length_normalization!r}: unknown. Write gnmt, plain or none.")
         if self.beam % self.beam_groups:
-            raise ValueError(f"beam_groups {self.beam_groups} does not divide the beam {self.beam}")
+            raise ValueError(
+                f"beam_groups {self.beam_groups}: does not divide the beam {self.beam}. Change one of them."
+            )
 
     @property
     def supports_continuous_batching(self) -> bool:

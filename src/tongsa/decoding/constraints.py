@@ -1,17 +1,17 @@
 """Lexical constraints: phrases that an output must contain (dynamic beam allocation, Post and Vilar 2018, section 3).
 
-A plain beam drops a hypothesis with a required phrase as soon as others are likelier. Instead, the beam is divided
-among hypotheses by how many tokens they still need to complete all phrases:
+A plain beam drops a hypothesis with a required phrase as soon as others are likelier. Instead, the beam is divided by
+the number of tokens that a hypothesis still needs to complete all phrases:
 
 1. The phrases of an output become one automaton (Aho and Corasick 1975). Its nodes are all prefixes of phrases. Reading
    a token moves to the longest prefix that the output now ends with. A failure link leads from a node to the next
-   shorter such prefix; so overlapping phrases and false starts cost nothing.
+   shorter such prefix, so overlapping phrases and false starts are handled.
 2. A state is the node and how often each phrase was completed. `tokens_needed(state)` is the smallest number of tokens
    that completes the rest, overlaps included. Post and Vilar count completed tokens; the exact number needed is better.
 3. In each step the candidates of a hypothesis are its likeliest tokens, every token of a phrase, and EOS. A candidate
-   that can no longer complete all phrases within the maximum length is dropped, and EOS is dropped while a phrase is
-   missing. So an output with all phrases is found whenever one of that length exists.
-4. Each number of tokens needed gets an equal share of the beam. Shares that nobody fills go to the best of the others.
+   that can no longer complete all phrases within the maximum length is dropped. So is EOS while a phrase is missing.
+   So an output with all phrases is found if one of that length exists.
+4. Each number of tokens needed gets an equal share of the beam. Unused shares go to the best other candidates.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from tongsa.decoding.beams import Beams, Selection
 from tongsa.tokenization.special import EOS
 
 MAX_PHRASES_PER_OUTPUT = 8
-"""Largest number of phrases of an output: the states grow with 2 to this power."""
+"""Largest number of phrases of an output: the number of states grows as 2 to this power."""
 
 
 class OutputConstraints(NamedTuple):
@@ -35,7 +35,7 @@ class OutputConstraints(NamedTuple):
     prefix: tuple[int, ...] = ()
     """The output begins with these tokens."""
     phrases: tuple[tuple[int, ...], ...] = ()
-    """The output contains each of these token sequences; one that is listed twice, twice."""
+    """The output contains each of these token sequences; a sequence listed twice must occur twice."""
 
     def __bool__(self) -> bool:
         return bool(self.prefix or self.phrases)
@@ -128,8 +128,8 @@ class PhraseAutomaton:
     def tokens_needed(self) -> Callable[[ConstraintState], int]:
         """Smallest number of tokens from a state to the end of all phrases.
 
-        Of phrases that do not contain each other, the one that ends first also begins first, and only the next one can
-        overlap with it. So the shortest way is one of the orders of the phrases (Held and Karp 1962).
+        If no phrase contains another, the phrase that ends first also begins first, and only the next one can overlap
+        with it. So it suffices to compare the orders of the phrases (dynamic programming, Held and Karp 1962).
         """
         return cache(self._tokens_needed)
 
@@ -152,7 +152,7 @@ class PhraseAutomaton:
 
     @cached_property
     def overlaps(self) -> Callable[[int], list[list[int]]]:
-        """For a node: by how many tokens, fewer than all, each phrase can overlap with the end of its prefix."""
+        """For a node: the numbers of tokens by which each phrase can overlap with the end of the node's prefix."""
         return cache(self._overlaps)
 
     def _overlaps(self, node: int) -> list[list[int]]:
@@ -184,8 +184,8 @@ class PhraseAutomaton:
 def satisfiable_phrases(phrases: Sequence[Sequence[int]], prefix: Sequence[int], max_length: int) -> list[int]:
     """Return the indices of phrases that fit together into an output of `max_length` tokens with this prefix.
 
-    If not all fit, shorter phrases come first, so that many are kept. No phrase is left out that would fit beside the
-    kept ones, unless MAX_PHRASES_PER_OUTPUT are kept.
+    If not all fit, shorter phrases come first, so that many are kept. A phrase that fits together with the kept ones is
+    left out only if MAX_PHRASES_PER_OUTPUT are kept.
     """
     tokens_left = max_length - len(prefix)
     if len(phrases) <= MAX_PHRASES_PER_OUTPUT and sum(map(len, phrases)) <= tokens_left:
@@ -209,7 +209,10 @@ class _ConstrainedCandidate(NamedTuple):
 def dynamic_beam_allocation(
     beam: int, automata: Sequence[PhraseAutomaton | None], max_lengths: Sequence[int], prefix_lengths: Sequence[int]
 ) -> Selection:
-    """Select candidates so that each number of missing tokens has a share of the beam; None has no phrases."""
+    """Select candidates so that each number of missing tokens has a share of the beam.
+
+    `automata` has an entry for each sentence; None for a sentence without phrases.
+    """
 
     def select(ranking_scores: Tensor, beams: Beams) -> Tensor:  # (sentence, hypothesis, token) -> (sentence, rank)
         flat_scores = ranking_scores.flatten(1)
@@ -224,7 +227,7 @@ def dynamic_beam_allocation(
                 ranking_scores[row], beams.tokens[row].tolist(), automaton, tokens_left, beam
             )
             allocated = _allocate_beam(candidates, beam, automaton.tokens_needed(automaton.initial_state))
-            # rows of a tensor are equally long: missing candidates are filled with an impossible one (-inf)
+            # rows of a tensor have equal length: pad with an impossible candidate (-inf)
             padding = [int(flat_scores[row].argmin())] * (selected.shape[1] - len(allocated))
             selected[row] = torch.tensor([*allocated, *padding], device=selected.device)
         return selected

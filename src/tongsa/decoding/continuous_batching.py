@@ -1,11 +1,11 @@
 """Continuous batching: new sentences join a running beam search as soon as finished ones leave room.
 
-Sentences of a batch finish after different numbers of steps, and a step costs nearly as much for few rows as for many.
-So a thread's texts are divided into small batches of similar length, a quarter of the capacity each. The search starts
+Sentences of a batch finish after different numbers of steps. A step costs nearly as much for few rows as for many. So
+a thread's texts are divided into small batches of similar length, a quarter of the capacity each. The search starts
 with the first. After each step `beam_search` calls the batcher with the sentences that are still alive. If the next
-small batch fits beside them, it is encoded and its rows are appended to the decoder state and to the beams
-(`DecoderState.concat`, `Beams.concat`). Rows of one batch are independent, so no result changes; only the number of
-steps does.
+small batch fits into the remaining capacity, it is encoded. Its rows are appended to the decoder state and to the beams
+(`DecoderState.concat`, `Beams.concat`). Rows of one batch are independent, so the results do not change; only the
+number of steps does.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class ContinuousBatcher(Generic[S]):
         return self.start(batch)
 
     def __call__(self, alive: list[int]) -> tuple[S, Tensor] | None:
-        """Start the next batch if it fits beside the sentences that are alive."""
+        """Start the next batch if it fits into the capacity that the sentences alive leave."""
         return self.next_batch() if self.waiting and self._next_fits(alive) else None
 
     def _next_fits(self, alive: list[int]) -> bool:

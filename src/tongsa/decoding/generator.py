@@ -1,4 +1,4 @@
-"""TextGenerator: a language model with its tokenizer, which samples and scores text."""
+"""TextGenerator: sampling and scoring text with a language model."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,12 @@ from tongsa.decoding.text_model import TextModel, ensure_text_list
 from tongsa.tokenization.special import EOS
 
 MAX_BATCH_TEXTS = 64
-"""Texts that are sampled in one batch."""
+"""Maximum number of texts sampled in one batch."""
 
 
 class TextGenerator(TextModel):
+    """A language model with its tokenizer."""
+
     task = "language_model"
 
     @torch.inference_mode()

@@ -1,8 +1,8 @@
 """Glossary: terms of a source text that must be translated in a given way, or copied.
 
 `Glossary.requirements` finds the terms that occur in a source. `term_constraints` decides which of them the search can
-be made to produce, and says why not for the others. The search enforces them as phrases of tokens (constraints.py),
-and `TermConstraint.check` reports what the output contains.
+enforce, and gives a reason for the others. The search enforces them as phrases of tokens (constraints.py).
+`TermConstraint.check` reports which terms the output contains.
 """
 
 import re
@@ -25,6 +25,8 @@ HANGUL = r"\uac00-\ud7a3"
 
 
 class Term(NamedTuple):
+    """An entry of a glossary."""
+
     source: str
     target: str
     """Required translation; equal to the source if the term is to be copied."""
@@ -76,18 +78,20 @@ class TermResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Glossary:
+    """Terms with their required translations."""
+
     terms: tuple[Term, ...] = ()
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[str, str]], copies: Iterable[str] = ()) -> Self:
-        """Make a glossary from pairs (source, target) and from texts to copy; an empty target means copy, too."""
+        """Make a glossary from pairs (source, target) and from texts to copy; an empty target also means copy."""
         terms = [(normalize(source), normalize(target)) for source, target in pairs]
         terms += [(normalize(text), normalize(text)) for text in copies]
         return cls(tuple(Term(source, target or source) for source, target in terms))
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
-        """Read a file with one term on a line: source<TAB>target, or a text to copy. Lines with # are comments."""
+        """Read one term per line: source<TAB>target, or a text to copy. Lines that start with # are comments."""
         pairs = []
         for number, line in enumerate(read_lines(path), start=1):
             if not line.strip() or line.startswith("#"):
@@ -99,9 +103,10 @@ class Glossary:
         return cls.from_pairs(pairs)
 
     def requirements(self, text: str) -> tuple[TermRequirement, ...]:
-        """Return what the terms that occur in a text require, in order; of two that overlap the longer counts.
+        """Return the requirements of the terms that occur in a text, in order.
 
-        A copy inside a longer copy comes with it: both are required as often as they occur.
+        The longer of two overlapping terms counts. But a copied term inside a longer copied term is required too, as
+        often as it occurs.
         """
         unmatched, untranslated = text, text  # matched terms are blanked out, so that no shorter term matches inside
         by_start: dict[int, list[TermRequirement]] = {}
@@ -147,7 +152,7 @@ class TermConstraint(NamedTuple):
 
 
 class OutputLimits(NamedTuple):
-    """Everything that limits how many terms an output can contain."""
+    """Limits on the terms that an output can contain."""
 
     prefix: Sequence[int]
     """Tokens of the forced prefix."""
@@ -158,7 +163,7 @@ class OutputLimits(NamedTuple):
     def __str__(self) -> str:
         others, shorten = ("the prefix and ", "Shorten the prefix, or raise") if len(self.prefix) else ("", "Raise")
         return (
-            f"room beside {others}the other terms in {self.max_length} tokens. "
+            f"room next to {others}the other terms in {self.max_length} tokens. "
             f"{shorten} max_extra_tokens (--set decoding.max_extra_tokens=200)."
         )
 
@@ -166,7 +171,7 @@ class OutputLimits(NamedTuple):
 def term_constraints(
     requirements: Sequence[TermRequirement], tokens: Sequence[Sequence[int]], limits: OutputLimits
 ) -> list[TermConstraint]:
-    """Return what can be enforced of each requirement in one output; `tokens` are the tokens of their texts."""
+    """Return the enforceable part of each requirement in one output; `tokens` are the tokens of their texts."""
     token_runs = [tuple(run) for run in tokens]
     max_counts: dict[tuple[int, ...], int] = {}
     for requirement, run in zip(requirements, token_runs, strict=True):
@@ -179,7 +184,7 @@ def term_constraints(
         possible = _max_count(requirement, run, limits)
         times, reason, share = min(possible, kept[run]), "", f"{min(possible, kept[run])} of {requirement.times}"
         if not possible:
-            reason = "the tokenizer cannot encode it. Write it in another way."
+            reason = "the tokenizer cannot encode it. Change its spelling."
         elif times < possible and phrase_limit_reached:
             reason = (
                 f"{share}: at most {MAX_PHRASES_PER_OUTPUT} terms are enforced in an output. "

@@ -17,7 +17,7 @@ from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.translator import Translator
 
 Utility = Callable[[str, str], float]
-"""Quality of a candidate if a reference is right."""
+"""Quality of a candidate (first argument) given a reference (second argument)."""
 DEFAULT_NUM_SAMPLES = 32
 
 
@@ -51,7 +51,7 @@ def mbr_decode(
     sampling: SamplingConfig | None = None,
     utility: Utility = chrf,
 ) -> list[Translation]:
-    """Return for each text the sample with the highest mean utility against all samples, which is its score."""
+    """Return for each text the sample with the highest mean utility against all samples; its score is that mean."""
     request = DecodeRequest(config=translator.config, nbest=num_samples, sampling=sampling or SamplingConfig())
     translations = []
     for translation in translator.decode(texts, request):

@@ -16,12 +16,12 @@ MAX_SAMPLES_PER_TEXT = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class DecodeRequest:
-    """Everything that decides how texts are decoded, apart from the texts and the model."""
+    """All settings and constraints of decoding, apart from the texts and the model."""
 
     config: DecodingConfig
-    """All settings of the search; nothing is left to a default further down."""
+    """All settings of the search; no later function adds a default."""
     nbest: int = 1
-    """Number of hypotheses returned for each text: the best of the beam, or that many samples."""
+    """Number of hypotheses returned for each text: the best of the beam, or this many samples."""
     prefixes: Sequence[str] = ()
     """Forced beginning of each output, one for each text; empty for none."""
     glossary: Glossary | None = None
@@ -35,7 +35,7 @@ class DecodeRequest:
         ensure_text_list(self.prefixes)
         if self.sampling:
             if not 1 <= self.nbest <= MAX_SAMPLES_PER_TEXT:
-                raise InputError(f"nbest {self.nbest}: must be between 1 and {MAX_SAMPLES_PER_TEXT} samples.")
+                raise InputError(f"nbest {self.nbest}: out of range. Use 1 to {MAX_SAMPLES_PER_TEXT} samples.")
         elif not 1 <= self.nbest <= self.config.beam:
             raise InputError(
                 f"nbest {self.nbest}: must be between 1 and the beam {self.config.beam}. Use a wider beam (--beam N)."

@@ -12,16 +12,18 @@ from tongsa.errors import InputError
 from tongsa.tokenization.words import word_alignment
 
 AttentionFunction = Callable[[tuple[int, ...], tuple[int, ...]], dict[str, list[Matrix]]]
-"""From the token ids of a source and of its output to the attention weights along it."""
+"""Map the token ids of a source and of its output to attention weights, by role."""
 ScoreFunction = Callable[[tuple[int, ...], tuple[int, ...]], list[float]]
-"""From the token ids of a source and of its output to the log-probability of each output token."""
+"""Map the token ids of a source and of its output to the log-probability of each output token."""
 
 
 @dataclass(frozen=True)
 class Translation:
+    """A translation of one text."""
+
     text: str
     score: float
-    """Log-probability after length normalization and rules: the search ranks hypotheses by it."""
+    """Log-probability after rules and length normalization, which decides the order of hypotheses."""
     log_prob: float
     """log p(text | source): the sum over the tokens."""
     tokens: tuple[str, ...]
@@ -54,7 +56,9 @@ class Translation:
         """Cross-attention of each output token to each source token: the mean over layers and heads."""
         attention = self.attention
         if not attention.get("cross"):
-            raise InputError("this kind of model has no attention: no alignment can be read from it.")
+            raise InputError(
+                "alignment: this kind of model has no attention over the source. Use a model with attention."
+            )
         mean: Matrix = np.mean(np.concatenate(attention["cross"]), axis=0, dtype=np.float32)
         return mean @ attention["hops"][0][0] if "hops" in attention else mean  # the slots are hops over the source
 
@@ -69,12 +73,14 @@ class Translation:
     def attention(self) -> dict[str, list[Matrix]]:
         """Attention weights (head, query, key) of each layer, by role: "encoder", "decoder", "cross"."""
         if self._attention_fn is None:
-            raise InputError("this translation was made without a model. Translate the text with a Translator.")
+            raise InputError(
+                "attention: this translation was made without a model. Translate the text with a Translator."
+            )
         return self._attention_fn(*self._token_ids)
 
     @property
     def hypothesis_record(self) -> dict[str, Any]:
-        """The hypothesis for JSON, without what all hypotheses of the text share."""
+        """The hypothesis for JSON, without the fields that all hypotheses of the text share."""
         return {
             "text": self.text,
             "score": self.score,

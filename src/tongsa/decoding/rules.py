@@ -45,9 +45,9 @@ def no_repeat_ngram(ngram_size: int) -> Rule:
             return log_probs
         ngrams = tokens.unfold(2, ngram_size, 1)  # (sentence, hypothesis, n-gram, position in it)
         current = tokens[:, :, tokens.shape[2] - ngram_size + 1 :].unsqueeze(2)  # the last n - 1 tokens
-        starts_alike = (ngrams[..., :-1] == current).all(dim=3)
+        has_same_prefix = (ngrams[..., :-1] == current).all(dim=3)
         vocab_size = log_probs.shape[2]
-        last_tokens = ngrams[..., -1].masked_fill(~starts_alike, vocab_size)  # an extra column that is dropped
+        last_tokens = ngrams[..., -1].masked_fill(~has_same_prefix, vocab_size)  # an extra column that is dropped
         forbidden = torch.zeros(*log_probs.shape[:2], vocab_size + 1, dtype=torch.bool, device=log_probs.device)
         return log_probs.masked_fill(forbidden.scatter(2, last_tokens, True)[:, :, :-1], -torch.inf)
 
@@ -55,7 +55,7 @@ def no_repeat_ngram(ngram_size: int) -> Rule:
 
 
 def repetition_penalty(penalty: float) -> Rule:
-    """Multiply the log-probability of tokens that the output already contains; EOS is never among them."""
+    """Multiply the log-probability of tokens that the output already contains; EOS never is."""
 
     def rule(log_probs: Tensor, beams: Beams) -> Tensor:
         tokens = beams.tokens[:, :, 1:]
@@ -93,9 +93,9 @@ def sampling_selection(sampler: Sampler) -> Selection:
 def diverse_beam_selection(selection: Selection, beam_groups: int, diversity_penalty: float) -> Selection:
     """Select for diverse beam search (Vijayakumar et al. 2018, section 4).
 
-    Row s · beam_groups + g of the batch is group g of sentence s. Groups select one after another. A token that earlier
-    groups of the sentence have selected in this step loses `diversity_penalty` each time. That changes which candidates
-    are selected, never their scores.
+    Row s · beam_groups + g of the batch is group g of sentence s. Groups select one after another. `diversity_penalty`
+    is subtracted from a token for each time that earlier groups of the sentence selected it in this step. This changes
+    which candidates are selected, never their scores.
     """
 
     def select(ranking_scores: Tensor, beams: Beams) -> Tensor:

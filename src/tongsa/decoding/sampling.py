@@ -11,13 +11,15 @@ from torch import Tensor
 from tongsa.config import In, NonNegative, PositiveFloat, check_ranges
 
 Sampler = Callable[[Tensor], Tensor]
-"""From scores (row, candidate) to perturbed scores whose largest in each row is the candidate drawn."""
+"""Map scores (row, candidate) to perturbed scores; the largest in each row is the sampled candidate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingConfig:
+    """Settings of sampling."""
+
     temperature: PositiveFloat = 1.0
-    """Scores are divided by it: below 1 likely tokens become likelier, above 1 unlikely ones do."""
+    """Divisor of the scores: below 1 likely tokens become likelier, above 1 unlikely ones do."""
     top_k: NonNegative = 0
     """Draw only from the k likeliest tokens (Fan et al. 2018, section 5.4); 0 draws from all."""
     top_p: Annotated[float, In(0, 1, open_low=True)] = 1.0
@@ -25,7 +27,7 @@ class SamplingConfig:
     min_p: Annotated[float, In(0, 1)] = 0.0
     """Draw only from tokens with at least this fraction of the largest probability (Nguyen et al. 2024, section 3)."""
     seed: int = 1
-    """The same request with the same seed draws the same."""
+    """Random seed: the same request with the same seed gives the same samples."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -61,7 +63,7 @@ def min_p_filter(scores: Tensor, min_p: float) -> Tensor:  # (row, candidate)
 
 
 def top_p_filter(scores: Tensor, top_p: float) -> Tensor:  # (row, candidate)
-    """Keep the fewest largest scores whose probabilities reach `top_p`; set the others to -inf."""
+    """Keep the smallest set of likeliest candidates with a total probability of `top_p`; set the others to -inf."""
     if top_p >= 1:
         return scores
     ordered, indices = scores.log_softmax(dim=1).sort(dim=1, descending=True, stable=True)

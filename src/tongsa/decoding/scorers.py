@@ -1,7 +1,7 @@
 """Scorers: log-probabilities of the next token from one decoder, an ensemble, or with a language model.
 
-A scorer takes tokens (row,) and a decoder state, and returns log-probabilities (row, token) and the next state. Search
-knows nothing else of a model.
+A scorer takes tokens (row,) and a decoder state, and returns log-probabilities (row, token) and the next state. This
+is all that search knows about a model.
 """
 
 import math
@@ -40,7 +40,7 @@ def decoder_scorer(decoder: StepDecoder[S]) -> Scorer[S]:
 
 
 def subset_scorer(scorer: Scorer[S], vocab_subset: Tensor) -> Scorer[S]:
-    """Return a scorer whose tokens are indices into a subset of the vocabulary, for a state that scores only it."""
+    """Return a scorer for a state that scores a subset of the vocabulary; tokens are indices into it."""
 
     def step(index: Tensor, state: S) -> tuple[Tensor, S]:
         return scorer(vocab_subset[index], state)

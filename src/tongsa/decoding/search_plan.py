@@ -1,8 +1,8 @@
 """From a decoding request to the arguments of `beam_search`, and from its hypotheses to n-best lists.
 
-`beam_search` knows one beam per row of the batch. Two features are expressed as several rows per sentence:
-diverse beam search runs each of its groups as a row, and sampling runs each sample as a row of beam 1. The plan
-repeats the rows before the search and merges the hypotheses of each sentence afterwards.
+`beam_search` runs one beam for each row of the batch. Two features use several rows for each sentence. Diverse beam
+search runs each of its groups as a row. Sampling runs each sample as a row of beam 1. The plan repeats the rows
+before the search and merges the hypotheses of each sentence afterwards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,14 +66,14 @@ class SearchPlan:
         return state.select(self.rows) if self.copies > 1 else state
 
     def merge(self, hypotheses: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-        """Return one n-best list for each sentence, best first; two groups may have found the same output."""
+        """Return one n-best list for each sentence, best first; equal outputs of two groups are merged."""
         if self.copies == 1:
             return hypotheses
         merged = []
         for start in range(0, len(hypotheses), self.copies):
             rows = hypotheses[start : start + self.copies]
             ranked = sorted(chain.from_iterable(rows), key=lambda hypothesis: -hypothesis.score)
-            if not self.sampling:  # equal samples are separate samples
+            if not self.sampling:  # equal samples are kept
                 unique = {tuple(hypothesis.tokens): hypothesis for hypothesis in reversed(ranked)}
                 ranked = sorted(unique.values(), key=lambda hypothesis: -hypothesis.score)[: self.requested_nbest]
             merged.append(ranked)
@@ -85,7 +85,7 @@ def _constrained_selection(
 ) -> Selection:
     automata = []
     for constraint, max_length in zip(constraints, max_lengths, strict=True):
-        # phrases that do not fit together would leave no output at all: only those that do are enforced
+        # phrases that do not fit together exclude every output: enforce only a subset that fits
         kept = satisfiable_phrases(constraint.phrases, constraint.prefix, max_length)
         automata.append(PhraseAutomaton(constraint.phrases[i] for i in kept) if kept else None)
     return dynamic_beam_allocation(beam, automata, max_lengths, [len(constraint.prefix) for constraint in constraints])
@@ -96,8 +96,8 @@ def explain_no_output(
 ) -> str:
     """Return an error message for a search that ended without any output.
 
-    Either its rules exclude every output, or the model's scores were not numbers. `max_lengths` maps the index of
-    each text of the batch to the longest output that it may have.
+    Either its rules exclude every output, or the model's scores are NaN. `max_lengths` maps the index of
+    each text of the batch to the maximum length of its output.
     """
     remedy = "raise max_extra_tokens (--set decoding.max_extra_tokens=200)"
     constrained = [constraints[i] for i in max_lengths] if constraints else []
@@ -110,7 +110,7 @@ def explain_no_output(
         )
     if config.no_repeat_ngram and any(constrained):
         return (
-            f"no_repeat_ngram {config.no_repeat_ngram}: no output meets it and the prefix or glossary. "
+            f"no_repeat_ngram {config.no_repeat_ngram}: no output satisfies it together with the prefix or glossary. "
             "Raise it, or set it to 0."
         )
-    return "the model's scores are not numbers. Train again with a lower training.lr.peak."
+    return "model: its scores are NaN. Train again with a lower learning rate (training.lr.peak or training.lr.scale)."

@@ -1,6 +1,6 @@
 """Shortlist: the output tokens that a source makes likely. Scoring only these makes decoding faster.
 
-A shortlist is learnt once from pairs of texts (tokenization/shortlist.py) and stored with the model.
+A shortlist is learned once from pairs of texts (tokenization/lexicon.py) and stored with the model.
 """
 
 import hashlib
@@ -27,12 +27,14 @@ REBUILD_HINT = "Make it again: tongsa shortlist RUN --data FILE"
 
 @dataclass(frozen=True)
 class Shortlist:
+    """A vocabulary shortlist: candidate output tokens of each source token, and frequent tokens."""
+
     candidates: ShortlistCandidates
 
     def vocab_subset(self, source: Padded, required_tokens: Iterable[int] = ()) -> Tensor:  # (token,)
         """Return the tokens to score for a batch, ascending: special tokens, candidates, and required tokens.
 
-        `required_tokens` are tokens of prefixes and glossary terms, which must be possible in any case.
+        `required_tokens` are tokens of prefixes and glossary terms, which must always be possible.
         """
         source_tokens = np.unique(source.tokens.cpu().numpy())
         parts = [np.arange(UNK + 1), self.candidates.always, self.candidates.per_token[source_tokens].ravel()]

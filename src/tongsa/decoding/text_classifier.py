@@ -13,6 +13,8 @@ from tongsa.errors import InputError
 
 @dataclass(frozen=True)
 class Classification:
+    """Label probabilities of one text."""
+
     label: str
     """The likeliest label."""
     probabilities: dict[str, float]
@@ -31,11 +33,15 @@ class Classification:
     def attention(self) -> dict[str, list[Matrix]]:
         """Attention weights (head, query, key) of each layer, by role: "hops", "encoder"."""
         if self._classifier is None:
-            raise InputError("this result was made without a model. Classify the text with a TextClassifier.")
+            raise InputError(
+                "attention: this result was made without a model. Classify the text with a TextClassifier."
+            )
         return self._classifier.attention(self._token_ids, [0])
 
 
 class TextClassifier(TextModel):
+    """A classifier with its tokenizer and labels."""
+
     task = "classification"
 
     def __call__(self, text: str) -> Classification:
@@ -43,7 +49,7 @@ class TextClassifier(TextModel):
 
     @torch.inference_mode()
     def classify(self, texts: Iterable[str]) -> list[Classification]:
-        """Return a classification of each text, in order; an empty text has one, too."""
+        """Return a classification of each text, in order; also of empty texts."""
         rows, lengths = self._encode(texts)
         labels = self.target_tokenizer.token_strings(range(len(self.target_tokenizer)))
         results: dict[int, Classification] = {}
@@ -74,7 +80,7 @@ class TextClassifier(TextModel):
         return [embeddings[i] for i in range(len(rows))]
 
     def _encode(self, texts: Iterable[str]) -> tuple[Ragged, Indices]:
-        """Return the tokens of each text, and how many of them are read, EOS included."""
+        """Return the tokens of each text, and the number of tokens to read, EOS included."""
         rows = Ragged(self.source_tokenizer.encode_all(ensure_text_list(texts)))
         return rows, np.minimum(rows.lengths + 1, self.max_positions)
 

@@ -1,4 +1,4 @@
-"""TextModel: a model with its tokenizers, which scores pairs and shows its attention."""
+"""TextModel: a model with its tokenizers, for scoring pairs and returning attention weights."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ class PairError(InputError):
 
 
 def ensure_text_list(texts: Iterable[str]) -> list[str]:
-    """Return texts as a list; a single string would be read as a list of its characters and is refused."""
+    """Return texts as a list. Raise InputError for a single string, which would be read as a list of characters."""
     if isinstance(texts, str):
         raise InputError(f"texts: a single string, not a list of texts. Write [{texts[:30]!r}].")
     return list(texts)
@@ -85,8 +85,8 @@ class TextModel:
     def encode_pairs(self, pairs: Sequence[tuple[str, str]]) -> Examples:
         """Return the token ids of both sides; raise PairError if a side is longer than the model can process."""
         for i, pair in enumerate(pairs):
-            if isinstance(pair, str) or len(pair) != 2:  # a string of two characters would pass for a pair
-                raise PairError(i, f"{pair!r} is not (source, target)")
+            if isinstance(pair, str) or len(pair) != 2:  # a string of two characters also has length 2
+                raise PairError(i, f"{pair!r} is not a pair. Write (source, target).")
         sources = self.source_tokenizer.encode_all([source for source, _ in pairs])
         targets = (
             [self._encode_label(i, target) for i, (_, target) in enumerate(pairs)]
@@ -95,7 +95,9 @@ class TextModel:
         )
         for i, lengths in enumerate(zip(map(len, sources), map(len, targets), strict=True)):
             if max(lengths) >= self.max_positions:
-                raise PairError(i, f"{max(lengths)} tokens, but the model can process {self.max_positions - 1}")
+                raise PairError(
+                    i, f"{max(lengths)} tokens; the model can process {self.max_positions - 1}. Shorten it."
+                )
         return Examples(Ragged(sources), Ragged(targets), appends_eos=self.task != "classification")
 
     def _encode_label(self, index: int, label: str) -> list[int]:

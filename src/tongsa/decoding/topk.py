@@ -2,7 +2,7 @@
 
 `torch.topk` passes every score through a heap. The maximum of each block of 64 scores is several times cheaper to
 compute, because it is vectorized. The k best candidates are in the k blocks with the largest maxima: a candidate
-outside of them is smaller than k others, namely those maxima. So:
+outside of them is smaller than these k maxima. So:
 
 1. Compute the maximum of each block, and add the score of its hypothesis.
 2. Take the k best blocks of each sentence.
@@ -20,7 +20,7 @@ from tongsa.tokenization.special import EOS
 BLOCK_SIZE = 64
 """Candidates in a block."""
 MIN_BLOCKWISE_CANDIDATES = 1 << 16
-"""Candidates in a batch from which blocks are faster."""
+"""Number of candidates in a batch above which blocks are faster."""
 
 
 class BeamStep(NamedTuple):
@@ -49,9 +49,8 @@ def blockwise_topk(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayout
     best = maxima.flatten(1).topk(min(k, maxima[0].numel()), dim=1).indices  # (sentence, rank of block)
     parent = (best // blocks_per_row).unsqueeze(2)  # (sentence, rank of block, 1)
     offsets = torch.arange(BLOCK_SIZE, device=log_probs.device)
-    token = (best % blocks_per_row * BLOCK_SIZE + first_token).unsqueeze(
-        2
-    ) + offsets  # (sentence, rank, token in block)
+    block_start = best % blocks_per_row * BLOCK_SIZE + first_token
+    token = block_start.unsqueeze(2) + offsets  # (sentence, rank of block, token in block)
     in_blocks = _score_candidates(log_probs, ranking_scores, rows, parent.expand_as(token), token)
     # the tokens after the last whole block are all candidates
     beam = ranking_scores.shape[1]

@@ -47,7 +47,7 @@ class ShallowFusion:
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight < float("inf"):
-            raise InputError(f"language model weight {self.weight}: not a number from 0 up. Try --lm-weight 0.2.")
+            raise InputError(f"--lm-weight {self.weight}: must be 0 or more. Try 0.2.")
 
 
 def missing_shortlist() -> Shortlist:
@@ -82,7 +82,8 @@ class Translator(TextModel):
             self.max_positions = min(self.max_positions, fusion.language_model.max_positions)
             if fusion.language_model.target_tokenizer.model_bytes != target_tokenizer.model_bytes:
                 raise InputError(
-                    "the language model has another tokenizer. Train it with --set tokenizer.reuse_from=RUN, this run."
+                    "--lm: the language model has another tokenizer. "
+                    "Train it with --set tokenizer.reuse_from=RUN, where RUN is the run of the translation model."
                 )
         self.torch_engine = TorchEngine(
             self.models,
@@ -109,7 +110,7 @@ class Translator(TextModel):
         """Return a translation for each text, in order; an empty text has an empty translation.
 
         `prefixes` are forced beginnings of the outputs; with `sampling` the `nbest` outputs are drawn. `settings` are
-        fields of DecodingConfig, such as beam or alpha, that replace the model's own.
+        fields of DecodingConfig, such as beam or alpha, that replace those of the model.
         """
         request = DecodeRequest(
             config=self.config_with(settings),
@@ -122,7 +123,7 @@ class Translator(TextModel):
         return self.decode(texts, request)
 
     def config_with(self, settings: Mapping[str, Any]) -> DecodingConfig:
-        """Return the model's decoding settings with some replaced; None keeps the model's own."""
+        """Return the model's decoding settings with some replaced; None keeps the value of the model."""
         changes = {name: value for name, value in settings.items() if value is not None}
         return build_config(DecodingConfig, to_table(self.config) | changes, "decoding")
 
@@ -188,7 +189,7 @@ class Translator(TextModel):
     def _make_batches(
         self, encoded: EncodedTexts, request: DecodeRequest, threads: int, *, unconstrained: bool
     ) -> list[SearchBatch]:
-        """Make batches of texts sorted by length, so that they have little padding; empty texts are in none."""
+        """Make batches of texts sorted by length, so that they have little padding. Empty texts are left out."""
         lengths, config = encoded.lengths, request.config
         order = np.argsort(-lengths, kind="stable")
         order = order[encoded.tokens.lengths[order] > 0]
@@ -214,7 +215,7 @@ class Translator(TextModel):
         return self.search(source, request.config, request.nbest)
 
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return the best `nbest` hypotheses of each sentence; torch does what the engine does not support."""
+        """Return the best `nbest` hypotheses of each sentence; torch searches what the engine does not support."""
         if not (self.engine and self.engine.supports(source, config)):
             return self.torch_engine.search(source, config, nbest)
         hypotheses = self.engine.search(source, config, nbest)

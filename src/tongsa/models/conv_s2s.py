@@ -28,9 +28,9 @@ from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import PositionalEncoding, StartPosition
 
 EMBEDDING_STD = 0.1
-"""Standard deviation of the embeddings at the start (section 3.5)."""
+"""Standard deviation of the initial embeddings (section 3.5)."""
 SQRT_HALF = math.sqrt(0.5)
-"""Factor of each residual sum: it restores the variance that adding two equal variances has doubled (section 3.4)."""
+"""Factor of each residual sum: a sum of two inputs has twice their variance (section 3.4)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class ConvS2SConfig:
     hidden: Positive = 512
     """Width of the output of every convolution (d)."""
     kernel: Positive = 3
-    """Inputs of a convolution (k): centered on its position in the encoder, ending there in the decoder."""
+    """Kernel width (k): centered on the position in the encoder, ending at it in the decoder."""
     encoder_layers: Positive = 20
     decoder_layers: Positive = 20
     dropout: Fraction = 0.2
@@ -55,7 +55,7 @@ class ConvS2SConfig:
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.kernel % 2 == 0:
-            raise ValueError(f"kernel {self.kernel} is even. Use an odd kernel: it has a position in its middle")
+            raise ValueError(f"kernel {self.kernel}: even. Use an odd kernel: it can be centered on a position.")
 
     @property
     def task(self) -> Task:
@@ -63,7 +63,9 @@ class ConvS2SConfig:
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         if self.tie_embeddings == "all" and source_vocab_size != target_vocab_size:
-            raise ValueError('tie_embeddings = "all" needs one vocabulary for both sides. Set tokenizer.shared = true')
+            raise ValueError(
+                'tie_embeddings = "all": needs one vocabulary for both sides. Set tokenizer.shared = true.'
+            )
         source_embedding = ConvEmbedding(source_vocab_size, self)
         target_embedding = source_embedding if self.tie_embeddings == "all" else ConvEmbedding(target_vocab_size, self)
         if self.tie_embeddings == "none":
@@ -117,7 +119,7 @@ class ConvEncoder(nn.Module):
         embedded = self.embedding(source.tokens)  # (batch, length, width)
         x = self.input_projection(embedded)  # (batch, length, hidden)
         for layer in self.layers:
-            x = (x + layer(self.dropout(x) * mask)) * SQRT_HALF  # zeros in the padding, as beyond the ends
+            x = (x + layer(self.dropout(x) * mask)) * SQRT_HALF  # padding is zero, like positions outside the sentence
         keys = self.output_projection(x)  # (batch, length, width)
         # same values, but the gradient is divided by the number of decoder layers that read them (section 3.4)
         keys = torch.lerp(keys.detach(), keys, 1 / self.decoder_layers)
@@ -160,7 +162,9 @@ class MultiStepAttention(nn.Module):
 
 @dataclass(frozen=True)
 class ConvState(RowState):
-    cache: tuple[Tensor, ...]  # of each layer the last inputs of its convolution (row, kernel - 1, hidden)
+    """Decoder state: convolution inputs of earlier positions, and the memory."""
+
+    cache: tuple[Tensor, ...]  # for each layer: the last inputs of its convolution (row, kernel - 1, hidden)
     memory: PerSentence[ConvMemory]
     position: StartPosition
     """Position of the next token: one for all rows, or one for each row (row,)."""

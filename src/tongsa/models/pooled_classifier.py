@@ -26,7 +26,7 @@ def mean_pool(memory: Memory) -> Tensor:  # (batch, width)
 
 @dataclass(frozen=True)
 class ClassifierState(RowState):
-    """The logits: they are known before the first step."""
+    """Decoder state: the logits, which are computed before the first step."""
 
     logits: Tensor  # (row, label)
 
@@ -52,7 +52,7 @@ class PooledClassifier(nn.Module):
         return self.dropout.relu(self.hidden_layer(self.pool(memory)))
 
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, hidden)
-        """Return the same vector at every position: the target is a single label, and is not read."""
+        """Return the same vector at every position: the target is a single label and is ignored."""
         return self._pooled_hidden(memory).unsqueeze(1).expand(-1, target.tokens.shape[1], -1)
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, label)

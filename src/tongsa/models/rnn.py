@@ -33,7 +33,7 @@ class RNNConfig:
     width: Annotated[int, In(2)] = 1000
     """Width of the state of every layer, on both sides."""
     embedding: Positive = 100
-    """Width of the token embeddings, which is the rank of the input and output matrices."""
+    """Width of the token embeddings, which is also the rank of the input and output matrices."""
     layers: Positive = 1
     cell: CellKind = "gru"
     context_input: Literal["always", "start"] = "always"
@@ -41,8 +41,8 @@ class RNNConfig:
     output: Literal["maxout", "linear"] = "maxout"
     """width / 2 maxout units over state, last token and summary, then a low-rank matrix; or one matrix on the state."""
     reverse_source: bool = False
-    """Read the source from right to left: its first words are then the most recent (Sutskever et al., section 3.3).
-    </s>, which they read last, is then read first."""
+    """Read the source from right to left, so that its first words are read last (Sutskever et al., section 3.3).
+    Unlike in the paper, </s> is then read first."""
     dropout: Fraction = 0.0
     """On embeddings, between layers and before the output (Zaremba et al. 2014); the paper has none."""
     tie_embeddings: Literal["target", "none"] = "none"
@@ -52,8 +52,8 @@ class RNNConfig:
         check_ranges(self)
         if self.tie_embeddings == "target" and self.output == "linear" and self.width != self.embedding:
             raise ValueError(
-                f'tie_embeddings = "target" with output = "linear" needs equal widths, not '
-                f"embedding = {self.embedding} and width = {self.width}"
+                f'tie_embeddings = "target": with output = "linear" it needs embedding {self.embedding} and width '
+                f'{self.width} to be equal. Change one of them, or set tie_embeddings = "none".'
             )
 
     @property
@@ -85,7 +85,7 @@ class RNNEmbedding(nn.Module):
 
 
 class RNNEncoder(nn.Module):
-    """One slot: c = tanh(V h) of the last layer's last state h (A.1.1), or the last states of all layers, joined."""
+    """One slot: c = tanh(V h) of the last layer's last state h (A.1.1), or all layers' last states, concatenated."""
 
     def __init__(self, vocab_size: int, config: RNNConfig) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class RNNEncoder(nn.Module):
 
     def forward(self, source: Padded) -> Memory:
         x, mask = self.embedding(source.tokens), source.mask
-        last_states: list[Tensor] = []  # of each layer (batch, states · width)
+        last_states: list[Tensor] = []  # for each layer (batch, states · width)
         for depth, layer in enumerate(self.layers):
             x, last_state = layer(x if depth == 0 else self.dropout(x), mask)
             last_states.append(last_state)
@@ -127,7 +127,10 @@ class ContextRecurrentLayer(RecurrentLayer):
 
 
 class ContextGRULayer(ContextRecurrentLayer):
-    """A GRU with the candidate tanh(We + r ⊙ (Uh + Cc)): unlike the encoder's, reset after the product (A.1.2)."""
+    """A GRU with the candidate tanh(We + r ⊙ (Uh + Cc)): appendix A.1.2.
+
+    The reset gate is applied after the product with U; in the encoder it is applied before.
+    """
 
     cell: GRUCell
 
@@ -155,7 +158,7 @@ class PlainRecurrentLayer(RecurrentLayer):
 
 
 class LinearReadout(nn.Module):
-    """The output reads the state alone."""
+    """Readout from the state alone, without token and summary."""
 
     def __init__(self, output_embedding: nn.Embedding, config: RNNConfig) -> None:
         super().__init__()
@@ -199,7 +202,9 @@ class MaxoutReadout(nn.Module):
 
 @dataclass(frozen=True)
 class RNNState(RowState):
-    layer_states: tuple[Tensor, ...]  # of each layer (row, states · width)
+    """Decoder state: the recurrent states and the projected summary."""
+
+    layer_states: tuple[Tensor, ...]  # for each layer (row, states · width)
     contexts: tuple[Tensor, Tensor]
     """The summary as projected for the first layer and for the readout: the same at every step."""
     output_subset: OutputProjection | None = None
@@ -209,12 +214,12 @@ class RNNState(RowState):
 class RNNDecoder(nn.Module):
     """Recurrent layers from h'₀ = tanh(V' c), or from the encoder's last states: appendix A.1.2.
 
-    The first input is the embedding of <s>, where the paper has zeros.
+    The first input is the embedding of <s>; in the paper it is zero.
     """
 
     def __init__(self, vocab_size: int, config: RNNConfig) -> None:
         super().__init__()
-        reads_context, deep = config.context_input == "always", config.output == "maxout"
+        reads_context, has_maxout = config.context_input == "always", config.output == "maxout"
         self.embedding = RNNEmbedding(vocab_size, config)
         context_layer = ContextGRULayer if config.cell == "gru" else ContextRecurrentLayer
         first_layer = context_layer if reads_context else PlainRecurrentLayer
@@ -226,8 +231,8 @@ class RNNDecoder(nn.Module):
         self.dropout = Dropout(config.dropout)
         table = self.embedding.token_embedding
         if config.tie_embeddings == "none":
-            table = embedding_table(vocab_size, config.embedding if deep else config.width)
-        self.readout = MaxoutReadout(table, config) if deep else LinearReadout(table, config)
+            table = embedding_table(vocab_size, config.embedding if has_maxout else config.width)
+        self.readout = MaxoutReadout(table, config) if has_maxout else LinearReadout(table, config)
 
     @property
     def output(self) -> OutputProjection:

@@ -46,8 +46,8 @@ class RNNAttentionConfig:
         check_ranges(self)
         if self.tie_embeddings == "target" and self.embedding != self.maxout_width:
             raise ValueError(
-                f'tie_embeddings = "target" needs equal widths, not embedding = {self.embedding} '
-                f"and maxout_width = {self.maxout_width}"
+                f'tie_embeddings = "target": embedding {self.embedding} and maxout_width {self.maxout_width} must be '
+                'equal. Change one of them, or set tie_embeddings = "none".'
             )
 
     @property
@@ -90,6 +90,8 @@ class RNNAttentionMemory(NamedTuple):
 
 @dataclass(frozen=True)
 class RNNAttentionState(RowState):
+    """Decoder state: the recurrent state and the memory."""
+
     rnn_state: Tensor  # (row, states · width)
     memory: PerSentence[RNNAttentionMemory]
     output_subset: OutputProjection | None = None
@@ -97,9 +99,9 @@ class RNNAttentionState(RowState):
 
 
 class RNNAttentionDecoder(nn.Module):
-    """A recurrent layer whose gates and candidate read the context: appendix A.2.2. The output reads the state before.
+    """A recurrent layer with the context as input of all gates (appendix A.2.2). The output reads the previous state.
 
-    The paper's update gate is one minus ours: the same equations with the opposite sign of its weights.
+    The update gate here is one minus that of the paper: the same model with the gate's weights negated.
     """
 
     def __init__(self, embedding: nn.Embedding, output_embedding: nn.Embedding, config: RNNAttentionConfig) -> None:
@@ -121,7 +123,7 @@ class RNNAttentionDecoder(nn.Module):
         return OutputProjection(self.output_embedding.weight, self.bias)
 
     def _precompute_memory(self, memory: Memory) -> RNNAttentionMemory:
-        # the context enters the gates as C Σ αh = Σ α(Ch): the product with C is taken out of the loop over time
+        # C Σ αh = Σ α(Ch): the product with C is computed once, outside the loop over time steps
         return RNNAttentionMemory(self.attention.keys(memory.slots), self.context_projection(memory.slots), *memory)
 
     def _initial_state(self, memory: Memory) -> Tensor:  # (batch, states · width)
@@ -136,8 +138,8 @@ class RNNAttentionDecoder(nn.Module):
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, maxout width)
         precomputed, state = self._precompute_memory(memory), self._initial_state(memory)
         embedded = self.dropout(self.embedding(target.tokens))
-        rnn_hidden: list[Tensor] = []  # at each time (batch, 1, width)
-        weights: list[Tensor] = []  # at each time (batch, 1, slot)
+        rnn_hidden: list[Tensor] = []  # at each time step (batch, 1, width)
+        weights: list[Tensor] = []  # at each time step (batch, 1, slot)
         for projected in self.rnn.project(embedded).unbind(1):
             rnn_hidden.append(self.rnn.hidden(state).unsqueeze(1))
             weights.append(self.attention(rnn_hidden[-1], precomputed.keys, precomputed.mask))

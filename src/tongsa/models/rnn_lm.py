@@ -27,7 +27,7 @@ class RNNLMConfig:
     layers: Positive = 2
     cell: CellKind = "lstm"
     dropout: Fraction = 0.5
-    """On embeddings, between layers and before the output, never from time step to time step (Zaremba et al. 3.2)."""
+    """On embeddings, between layers and before the output, never on the recurrent connections (Zaremba et al. 3.2)."""
     tie_embeddings: Literal["target", "none"] = "target"
     """One matrix for token embeddings and output (Press and Wolf 2017), or two."""
 
@@ -56,7 +56,9 @@ class EmptyEncoder(nn.Module):
 
 @dataclass(frozen=True)
 class RNNLMState(RowState):
-    layer_states: tuple[Tensor, ...]  # of each layer (row, states · width)
+    """Decoder state: the recurrent state of each layer."""
+
+    layer_states: tuple[Tensor, ...]  # for each layer (row, states · width)
     output_subset: OutputProjection | None = None
     """Output layer of a vocabulary subset; None scores all tokens."""
 

@@ -25,7 +25,7 @@ from tongsa.nn.output import embedding_table
 from tongsa.nn.rnn import lstm_update, unroll
 
 MAX_POSITIONS = 1024
-"""Longest sentence. The model has no limit of its own; longer inputs are not sentences."""
+"""Longest sentence. The architecture has no limit; longer inputs are probably not sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class StructuredSelfAttentionConfig:
         return PooledClassifier(flatten_slots, self.hops * 2 * self.width, self.hidden, num_labels, self.dropout)
 
     def _build_decoder(self, vocab_size: int) -> RNNAttentionDecoder:
-        """Its initial state comes from the backward half of the first hop; in its own paper, of the first token."""
+        """Return a decoder. Its initial state is from the backward half of the first hop, not of the first token."""
         config = RNNAttentionConfig(
             embedding=self.embedding, width=self.width, maxout_width=self.hidden, dropout=self.dropout
         )
@@ -83,7 +83,7 @@ class StructuredSelfAttentionConfig:
 
 
 def reversal_indices(source: Padded) -> Tensor:  # (length · batch,)
-    """Return the permutation of (length, batch) that reverses each sentence and leaves its padding; its own inverse."""
+    """Return the permutation of (length, batch) that reverses each sentence but not its padding; its own inverse."""
     batch, length = source.tokens.shape
     position = torch.arange(length, device=source.tokens.device).unsqueeze(1)
     mirrored = torch.where(position < source.lengths, source.lengths - 1 - position, position)  # (length, batch)
@@ -95,7 +95,7 @@ def permute_tokens(values: Tensor, order: Tensor) -> Tensor:  # (length, batch, 
 
 
 def run_lstm(layer: nn.LSTM, inputs: Tensor) -> Tensor:  # (length, batch, width)
-    """Return the hidden states of torch's LSTM; an exported graph cannot hold it for any length, and is unrolled."""
+    """Return the hidden states of torch's LSTM. For export it is unrolled: an exported nn.LSTM has a fixed length."""
     if not torch.compiler.is_exporting():
         hidden_states: Tensor = layer(inputs)[0]
         return hidden_states
@@ -120,12 +120,12 @@ class BidirectionalLSTM(nn.Module):
         self.backward_lstm = nn.LSTM(input_width, width)
 
     def forward(self, inputs: Tensor, reversal: Tensor) -> Tensor:  # (length, batch, 2 · width)
-        """Run both directions. Each sentence is reversed by itself: both directions read the padding last.
+        """Run both directions. Sentences are reversed without their padding, so both directions read the padding last.
 
-        So nothing is packed: with sentences of similar length this takes about two thirds of the time of torch's packed
-        bidirectional LSTM on a CPU.
+        No packed sequences are needed: with sentences of similar length this takes about two thirds of the time of
+        torch's packed bidirectional LSTM on a CPU.
         """
-        # always float32: many CPUs that multiply in bf16 have no LSTM kernel for it
+        # always float32: on many CPUs with bf16 matrix products there is no bf16 LSTM kernel
         with torch.autocast(inputs.device.type, enabled=False):
             forwards = run_lstm(self.forward_lstm, inputs)
             backwards = run_lstm(self.backward_lstm, permute_tokens(inputs, reversal))

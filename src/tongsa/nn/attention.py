@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from tongsa.nn.masks import causal_mask
 
 AttentionKind = Literal["encoder", "decoder", "cross", "hops"]
-"""Source to source, target to target, target to memory; hops (Lin et al. 2017) to source."""
+"""Attention from source to source, target to target, target to memory, and from hops (Lin et al. 2017) to source."""
 
 RecordedAttention = dict[AttentionKind, list[Tensor]]
 """Weights (batch, head, query, key) of each kind, in the order of the layers."""
@@ -45,7 +45,8 @@ def record_attention() -> Iterator[RecordedAttention]:
 def is_recording() -> bool:
     """Return True if weights are recorded; then attention is not fused.
 
-    A compiled graph cannot record. An exported one must not be fused: the fused kernel specializes on lengths.
+    A compiled graph cannot record. ONNX export runs inside `record_attention()` to avoid the fused kernel, which
+    specializes on lengths.
     """
     compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
     return not compiled and _recording.get() is not None
@@ -80,15 +81,15 @@ class KeyValue(NamedTuple):
 def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # (row, head, slot, width)
     """Append a slot and reorder the rows in a single copy.
 
-    The shape is (row, head, slot, width), but slots come first in memory: the rows of a slot are moved as a block, and
-    the new slot is written behind the others without moving them.
+    The shape is (row, head, slot, width), but slots are the outermost dimension in memory. So the rows of a slot are
+    copied as one block, and the new slot is written after the others.
     """
     if torch.compiler.is_exporting():
         return torch.cat([cache, new], dim=2)
     slots, slot = cache.permute(2, 0, 1, 3), new.permute(2, 0, 1, 3)
     if rows is None:
         longer = torch.cat([slots, slot])
-    elif torch.is_grad_enabled():  # autograd does not support writing into a part (`out=`)
+    elif torch.is_grad_enabled():  # autograd does not support `out=`
         longer = torch.cat([slots.index_select(1, rows), slot])
     else:
         longer = slot.new_empty(len(slots) + 1, *slot.shape[1:])
@@ -127,7 +128,7 @@ def attend(
 
 
 class DotProductAttention(nn.Module):
-    """Equation 1 with a scale of 1/√d_k (None), or another. Unscaled, large d_k saturate the softmax."""
+    """Equation 1 with a scale of 1/√d_k (None), or another. Without a scale, a large d_k saturates the softmax."""
 
     def __init__(self, scale: float | None) -> None:
         super().__init__()
@@ -142,8 +143,8 @@ class DotProductAttention(nn.Module):
 class MultiHeadAdditiveAttention(nn.Module):
     """softmax(v·tanh(Wx + Uy))V in each head (Bahdanau et al. 2015), which section 3.2.1 compares with dot products.
 
-    Wx and Uy are the queries and keys of multi-head attention: only v is new. Every pair of query and key has its own
-    hidden layer, so the memory is d_k times that of a dot product.
+    Wx and Uy are the queries and keys of multi-head attention: only v is new. Each pair of query and key has a hidden
+    layer of d_k units, so it needs d_k times the memory of a dot product.
     """
 
     def __init__(self, heads: int, key_width: int) -> None:

@@ -1,12 +1,12 @@
 """The layout of hypotheses in a batch, and tensors that all hypotheses of a sentence share.
 
-Decoder states have one row for each hypothesis. What a hypothesis reads of its source is the same for the whole beam:
-it is stored once for each sentence. A BeamLayout converts between the two:
+Decoder states have one row for each hypothesis. The memory of the source is the same for all hypotheses of a sentence,
+so it is stored once for each sentence. A BeamLayout converts between the two:
 
     rows (row, …)  ──scatter──►  grid (sentence, hypothesis, …)  ──attention over the sentence's slots──►
     rows (row, …)  ◄──gather───  grid (sentence, hypothesis, …)
 
-So the queries of a beam are one matrix product with their sentence's slots, however wide the beam is.
+So all hypotheses of a sentence attend to its slots in one matrix product, for any beam width.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ Tree = TypeVar("Tree")
 
 
 class BeamLayout(NamedTuple):
-    """The cell of each row in a grid (sentence, hypothesis), of which some cells may be empty."""
+    """The cell of each row in a grid (sentence, hypothesis). Some cells may be empty."""
 
     width: int
-    """Cells for each sentence."""
+    """Number of cells for each sentence."""
     positions: Tensor | None = None
     """Index of each row (row,) in the flat grid, ascending; None if no cell is empty."""
 
@@ -35,7 +35,7 @@ class BeamLayout(NamedTuple):
         return rows.view(-1, self.width, *rows.shape[1:])
 
     def gather(self, grid: Tensor) -> Tensor:  # (row, …)
-        """Take the rows out of the grid again."""
+        """Return the rows of the grid: the inverse of `scatter`."""
         flat = grid.flatten(0, 1)
         return flat if self.positions is None else flat.index_select(0, self.positions)
 
@@ -64,7 +64,7 @@ def map_leaves(function: Callable[..., Any], *trees: Tree) -> Tree:
 class PerSentence(Generic[M]):
     """Tensors with one row for each sentence, and the layout of the hypotheses that read them.
 
-    They form a named tuple, perhaps a nested one, that ends with the mask of the slots.
+    The tensors are a named tuple, possibly nested, whose last field is the mask of the slots.
     """
 
     tensors: M
@@ -88,7 +88,7 @@ class PerSentence(Generic[M]):
         layout = _packed_layout(counts, len(rows))
         count = self.mask.shape[0]
         if len(sentences) == count and torch.equal(sentences, torch.arange(count, device=rows.device)):
-            return PerSentence(self.tensors, layout)  # the usual step of a beam: nothing is copied
+            return PerSentence(self.tensors, layout)  # the usual case: all sentences continue, nothing is copied
         return PerSentence(map_leaves(lambda tensor: tensor.index_select(0, sentences), self.tensors), layout)
 
     def concat(self, other: "PerSentence[M]") -> "PerSentence[M]":

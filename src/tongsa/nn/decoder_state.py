@@ -4,8 +4,8 @@ A state is a frozen dataclass that inherits from RowState. Its fields are handle
 
     Tensor (row, …)   one row for each hypothesis: selected, concatenated
     tuple             of such values, also nested
-    int               one number for all rows; two states that differ in it get a tensor (row,)
-    PerSentence       one row for each sentence, which its hypotheses share
+    int               one number for all rows; becomes a tensor (row,) if two states with different numbers are joined
+    PerSentence       one row for each sentence, shared by its hypotheses
     other             the same for all rows, such as an OutputProjection or None: kept
 """
 
@@ -44,7 +44,7 @@ class RowState:
 
     @property
     def _row_tensors(self) -> Iterator[Tensor]:
-        """All tensors with one row for each hypothesis: each tells the number of rows and the device."""
+        """All tensors with one row for each hypothesis: they define the number of rows and the device."""
         leaves: list[Any] = []
         for _, value in self._items:
             map_leaves(leaves.append, value)

@@ -30,7 +30,7 @@ def seed_dropout(seed: int) -> Iterator[None]:
 
 
 def sample_keep_mask(shape: torch.Size, rate: float) -> Tensor:
-    """Return a mask that is 1.0 with probability 1 - rate, else 0.0; floats: products with booleans are slow."""
+    """Return a mask that is 1.0 with probability 1 - rate, else 0.0. Floats, as products with booleans are slow."""
     count = shape.numel()
     draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None, generator=_generator.get())
     lanes = draws.view(torch.int16)[:count].view(shape)
@@ -67,7 +67,7 @@ class _DropoutAddFunction(torch.autograd.Function):
 
 
 class _ReluDropoutFunction(torch.autograd.Function):
-    """dropout(max(0, values)). Backward needs only the outputs: the positive ones were let through."""
+    """dropout(max(0, values)). Backward needs only the outputs: those above 0 passed both ReLU and dropout."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, rate: float) -> Tensor:
@@ -113,7 +113,7 @@ class Dropout(nn.Module):
         )
 
     def _uses_packed_mask(self, values: Tensor) -> bool:
-        """Return True on a CPU in training. A GPU and a compiled graph have fast random numbers of their own."""
+        """Return True on a CPU in training. A GPU and a compiled graph already have fast random numbers."""
         is_cpu_float32 = values.device.type == "cpu" and values.dtype == torch.float32
         return self.training and self.rate > 0 and is_cpu_float32 and not torch.compiler.is_compiling()
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class Linear(nn.Linear):
-    """x W + b. Several projections may be stacked in one matrix: one product, but each is initialized by itself."""
+    """x W + b. The matrix may stack several projections (`blocks`), which are initialized separately."""
 
     def __init__(
         self, in_features: int, out_features: int, *, blocks: int = 1, gain: float = 1.0, bias: bool = True

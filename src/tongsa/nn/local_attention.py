@@ -1,7 +1,7 @@
 """Local self-attention over r positions (Vaswani et al. 2017, section 4, "restricted"): O(r·n·d), not O(n²·d).
 
-The queries are cut into blocks of r positions. All keys that a block can see lie in one stretch of 2r - 1 positions,
-and the stretches of neighboring blocks overlap. So there are n/r small attentions, and no matrix has n·n elements:
+The queries are split into blocks of r positions. A block can see the keys of one span of 2r - 1 positions; the spans of
+neighboring blocks overlap. So there are n/r small attentions, and no matrix has n·n elements:
 
     r = 3, causal        queries     [0 1 2] [3 4 5] [6 7 8]
                          their keys  [· · 0 1 2]
@@ -21,14 +21,14 @@ from tongsa.nn.masks import banded_mask, key_mask
 
 
 class Window(NamedTuple):
-    """Positions that a query sees on either side of itself."""
+    """Number of positions that a query sees before and after itself."""
 
     before: int
     after: int
 
     @property
     def size(self) -> int:
-        """All positions of the window, the query's included."""
+        """Number of positions in the window, the query included."""
         return self.before + 1 + self.after
 
 
@@ -43,13 +43,13 @@ def causal_window(size: int) -> Window:
 
 
 AttendFunction = Callable[[Tensor, KeyValue, Tensor], Tensor]
-"""Any attention: from query, keys and values, and mask to the context."""
+"""An attention function: from query, keys and values, and mask to the context."""
 
 
 def masked_local_attention(
     query: Tensor, kv: KeyValue, padding_mask: Tensor, window: Window, attention: AttendFunction
 ) -> Tensor:
-    """Local attention by its definition, with the full matrix: to record weights, or if n ≤ r."""
+    """Local attention with the full score matrix and a banded mask: to record weights, or if n ≤ r."""
     length = query.shape[2]
     diagonal = torch.eye(length, dtype=torch.bool, device=query.device)
     # a padding query that sees only padding reads itself: a softmax over nothing is NaN
@@ -57,7 +57,7 @@ def masked_local_attention(
 
 
 def unfold_windows(slots: Tensor, window: int, stride: int) -> Tensor:  # (batch · block, head, window, width)
-    """Cut (batch, head, slot, width) into windows, one at every `stride`, as rows of a larger batch."""
+    """Return sliding windows of (batch, head, slot, width), one every `stride` slots, as rows of a larger batch."""
     return slots.unfold(2, window, stride).permute(0, 2, 1, 4, 3).flatten(0, 1)
 
 
@@ -68,15 +68,15 @@ def blockwise_local_attention(
     length, size = query.shape[2], window.size
     num_blocks = -(-length // size)
     fill = num_blocks * size - length  # the last block is padded to its full size
-    stretch = 2 * size - 1
+    span = 2 * size - 1
     padding = (window.before, window.after + fill)
 
     queries = unfold_windows(F.pad(query, (0, 0, 0, fill)), size, size)
-    is_token = F.pad(padding_mask, padding).unfold(1, stretch, size).unsqueeze(2)  # (batch, block, 1, stretch)
-    offset = torch.arange(stretch, device=query.device) - torch.arange(size, device=query.device).unsqueeze(1)
-    # (batch, block, query, stretch): the query's window, padding left out; every query reads itself
+    is_token = F.pad(padding_mask, padding).unfold(1, span, size).unsqueeze(2)  # (batch, block, 1, span)
+    offset = torch.arange(span, device=query.device) - torch.arange(size, device=query.device).unsqueeze(1)
+    # (batch, block, query, span): the query's window, padding left out; every query reads itself
     mask = ((offset >= 0) & (offset < size) & is_token) | (offset == window.before)
-    kv = KeyValue(*(unfold_windows(F.pad(slots, (0, 0, *padding)), stretch, size) for slots in kv))
+    kv = KeyValue(*(unfold_windows(F.pad(slots, (0, 0, *padding)), span, size) for slots in kv))
     context = attention(queries, kv, mask.flatten(0, 1).unsqueeze(1))  # (batch · block, head, query, width)
-    joined = context.view(-1, num_blocks, *context.shape[1:]).transpose(1, 2).flatten(2, 3)  # blocks in a row again
+    joined = context.view(-1, num_blocks, *context.shape[1:]).transpose(1, 2).flatten(2, 3)  # concatenate the blocks
     return joined[:, :, :length]

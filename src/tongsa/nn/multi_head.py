@@ -8,8 +8,8 @@
        ▼
     merge heads: (batch, length, heads · value width) ─► output projection ─► (batch, length, width)
 
-In a step there is one query for each row. The rows may be in several groups that are at different positions: the linear
-layers run over all rows together, attention runs group by group, because the caches have different lengths.
+In a step there is one query for each row. The rows may be in several groups at different positions. Linear layers run
+over all rows together; attention runs group by group, because the caches have different lengths.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from tongsa.nn.positions import apply_rotary
 
 @dataclass(frozen=True, kw_only=True)
 class HeadConfig:
-    """Number and widths of the heads, and how they score a key."""
+    """Number and widths of the heads, and the score function."""
 
     count: int
     key_width: int
@@ -147,7 +147,7 @@ class SelfAttention(nn.Module):
     def step(self, inputs: Tensor, caches: Sequence[KVCache]) -> tuple[Tensor, list[KeyValue]]:
         """Attend from one position (row, 1, width) to all before it; return the next cache of each group too.
 
-        No mask is needed: the cache holds nothing but earlier positions of the same row.
+        No mask is needed: the cache holds only earlier positions of the same row.
         """
         query, kv = self._project_qkv(inputs)
         counts = [cache.row_count for cache in caches]

@@ -47,10 +47,10 @@ class RMSNorm(nn.Module):
 
 
 class BatchNorm(LayerNorm):
-    """Normalization over all tokens of the batch, padding left out (Ioffe, Szegedy 2015, algorithm 1).
+    """Normalization over all tokens of the batch, without padding (Ioffe, Szegedy 2015, algorithm 1).
 
-    In evaluation it uses running statistics: a fixed scale and shift. In training the mean over all positions leaks a
-    little of later tokens into a decoder.
+    In evaluation it uses running statistics: a fixed scale and shift. In training, a decoder sees a
+    little of later tokens through the mean over all positions.
     """
 
     running_mean: Tensor

@@ -14,7 +14,7 @@ class OutputProjection:
     bias: Tensor | None = None  # (token,)
 
     def subset(self, tokens: Tensor | None) -> "OutputProjection | None":
-        """Return the rows of these tokens alone, or None for the whole vocabulary: then nothing is copied."""
+        """Return the projection to these tokens only; None, without a copy, for the whole vocabulary."""
         if tokens is None:
             return None
         bias = None if self.bias is None else self.bias.index_select(0, tokens)
@@ -25,7 +25,7 @@ class OutputProjection:
 
 
 def embedding_table(vocab_size: int, width: int) -> nn.Embedding:
-    """Return an embedding table from N(0, 1/√width): times √width its elements have variance 1."""
+    """Return an embedding table drawn from N(0, 1/√width), so that √width times an element has variance 1."""
     table = nn.Embedding(vocab_size, width)
     nn.init.normal_(table.weight, std=width**-0.5)
     return table

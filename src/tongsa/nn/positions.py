@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 NO_POSITION_LIMIT = 1 << 20
-"""max_positions of models without a limit."""
+"""Value of max_positions for models without a limit."""
 
 
 def _compute_sinusoids(length: int, width: int) -> Tensor:
@@ -52,7 +52,7 @@ PositionKind = Literal["sinusoidal", "learned", "rotary", "none"]
 
 
 class PositionalEncoding(nn.Module):
-    """The encoding that is added to embeddings: sinusoids or learned (table 3, row E). Rotary ones add nothing here."""
+    """The encoding added to embeddings: sinusoids or learned (table 3, row E). Rotary encodings add nothing here."""
 
     def __init__(self, kind: PositionKind, width: int, max_positions: int) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Recurrent layers: GRU (Cho et al. 2014), LSTM (Hochreiter and Schmidhuber 1997), Elman network (Elman 1990).
 
-inputs (batch, length, width) ─► project: W x + b of all gates at all times in one product
-                                    │ time after time: cell(projected, state) ─► state
+inputs (batch, length, width) ─► project: W x + b of all gates at all time steps in one product
+                                    │ step by step: cell(projected, state) ─► state
                                     ▼
                                  hidden states (batch, length, width), last state (batch, states · width)
 """
@@ -29,9 +29,9 @@ class RNNCell(nn.Module):
     """One time step. The input is already projected; the state is one tensor, an LSTM's h and c concatenated."""
 
     num_gates: int
-    """Blocks of the projected input."""
+    """Number of gates, which are blocks of the projected input."""
     num_states: int
-    """Blocks of the state."""
+    """Number of vectors in the state: 2 for an LSTM (h and c), else 1."""
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, states · width)
         raise NotImplementedError
@@ -108,8 +108,8 @@ def unroll(
 ) -> tuple[Tensor, Tensor]:
     """Run a cell over time; return the state after every step (batch, length, states · width) and the last state.
 
-    Where the mask is False the state stays unchanged. In reverse the steps run from right to left: the padding is read
-    first, and leaves the initial state as it is.
+    Where the mask is False the state stays unchanged. In reverse the steps run from right to left: padding comes first
+    and leaves the initial state unchanged.
     """
     if torch.compiler.is_exporting():
         return _unroll_scan(step, projected, state, mask, reverse=reverse)
@@ -154,11 +154,11 @@ class RecurrentLayer(nn.Module):
         self.reverse = reverse
         self.cell = CELLS[cell](width)
         self.input_projection = Linear(input_width, self.cell.num_gates * width, blocks=self.cell.num_gates)
-        if cell == "lstm":  # forget gate bias 1: the cell remembers at the start (Jozefowicz et al. 2015)
+        if cell == "lstm":  # forget gate bias 1: the cell keeps its content at first (Jozefowicz et al. 2015)
             nn.init.ones_(self.input_projection.bias.chunk(4)[1])
 
     def project(self, inputs: Tensor) -> Tensor:  # (batch, length, gates · width)
-        """Return Wx + b of all gates at all times."""
+        """Return Wx + b of all gates at all time steps."""
         projected: Tensor = self.input_projection(inputs)
         return projected
 

@@ -16,7 +16,7 @@ MAX_LABELS_SHOWN = 10
 
 
 class LabelTokenizer:
-    """Labels to ids from 0 on, and back: `decode(encode(label)) == normalize(label)`. Each text is one token."""
+    """Map from labels to ids 0, 1, … and back: `decode(encode(label)) == normalize(label)`. A label is one token."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         """Sort the labels, so that ids do not depend on the order of the data."""

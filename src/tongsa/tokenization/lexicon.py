@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TokenSet = NDArray[np.int64]
-"""Distinct token ids of a text plus 1; 0 is the null word of IBM model 1, which each source contains."""
+"""Distinct token ids of a text, plus 1. Id 0 is the null word of IBM model 1, which is part of each source."""
 TokenArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """Subword regularization (Kudo 2018) and BPE-dropout (Provilkov et al. 2020): random segmentations for training.
 
 SentencePiece can sample too, but its random generator cannot be seeded per call, so a resumed run would see other data.
-Here a sample depends on the given generator only. Tokens never cross a space, so each word is sampled by itself.
+Here a sample depends on the given generator only. Tokens never cross a space, so words are sampled independently.
 """
 
 import math
@@ -12,7 +12,7 @@ from random import Random
 from typing import NamedTuple, Self
 
 UNKNOWN_PENALTY = 10.0
-"""Log-probability of an unknown character below that of the rarest token; the value of SentencePiece."""
+"""An unknown character gets the log-probability of the rarest token minus this, as in SentencePiece."""
 
 Lattice = Sequence[tuple[Sequence[int], Sequence[float]]]
 """For each prefix of a word: the possible starts of its last token, and their cumulative probabilities."""

@@ -61,7 +61,7 @@ class TokenizerConfig:
                 "only. Write 0."
             )
         if self.target_model != "same" and self.shared:
-            raise InputError(f"target_model {self.target_model!r} needs a vocabulary of its own. Write shared = false.")
+            raise InputError(f"target_model {self.target_model!r}: needs a separate vocabulary. Write shared = false.")
 
     @property
     def for_target(self) -> "TokenizerConfig":
@@ -71,7 +71,7 @@ class TokenizerConfig:
 class SubwordTokenizer:
     """SentencePiece model: `decode(encode(text)) == normalize(text)` unless a token is UNK.
 
-    UNK stands for an unknown word (model "word") or a run of unknown characters (no byte fallback). It decodes to ⁇.
+    UNK replaces an unknown word (model "word") or a run of unknown characters (no byte fallback). It decodes to ⁇.
     """
 
     def __init__(self, model_bytes: bytes, jamo: bool = False) -> None:
@@ -171,7 +171,7 @@ class SubwordTokenizer:
 
     @cached_property
     def model_type(self) -> ModelType:
-        """Algorithm of the model. SentencePiece does not expose it, but each type rejects other calls."""
+        """Segmentation algorithm. SentencePiece does not expose it, so it is found by which calls fail."""
         processor = self._processor
         if _succeeds(lambda: processor.nbest_encode_as_ids("a", nbest_size=2)):
             return "unigram"
@@ -237,7 +237,7 @@ def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> SubwordTok
         )
     except RuntimeError as error:
         raise InputError(
-            f"SentencePiece cannot train a {config.model} model on this text: {error}. Try another tokenizer.model."
+            f"tokenizer.model {config.model!r}: SentencePiece cannot train it on this text ({error}). Try another."
         ) from None
     return SubwordTokenizer(model.getvalue(), config.jamo)
 

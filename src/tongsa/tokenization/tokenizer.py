@@ -5,6 +5,8 @@ from typing import Protocol
 
 
 class Tokenizer(Protocol):
+    """A reversible map from text to token ids."""
+
     def __len__(self) -> int: ...
 
     @property
@@ -14,8 +16,12 @@ class Tokenizer(Protocol):
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]: ...
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]: ...
+    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]:
+        """Encode with random segmentations (subword regularization)."""
+        ...
 
     def decode(self, tokens: Iterable[int]) -> str: ...
 
-    def token_strings(self, tokens: Iterable[int]) -> list[str]: ...
+    def token_strings(self, tokens: Iterable[int]) -> list[str]:
+        """Return each token as a string, for display."""
+        ...

@@ -15,7 +15,7 @@ UNK_STRING = "<unk>"
 
 
 def word_starts(tokens: Sequence[str]) -> list[int]:
-    """Return the index of the first token of each word. A special token such as </s> is a word by itself."""
+    """Return the index of the first token of each word. A special token such as </s> is a separate word."""
     return [
         i
         for i, token in enumerate(tokens)

@@ -1,7 +1,7 @@
 """Checkpoints for exact resume: weights, optimizer state, EMA, data position and best metric so far.
 
-No state of a random generator is saved: each draw of a run is seeded by its step. A sharded model is written as shards,
-one file per rank, with torch.distributed.checkpoint on safetensors. Both kinds of checkpoint can be resumed with any
+No state of a random generator is saved: each random draw is seeded by its step. A sharded model is written as one file
+per rank (torch.distributed.checkpoint on safetensors). Both kinds of checkpoint can be resumed with any
 world size, sharded or not.
 """
 
@@ -41,10 +41,10 @@ class TrainingProgress:
     best_score: float | None = None
     best_step: int = 0
     validations_since_best: int = 0
-    """For early stopping."""
+    """Validations since the best one, for early stopping."""
     tokens: int = 0
     seconds: float = 0.0
-    """Time spent in updates, resumed parts included."""
+    """Time spent in updates, including those before a resume."""
     loss_scale: float = 1.0
     """Loss scale of fp16 training."""
 
@@ -123,17 +123,19 @@ class Checkpoint:
         reader = HuggingFaceStorageReader(str(self.path))
         sizes = {name: entry.size for name, entry in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
         tensors = _checkpoint_tensors(model, [], ema)
-        different = [name for name, value in tensors.items() if sizes.get(name) != value.size()]
-        different += sorted(_saved_parameter_keys(sizes) - _parameter_keys(optimizers))
-        if different:
+        mismatched = [name for name, value in tensors.items() if sizes.get(name) != value.size()]
+        mismatched += sorted(_saved_parameter_keys(sizes) - _parameter_keys(optimizers))
+        if mismatched:
             raise InputError(
-                f"{self.path}: {different[0]} differs from the settings in run.toml. "
+                f"{self.path}: {mismatched[0]} does not match the settings in run.toml. "
                 "Restore the run.toml of this run, or start a new run."
             )
         states = [_empty_optimizer_state(f"optimizer {i}/", sizes, optimizer) for i, optimizer in enumerate(optimizers)]
         for i, state in enumerate(states):
             tensors |= _optimizer_tensors(i, state)
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # about a single process
+        with warnings.catch_warnings(
+            action="ignore", category=UserWarning
+        ):  # a warning about running in a single process
             state_dict_loader.load(tensors, storage_reader=reader, no_dist=True)
         for optimizer, state in zip(optimizers, states, strict=True):
             optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
@@ -153,7 +155,7 @@ def _parameter_keys(optimizers: Sequence[torch.optim.Optimizer]) -> set[str]:
 def _empty_optimizer_state(
     prefix: str, sizes: Mapping[str, torch.Size], optimizer: torch.optim.Optimizer
 ) -> dict[int, dict[str, Tensor]]:
-    """Return zero tensors to load an optimizer's state into, sharded as its parameters are."""
+    """Return zero tensors to load an optimizer's state into, sharded like its parameters."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     states: dict[int, dict[str, Tensor]] = {}
     for name, size in sizes.items():
@@ -174,7 +176,7 @@ def latest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
         try:
             return _read_verified(path), warning_lines
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            warning_lines.append(f"{path}: damaged ({error}). The checkpoint before it is used.")
+            warning_lines.append(f"{path}: damaged ({error}). The previous checkpoint is used.")
     return None, warning_lines
 
 

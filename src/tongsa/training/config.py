@@ -18,16 +18,16 @@ class TrainingConfig:
     """Batch size in tokens: the longer of source and target side, padding included (section 5.1)."""
     grad_accumulation: Positive = 1
     """Gradient accumulation: batches per update. Four batches of 6,250 tokens train like one of 25,000.
-    Distributed processes divide these batches among themselves."""
+    Distributed processes share these batches."""
     micro_batch_tokens: NonNegative = 0
-    """Micro-batch size: the most tokens per side in one forward and backward pass. 0: the whole batch at once."""
+    """Micro-batch size: maximum tokens per side in one forward and backward pass. 0: the whole batch at once."""
     memory_limit_mib: NonNegative = 0
     """Memory limit of the process in MiB; a trial of the largest batch chooses `micro_batch_tokens`. 0: no limit."""
     shard: bool = False
     """Shard the model over the distributed processes (FSDP2) instead of replicating it (DDP)."""
     seed: NonNegative = 1
     init_from: str = ""
-    """Folder of a run or bundle: initialize tokenizer and weights from it, as far as the shapes agree."""
+    """Folder of a run or bundle: initialize tokenizer and weights from it, where the shapes match."""
     label_smoothing: Fraction = 0.1
     """Label smoothing ε (section 5.4)."""
     optimizer: Literal["adam", "adamw", "muon"] = "adam"
@@ -38,7 +38,7 @@ class TrainingConfig:
     epsilon: float = 1e-9
     weight_decay: NonNegativeFloat = 0.0
     clip_grad_norm: NonNegativeFloat = 0.0
-    """Gradient clipping: the largest global gradient norm. 0: no clipping."""
+    """Gradient clipping: maximum global gradient norm. 0: no clipping."""
     lr: LRScheduleConfig = field(default_factory=LRScheduleConfig)
     """Learning-rate schedule: the table [training.lr]."""
     ema: Fraction = 0.0

@@ -2,7 +2,7 @@
 
 An update always has `grad_accumulation` batches. Rank r of W computes batches r, r + W, …; gradients are summed. Each
 batch has its own random seed. So the global batch, the order of the data and the dropout masks do not depend on the
-world size, and a run can be resumed with another world size.
+world size. A run can be resumed with another world size.
 """
 
 import copy
@@ -26,12 +26,12 @@ from tongsa.interface import EncoderDecoder
 from tongsa.training.loss import TrainingModel
 
 COLLECTIVE_TIMEOUT = timedelta(hours=2)
-"""Ranks wait this long while rank 0 validates or saves. A dead process is noticed at once, by the launcher."""
+"""Maximum time that ranks wait while rank 0 validates or saves. The launcher detects a dead process at once."""
 
 
 @dataclass(frozen=True)
 class DistributedContext:
-    """Rank and world size of this process, with the collectives that training needs. No-ops for one process."""
+    """Rank and world size of this process, with the collective operations of training (no-ops for one process)."""
 
     rank: int = 0
     world_size: int = 1
@@ -70,7 +70,7 @@ class DistributedContext:
         """Return the model to train on this rank: wrapped for parallel training, and compiled if requested."""
         wrapped = self._parallelize(model, device, shard=shard)
         if compiled:
-            # the network alone: the loss is computed outside its graph; one graph for all lengths
+            # only the network: the loss stays outside the graph; dynamic: one graph for all lengths
             unwrap_model(wrapped).compile(dynamic=True)
         return wrapped
 
@@ -80,7 +80,7 @@ class DistributedContext:
             return model
         if shard:
             return _shard_model(copy.deepcopy(model), init_device_mesh(device.type, (self.world_size,)))
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about a new name
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # a warning about a renamed function
             return DistributedDataParallel(model, broadcast_buffers=False, gradient_as_bucket_view=True)
 
     def gradient_sync(self, model: nn.Module, *, is_last: bool) -> AbstractContextManager[None]:
@@ -103,7 +103,7 @@ def unwrap_model(model: nn.Module) -> EncoderDecoder:
 
 
 def _shard_model(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
-    """Shard each layer of each stack on its own: a layer is gathered for its computation and freed again."""
+    """Shard each layer of each stack separately: a layer is gathered for its computation and then freed."""
     warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)  # no layer modifies its inputs in place
     for module in model.modules():
         if isinstance(module, nn.ModuleList):

@@ -29,7 +29,7 @@ class Journal:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # close() flushes again what a full disk refused; if an exception is on its way, that one explains it already
+        # on a full disk close() fails again to flush; an exception that is already raised explains the cause
         with suppress(OSError) if exc else storage.explain_os_errors(Path(self.file.name)):
             self.file.close()
 

@@ -19,7 +19,7 @@ from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, full
 from tongsa.training.lr_schedule import LRSchedule
 
 INITIAL_LOSS_SCALE, LOSS_SCALE_GROWTH_STEPS = 2.0**16, 2000
-"""Loss scaling for fp16 (Micikevicius et al. 2018, section 3.2): first scale, and steps until doubling it is tried."""
+"""Loss scaling for fp16 (Micikevicius et al. 2018, section 3.2): initial scale, and steps between doublings."""
 
 
 class DivergedError(InputError):
@@ -34,6 +34,8 @@ class DataPosition(NamedTuple):
 
 
 class UpdateResult(NamedTuple):
+    """Statistics of one update."""
+
     step: int
     loss: float
     """Cross-entropy per target token, without label smoothing: exp(loss) is the perplexity."""
@@ -103,8 +105,8 @@ def _gradient_with_retries(
 ) -> tuple[float, float, float]:
     """Compute the gradient of an update; return loss, gradient norm and the loss scale that worked.
 
-    Retries: out of memory with smaller micro-batches; fp16 overflow with a smaller loss scale; any other value that is
-    not finite once, because hardware may err.
+    Retries: out of memory with smaller micro-batches; fp16 overflow with a smaller loss scale; any other NaN or
+    infinity once, because it may be a hardware error.
     """
     max_tokens = config.micro_batch_tokens or max(batch.padded_size for batch in batches)
     if config.precision == "fp16" and step % LOSS_SCALE_GROWTH_STEPS == 0:
@@ -135,7 +137,7 @@ def _gradient_with_retries(
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Return whether memory is exhausted: a GPU raises a type of its own, a CPU allocation a RuntimeError."""
+    """Return whether memory is exhausted: a GPU raises OutOfMemoryError, a CPU allocation RuntimeError."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
@@ -181,7 +183,7 @@ def compute_gradient(
 
 def _batch_loss(model: nn.Module, batch: Batch, total_tokens: int) -> tuple[Tensor, float]:
     """Return the share of this batch in the loss of an update, and the sum of its plain cross-entropy."""
-    loss, plain = model(batch)  # a TrainingModel, perhaps inside DDP
+    loss, plain = model(batch)  # a TrainingModel, possibly wrapped in DDP
     return loss / total_tokens, plain.item()  # per token, not per batch: batches differ in length
 
 

@@ -1,7 +1,7 @@
 """The loss: cross-entropy against smoothed labels (Szegedy et al. 2016; Vaswani et al. 2017, section 5.4).
 
-`cross_entropy` takes logits. `chunked_cross_entropy` takes what precedes them, the hidden states and the output
-projection, and never holds the logits of a whole batch. `TrainingModel` wraps a model so that its forward pass returns
+`cross_entropy` takes logits. `chunked_cross_entropy` takes the hidden states and the output projection, and never
+holds the logits of a whole batch. `TrainingModel` wraps a model so that its forward pass returns
 the loss: this is the module that DDP, FSDP and gradient accumulation work with.
 """
 
@@ -18,7 +18,7 @@ from tongsa.nn.output import OutputProjection
 from tongsa.training.config import TrainingConfig
 
 ROWS_PER_CHUNK = 512
-"""Rows of logits in memory at once."""
+"""Number of rows of logits in memory at once."""
 MIN_SHIFTED_LOGIT = -80.0
 """Lowest logit after subtracting the maximum: its exponential is negligible, but not a slow denormal number."""
 
@@ -31,7 +31,7 @@ class TrainingModel(nn.Module):
         self.model = model
         self.label_smoothing = config.label_smoothing
         self.autocast_dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(config.precision)
-        # Autocast does not reach into the hand-written gradient, and a compiled graph ends in the model's own logits.
+        # Autocast does not apply inside the hand-written gradient, and a compiled graph includes the logits.
         self.uses_chunks = self.autocast_dtype is None and not config.compile
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -60,7 +60,7 @@ class TrainingModel(nn.Module):
 
 
 def cross_entropy(logits: Tensor, target: Padded, label_smoothing: float) -> tuple[Tensor, Tensor]:
-    """Return two sums over the target's tokens, padding left out: with label smoothing, and plain for reports."""
+    """Return two sums over the target's tokens, without padding: with label smoothing, and plain for reports."""
     rows, tokens = logits.flatten(0, 1).float(), target.tokens.flatten()
     mask = target.mask.flatten().to(rows.dtype)
     sums: tuple[Tensor, Tensor] = _LabelSmoothedCrossEntropy.apply(rows, tokens, mask, label_smoothing)  # type: ignore[no-untyped-call]
@@ -107,12 +107,12 @@ class _LabelSmoothedCrossEntropy(torch.autograd.Function):
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """The same loss from hidden states and output weights, a chunk of rows after another.
+    """The same loss from hidden states and output weights, computed in chunks of rows.
 
-    The gradient is computed in the forward pass, while a chunk's logits z are there. With e = exp(z - max z) and s = Σe
-    the gradient of a row is (e - (1-ε) s one-hot) / s - ε/V. Only e has the size of the logits: 1/s is multiplied in
-    after the products that make it smaller, and ε/V, equal for all tokens, is a product with the mean of the weights.
-    Beside the products this costs one exponential, one difference and three sums.
+    The gradient is computed in the forward pass, while a chunk's logits z are in memory. Let e = exp(z - max z) and
+    s = Σe. The gradient of a row is (e - (1-ε) s one-hot) / s - ε/V. Only e has the size of the logits. The factor 1/s
+    is applied after the matrix products, to smaller tensors. The term ε/V is equal for all tokens, so it becomes a
+    product with the mean of the weights.
     """
 
     @staticmethod

@@ -12,6 +12,8 @@ LRSchedule = Callable[[int], float]
 
 @dataclass(frozen=True, kw_only=True)
 class LRScheduleConfig:
+    """Settings of the learning-rate schedule: the table [training.lr]."""
+
     schedule: Literal["paper", "inverse-sqrt", "linear", "cosine", "constant"] = "paper"
     """`paper`: width^-0.5 · min(step^-0.5, step · warmup^-1.5) (Vaswani et al. 2017, equation 3). The others rise
     linearly to `peak` during the warm-up. Then they decay as 1/√step, linearly to 0, as half a cosine to 0, or stay."""

@@ -16,7 +16,7 @@ BYTES_PER_MIB = 1 << 20
 
 
 def reset_peak_memory() -> None:
-    """Restart the measurement of the peak. Where the system cannot, the peak counts from the start of the process."""
+    """Reset the peak. Where the system cannot, the peak is that since the start of the process."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):

@@ -11,9 +11,9 @@ from tongsa.training.loss import TrainingModel
 from tongsa.training.memory import BYTES_PER_MIB, peak_memory, reset_peak_memory, scratch_copy
 
 TRIAL_MICRO_BATCH_COUNTS = (16, 4)
-"""The largest batch is divided by these counts for the two trials: small, and different enough to fit a line."""
+"""Micro-batches per batch in the two trials: both small, but different enough to fit a line."""
 MEMORY_SAFETY_FRACTION = 0.85
-"""Fraction of the remaining memory that is planned for: freed memory is fragmented and cannot all be reused."""
+"""Fraction of the remaining memory to use: freed memory is fragmented and cannot all be reused."""
 OPTIMIZER_VALUES_PER_PARAMETER = {"adam": 2, "adamw": 2, "muon": 2}
 """Largest number of values of optimizer state per parameter."""
 
@@ -31,7 +31,7 @@ def find_micro_batch_tokens(model: EncoderDecoder, largest_batch: Batch, config:
         _measure_peak(model, largest_batch, count, config) for count in TRIAL_MICRO_BATCH_COUNTS
     )
     slope = max(1.0, (large_peak - small_peak) / max(1, large_size - small_size))
-    # the scratch copy of the trial counts for the copy that saving a checkpoint makes
+    # the trial's scratch copy is as large as the copy that saving a checkpoint makes
     fixed = small_peak - slope * small_size + state_bytes
     micro_batch_tokens = int(MEMORY_SAFETY_FRACTION * (limit - fixed) / slope)
     row_tokens = max(largest_batch.source.tokens.shape[1], largest_batch.target.tokens.shape[1])

@@ -1,8 +1,8 @@
-"""Muon (Jordan et al. 2024): momentum whose matrices are orthogonalized before each update.
+"""Muon (Jordan et al. 2024): momentum with an orthogonalized update of each matrix.
 
-PyTorch's Muon computes in bf16, which crashes some CPUs. This one stays in float32, batches matrices of one shape, and
-orthogonalizes projections that are stored in one matrix (query, key, value) separately. Updates are scaled as by Liu et
-al. (2025, section 2.2) to the size of AdamW's, so one learning rate serves both.
+PyTorch's Muon computes in bf16, which crashes some CPUs. This implementation computes in float32 and batches matrices
+of one shape. Projections stored in one matrix (query, key, value) are orthogonalized separately. Updates are scaled to
+the size of AdamW's (Liu et al. 2025, section 2.2), so both use the same learning rate.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,7 +57,7 @@ def _polynomial(gram: Tensor, a: float, b: float, c: float) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon for the weights of linear layers. Distributed processes divide the orthogonalization among themselves."""
+    """Muon for the weights of linear layers. Distributed processes share the orthogonalization."""
 
     def __init__(
         self,

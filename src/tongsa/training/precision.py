@@ -1,4 +1,4 @@
-"""Choice of the number format. Some CPUs crash on instructions that they advertise, so bf16 is probed in a child."""
+"""Numeric precision in training. Some CPUs crash on bf16 instructions that they advertise: a child process tests it."""
 
 import subprocess
 import sys

@@ -18,7 +18,7 @@ from tongsa.errors import InputError
 from tongsa.tokenization.special import BOS, EOS, PAD
 
 METADATA_FILE = "tongsa.json"
-"""File in each exported folder that says which weights it was made from."""
+"""Metadata file in each exported folder, with the hash of the exported weights."""
 
 VMAP_FILE = "vmap.txt"
 """The shortlist in CTranslate2's format."""
@@ -27,7 +27,7 @@ SUPPORTED_SETTINGS = ("beam", "length_normalization", "alpha", "max_extra_tokens
 """Settings of DecodingConfig that this engine supports; `shortlist` too, if one was exported."""
 
 MAX_BATCH_SENTENCES, MAX_BATCH_SENTENCES_WITH_SHORTLIST = 64, 32
-"""Batch size of one worker; smaller with a shortlist, which is short for few sentences."""
+"""Batch size of one worker; smaller with a shortlist, because the shortlist of few sentences is shorter."""
 
 
 def import_library(name: str) -> Any:
@@ -67,7 +67,7 @@ def load_metadata(folder: Path) -> ExportMetadata:
 def is_usable_export(folder: Path, weights_sha256: str) -> bool:
     """Return whether `folder` has an export of these weights and CTranslate2 is installed.
 
-    An int8 export gives other numbers than the weights: it is used only if the caller names it.
+    An int8 export gives other results than the weights, so it is used only with engine "ctranslate2".
     """
     if find_spec("ctranslate2") is None or not (folder / METADATA_FILE).is_file():
         return False
@@ -83,10 +83,10 @@ class _ScoredTokens(NamedTuple):
 class CTranslate2Engine:
     """Beam search by CTranslate2 on an exported folder, on a CPU.
 
-    Without a length penalty CTranslate2 stops as beam_search.py does: a finished hypothesis leaves its place in the
-    beam, and a sentence is done when `beam` hypotheses have finished, the best candidate of a step among them. So its
-    length penalty is off, all `beam` hypotheses are fetched, and they are ranked here. The tokens are the same as
-    torch's unless two hypotheses are equally likely up to rounding.
+    Without a length penalty CTranslate2 stops like beam_search.py. A finished hypothesis leaves the beam. A sentence is
+    done when `beam` hypotheses have finished, including the best candidate of a step. So its length penalty is off, and
+    all `beam` hypotheses are returned and ranked here. The tokens are the same as torch's unless two hypotheses are
+    equally likely up to rounding.
     """
 
     name = "ctranslate2"
@@ -94,7 +94,7 @@ class CTranslate2Engine:
     def __init__(self, folder: Path, threads: int, shortlist_sha256: str = "") -> None:
         """Start `threads` workers with one thread each: several times faster than one worker with several.
 
-        `shortlist_sha256` is that of the model's shortlist now; an exported shortlist is used only if it is the same.
+        `shortlist_sha256` is the hash of the model's current shortlist. An exported shortlist is used if it matches.
         """
         self.metadata = load_metadata(folder)
         self.has_shortlist = bool(shortlist_sha256) and self.metadata.shortlist_sha256 == shortlist_sha256
@@ -129,8 +129,8 @@ class CTranslate2Engine:
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
         """Return the best `nbest` hypotheses of each sentence; many sentences in one call keep all workers busy.
 
-        With a shortlist and a beam, the list of a sentence is empty if an output exceeds its maximum length or contains
-        PAD or BOS. Such outputs could be scored again only over the whole vocabulary, where scores are not comparable.
+        With a shortlist and a beam, a list is empty if an output exceeds its maximum length or contains PAD or BOS.
+        Such outputs could be scored again only over the whole vocabulary, and these scores are not comparable.
         """
         rows = [
             _token_strings(row[:length])
@@ -176,7 +176,7 @@ class CTranslate2Engine:
     def _translate_batch(
         self, rows: list[list[str]], max_length: int, config: DecodingConfig, **options: Any
     ) -> list[list[_ScoredTokens]]:
-        sentences_per_worker = -(-len(rows) // self.threads)  # few sentences are shared among all workers
+        sentences_per_worker = -(-len(rows) // self.threads)  # few sentences are divided evenly between the workers
         max_batch_size = MAX_BATCH_SENTENCES_WITH_SHORTLIST if config.shortlist else MAX_BATCH_SENTENCES
         results = self._translator.translate_batch(
             rows,

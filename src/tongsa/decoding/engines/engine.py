@@ -1,4 +1,4 @@
-"""Engines: programs that run beam search on a batch, with one interface."""
+"""The engine interface: an engine runs beam search on a batch."""
 
 from typing import Literal, Protocol
 
@@ -16,7 +16,7 @@ MAX_TOKENS_PER_CALL = 1 << 22
 
 
 class Engine(Protocol):
-    """A search without constraints, sampling or observer; engines/torch.py does those, too."""
+    """Beam search without constraints, sampling or observer; only engines/torch.py supports these."""
 
     name: str
 
@@ -25,7 +25,7 @@ class Engine(Protocol):
         ...
 
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return the best `nbest` hypotheses of each sentence, best first; an empty list leaves it to torch."""
+        """Return the best `nbest` hypotheses of each sentence, best first; torch searches again for an empty list."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The torch engine: beam search with the model itself, and everything that a request may ask for."""
+"""The torch engine: beam search with the model itself, with all options of a request."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -30,8 +30,8 @@ class TransformerStackConfig:
     """Normalize each head's queries and keys before the dot product (Henry et al. 2020, section 3; here RMSNorm with a
     learned scale). Attention is learned sooner, and its scores stay bounded."""
     attention_window: NonNegative = 0
-    """Positions that self-attention sees (section 4, "restricted"); 0 sees all. In the encoder the window is centered
-    on the query, an even one with one more position on the left; in the decoder it ends at the query. Cross-attention
+    """Window size of self-attention (section 4, "restricted"); 0 is no window. In the encoder the window is centered on
+    the query; an even one has one more position on the left. In the decoder it ends at the query. Cross-attention
     always sees the whole source."""
     activation: Activation = "relu"
     """Activation of the feed-forward network; swiglu has three matrices, the others two."""
@@ -51,13 +51,18 @@ class TransformerStackConfig:
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.width % self.heads and not (self.key_width and self.value_width):
-            raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
+            raise ValueError(
+                f"width {self.width}: not a multiple of heads {self.heads}. "
+                "Change one of them, or set key_width and value_width."
+            )
         if self.norm_kind == "group" and self.width % self.groups:
-            raise ValueError(f"width {self.width} is not a multiple of groups {self.groups}")
+            raise ValueError(f"width {self.width}: not a multiple of groups {self.groups}. Change one of them.")
         if self.positions == "rotary" and self.attention == "additive":
-            raise ValueError('positions = "rotary" needs a dot product. Use attention = "scaled-dot" or "dot"')
+            raise ValueError('positions = "rotary": needs a dot product. Use attention = "scaled-dot" or "dot".')
         if self.positions == "rotary" and self.head_config.key_width % 2:
-            raise ValueError(f'positions = "rotary" rotates pairs: key_width {self.head_config.key_width} is odd')
+            raise ValueError(
+                f'positions = "rotary": key_width {self.head_config.key_width} is odd. Use an even key_width.'
+            )
 
     @property
     def head_config(self) -> HeadConfig:

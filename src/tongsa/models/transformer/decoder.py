@@ -10,10 +10,10 @@ of earlier positions are kept in the KV cache, those of the memory are computed 
     cross-attention   all positions over the memory    the hypotheses of a sentence over its keys and values
 
 Two properties of the state make beam search and continuous batching cheap, and are why it does not inherit RowState:
-- `select` moves no cache. It remembers the new order of rows, and the next step applies it while it copies the cache
-  anyway, to make room for the new position.
-- `concat` copies no cache. States at different steps stay separate groups with caches of different lengths. A step
-  computes all linear layers for all rows together, and attention group by group.
+- `select` does not copy the cache. It stores the new order of the rows. The next step applies it when it copies the
+  cache to append the new position.
+- `concat` does not copy the cache. States at different steps stay separate groups with caches of different lengths. A
+  step computes all linear layers for all rows together, and attention group by group.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class TransformerState:
 
     length: int
     """Tokens so far; with an attention window the cache may hold fewer."""
-    cache: tuple[KeyValue, ...]  # of each layer, rows in the order of the last step
+    cache: tuple[KeyValue, ...]  # for each layer, rows in the order of the last step
     memory: PerSentence[TransformerMemory]
     row_order: Tensor | None = None
     """Rows (row,) of the cache that continue, to be applied by the next step; None continues all of them in order."""
@@ -147,7 +147,7 @@ class TransformerDecoderLayer(nn.Module):
     def step(
         self, x: Tensor, padding_mask: Tensor, layer_index: int, groups: Sequence[TransformerState]
     ) -> tuple[Tensor, list[KeyValue]]:
-        """One position: x and the result are (row, 1, width). Also returns the next KV cache of each group."""
+        """Decode one position: x and the output are (row, 1, width). Also return the next KV cache of each group."""
         norm = self.self_attention_norm
         caches = [state.kv_cache(layer_index) for state in groups]
         attended, next_caches = self.self_attention.step(norm.before(x, padding_mask), caches)
@@ -226,7 +226,7 @@ class TransformerDecoder(nn.Module):
         embedded = [self.embedding(part, start=group.length) for part, group in zip(tokens, groups, strict=True)]
         x = concat_rows(embedded)  # (row, 1, width)
         padding_mask = token.new_ones(token.shape[0], 1, dtype=torch.bool)
-        layer_caches: list[list[KeyValue]] = []  # of each layer, of each group
+        layer_caches: list[list[KeyValue]] = []  # for each layer, for each group
         for index, layer in enumerate(self.layers):
             x, next_caches = layer.step(x, padding_mask, index, groups)
             layer_caches.append(next_caches)

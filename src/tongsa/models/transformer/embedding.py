@@ -20,7 +20,7 @@ class TransformerEmbedding(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:  # (batch, length, width)
-        """Embed tokens (batch, length), of which the first is at position `start`."""
+        """Embed tokens (batch, length); the first is at position `start`."""
         scaled = self.token_embedding(tokens) * math.sqrt(self.token_embedding.embedding_dim)
         dropped: Tensor = self.dropout(scaled + self.positional_encoding(start, tokens.shape[1], tokens.device))
         return dropped

@@ -3,7 +3,7 @@
     post-norm, as in the paper     x = norm(x + dropout(sublayer(x)))
     pre-norm                       x = x + dropout(sublayer(norm(x)))
 
-The layers write both in the same two lines, of which one call of the norm does nothing:
+The layers write both in the same two lines; either `before` or `after` does nothing:
 
     x = x + dropout(sublayer(norm.before(x)))
     x = norm.after(x)
@@ -31,13 +31,13 @@ class SublayerNorm(nn.Module):
 
 
 def build_final_norm(config: TransformerStackConfig) -> nn.Module:
-    """Return the norm at the end of a stack: with pre-norm nothing has normalized the last sum."""
+    """Return the norm at the end of a stack: with pre-norm the last residual sum is not normalized yet."""
     return NoNorm() if config.norm == "post" else build_norm(config.norm_kind, config.width, config.groups)
 
 
 def residual_gain(config: TransformerStackConfig, num_sublayers: int) -> float:
     """Return the initial gain of each sub-layer's last matrix (Radford et al. 2019, section 2.3).
 
-    Without a norm after each sum every sub-layer adds variance: N of them start smaller by 1/√N.
+    Without a norm after each sum, every sub-layer adds variance. So each of N sub-layers starts scaled by 1/√N.
     """
     return 1.0 if config.norm == "post" and config.norm_kind != "none" else num_sublayers**-0.5

@@ -27,7 +27,9 @@ class TransformerConfig(TransformerStackConfig):
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         if self.tie_embeddings == "all" and source_vocab_size != target_vocab_size:
-            raise ValueError('tie_embeddings = "all" needs one vocabulary for both sides. Set tokenizer.shared = true')
+            raise ValueError(
+                'tie_embeddings = "all": needs one vocabulary for both sides. Set tokenizer.shared = true.'
+            )
         source_embedding = TransformerEmbedding(source_vocab_size, self)
         target_embedding = (
             source_embedding if self.tie_embeddings == "all" else TransformerEmbedding(target_vocab_size, self)
