@@ -4,8 +4,8 @@
     python benchmarks/agreement.py runs/demo --data runs/demo/data/test.tsv
 
 The reference is tests/reference.py: one sentence, no KV cache, every prefix computed again. It decodes the first --few
-sentences. Two different outputs are a tie if their scores, computed by teacher forcing, differ by less than 1e-3: then
-rounding decided.
+sentences. Two different outputs are a tie if their scores, computed by teacher forcing, differ by less than 1e-3: the
+difference is within rounding.
 """
 
 import argparse
@@ -36,7 +36,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from reference import reference
 
 TIE = 1e-3
+"""Score difference below which two outputs are a tie."""
 FEW = 100
+"""Sentences for the reference search, which is slow."""
 Table = dict[str, Any]
 
 
@@ -46,7 +48,7 @@ def main() -> int:
     parser.add_argument("--data", nargs="+", type=Path, required=True, metavar="FILE")
     parser.add_argument("--few", type=int, default=FEW, help=f"sentences for the reference (default: {FEW})")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
-    parser.add_argument("--json", action="store_true", help="one object instead of a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     try:
         rows = measure_agreement(options)
@@ -126,7 +128,7 @@ def compare_outputs(
     gaps = []
     for i in differing:
         pair = translator.score([(sources[i], ours[i].text), (sources[i], theirs[i].text)])
-        mine, other = (sum(logs) / translator.config.length_penalty(len(logs)) for logs in pair)
+        mine, other = (sum(log_probs) / translator.config.length_penalty(len(log_probs)) for log_probs in pair)
         gaps.append(mine - other)
     return {
         "sentences": len(theirs),
@@ -143,7 +145,8 @@ def as_text(report: Table) -> str:
     lines = [
         f"{host['cpu']}, torch {host['torch']}, {host['date']}; the reference: the first {report['few']} sentences",
         "",
-        "| beam | beside torch, batched | sentences | same | ties | ours scores better | theirs | largest gap | BLEU |",
+        "| beam | compared with torch, batched | sentences | same | ties | ours scores better | theirs "
+        "| largest gap | BLEU |",
         "|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in report["rows"]:

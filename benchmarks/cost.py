@@ -37,7 +37,7 @@ class Paper:
     step_seconds: float
     seconds: float
     flops: float
-    """Table 2: time × devices × 9.5 TFLOP/s, the capacity of the devices, not the need of the model."""
+    """Table 2: time × devices × 9.5 TFLOP/s, the capacity of the devices, not the FLOPs that the model needs."""
 
 
 MODELS = {
@@ -67,9 +67,11 @@ def flops(config: TransformerConfig, vocab_size: int, tokens: int, length: int) 
     """Return the FLOPs of one update with `tokens` tokens on each side."""
     width, ffn_width = config.width, config.ffn_width
     square, network = width * width, 2 * width * ffn_width
-    for_source = config.encoder_layers * (4 * square + network)  # queries, keys, values, join; equation 2
+    for_source = config.encoder_layers * (4 * square + network)  # query, key, value and output projections; equation 2
     for_source += config.decoder_layers * 2 * square  # keys and values of the memory
-    for_target = config.decoder_layers * (6 * square + network)  # self-attention, queries and join of the cross
+    for_target = config.decoder_layers * (
+        6 * square + network
+    )  # self-attention; query and output projections of cross-attention
     for_target += width * vocab_size  # output projection; an embedding look-up is not a product
     pairs = (config.encoder_layers + 2 * config.decoder_layers) * 2 * width * length  # q·k, and the weights times V
     return 6.0 * tokens * (for_source + for_target + pairs)
@@ -84,7 +86,7 @@ def seconds(work: float, hardware: Hardware) -> float:
 
 
 PEAK_P100, PAPER_COUNT = 9.5e12, 8
-"""Footnote 5: what the paper takes a P100 to sustain in single precision."""
+"""FLOP/s of a P100 in single precision, as assumed in footnote 5, and the number of P100s."""
 
 
 def implied_utilisation(model: Paper) -> float:
@@ -139,7 +141,9 @@ def choose_hardware(names: list[str], prices: list[str], utilisations: list[str]
         for text in texts:
             name, value = _parse_assignment(text, field)
             if not 0 <= value <= maximum or (field == "utilisation" and value == 0):
-                raise ValueError(f"--{field} {text}: a share lies in (0, 1], a price is not negative")
+                raise ValueError(
+                    f"--{field} {text}: out of range. Give a utilisation in (0, 1], a price of at least 0."
+                )
             table[name] = replace(table[name], **{field: value})
     machines: dict[str, Hardware] = {}
     for text in names:
@@ -162,7 +166,7 @@ def _parse_assignment(text: str, field: str) -> tuple[str, float]:
 
 
 def check_paper(model: Paper) -> dict[str, float]:
-    """Return the cost model's figures for the paper's machine next to the paper's."""
+    """Return the figures of the cost model and of the paper, for the paper's machine."""
     machine, work = HARDWARE["P100"], step_flops(model)
     return {
         "step_flops": work,

@@ -3,17 +3,17 @@
     python benchmarks/decode_speed.py [--json]                          trains two models first
     python benchmarks/decode_speed.py runs/multi30k                     e.g. a run of recipes/multi30k-de-en.toml
     python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run made for speed, with its
-                                                                        shortlist if it has contestant
+                                                                        shortlist if it has one
 
 Without a run, it trains recipes/multi30k-de-en.toml and its student recipes/multi30k-fast.toml for --budget each, and
 keeps both in runs/decode_speed.
 
-Measured is text to text, tokenization included, on torch's number of threads: torch and CTranslate2 decode batches in
-parallel, one thread each. `ctranslate2_…` is the library itself: one call, batches of 64, its length penalty, one
-hypothesis; `tongsa_ctranslate2` is `Translator` with this engine. Contestants take turns; figures are medians, ratios
-are computed within a round. Batch 1 translates the first --few sentences one after another. BLEU is reported if
-references exist (FILE.en for FILE.de). `generate` runs Marian of transformers with the same sizes, random weights and
-the mean length of our outputs, so only its tokens per second are comparable.
+The time is measured from text to text, tokenization included, on torch's number of threads: torch and CTranslate2
+decode batches in parallel, one thread each. `ctranslate2_…` is the library itself: one call, batches of 64, its
+length penalty, one hypothesis; `tongsa_ctranslate2` is `Translator` with this engine. Contestants take turns; figures
+are medians, ratios are computed within a round. Batch 1 translates the first --few sentences one after another. BLEU is
+reported if references exist (FILE.en for FILE.de). `generate` runs Marian of transformers with the same sizes and
+random weights. Its outputs have the mean length of ours, so only its tokens per second are comparable.
 """
 
 import argparse
@@ -63,9 +63,9 @@ class Contestant:
     """Setting → outputs of the last round."""
 
     def measure(self, setting: str, texts: list[str], beam: int, *, one_by_one: bool) -> None:
-        began = perf_counter()
+        start = perf_counter()
         outputs = [self.work([text], beam)[0] for text in texts] if one_by_one else self.work(texts, beam)
-        seconds = perf_counter() - began
+        seconds = perf_counter() - start
         tokens = sum(count for _, count in outputs)
         self.rounds.setdefault(setting, []).append((len(texts) / seconds, tokens / seconds))
         self.texts[setting] = [text for text, _ in outputs]
@@ -104,9 +104,9 @@ def train_model(budget: str) -> Path:
 
 def distil_student(budget: str) -> Path:
     settings = ("--set", "data.test=[]", "--set", f"data.folder={TEXTS.parent}")
-    how = ("--init-from-teacher", "--keep-references", "--nbest", "2", *settings, "--budget", budget)
+    flags = ("--init-from-teacher", "--keep-references", "--nbest", "2", *settings, "--budget", budget)
     run = ensure_run(
-        MODELS / "fast", "distil", str(MODELS / "plain"), "--recipe", str(RECIPES / "multi30k-fast.toml"), *how
+        MODELS / "fast", "distil", str(MODELS / "plain"), "--recipe", str(RECIPES / "multi30k-fast.toml"), *flags
     )
     if not bundle.load_bundle(run).load_shortlist():
         tongsa("shortlist", str(run), "--data", *(str(TEXTS.parent / f"train.{side}.gz") for side in ("de", "en")))
@@ -123,7 +123,7 @@ def ensure_run(run: Path, *command: str) -> Path:
 def tongsa(*command: str) -> None:
     done = subprocess.run([sys.executable, "-m", "tongsa.cli", *command], stdout=sys.stderr)
     if done.returncode:
-        raise InputError(f"tongsa {command[0]} exit code {done.returncode}. Its messages are above.")
+        raise InputError(f"tongsa {command[0]}: exit code {done.returncode}. Its messages are above.")
 
 
 def run_benchmark(options: argparse.Namespace) -> Table:
@@ -135,7 +135,7 @@ def run_benchmark(options: argparse.Namespace) -> Table:
                 engine_contestant("recipe", with_shortlist(bundle.load_bundle(options.recipe)), Path(folder), int8=True)
             )
         for contestant in contestants:
-            contestant.work(texts[:32], 1)  # everything is loaded and warm
+            contestant.work(texts[:32], 1)  # warm-up
         for number in range(1, options.rounds + 1):
             for beam in BEAMS:
                 for contestant in contestants:
@@ -165,20 +165,20 @@ def library_contestant(name: str, loaded: Bundle, folder: Path, *, int8: bool) -
     path, threads = export(loaded.folder, "ctranslate2", folder / name, int8=int8), torch.get_num_threads()  # type: ignore[arg-type]
     translator = ctranslate2.Translator(str(path), inter_threads=threads, intra_threads=1)
     torch.set_num_threads(threads)  # CTranslate2 changes it
-    room = load_metadata(path).exported_positions - 1
+    max_length = load_metadata(path).exported_positions - 1
 
     def work(texts: list[str], beam: int) -> list[Output]:
         rows = [[str(token) for token in (*row, EOS)] for row in loaded.source_tokenizer.encode_all(texts)]
-        limit = min(max(map(len, rows)) + loaded.decoding.max_extra_tokens, room)
-        answers = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
-        outputs = [[int(token) for token in answer.hypotheses[0]] for answer in answers]
+        limit = min(max(map(len, rows)) + loaded.decoding.max_extra_tokens, max_length)
+        results = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
+        outputs = [[int(token) for token in result.hypotheses[0]] for result in results]
         return [(loaded.target_tokenizer.decode(output), len(output) + 1) for output in outputs]
 
     return Contestant(name, work)
 
 
 def with_shortlist(loaded: Bundle) -> Bundle:
-    """Return the bundle with its shortlist enabled, if it has contestant."""
+    """Return the bundle with its shortlist enabled, if it has one."""
     return replace(loaded, decoding=replace(loaded.decoding, shortlist=loaded.load_shortlist() is not None))
 
 
@@ -251,12 +251,13 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
 
 
 def make_report(contestants: dict[str, Contestant], options: argparse.Namespace) -> Table:
-    references = options.texts.with_suffix(".en")
-    right = list(read_lines(references)) if references != options.texts and references.exists() else []
+    reference_file = options.texts.with_suffix(".en")
+    has_references = reference_file != options.texts and reference_file.exists()
+    references = list(read_lines(reference_file)) if has_references else []
 
     def score(texts: list[str]) -> Table:
         """Return BLEU if there are references for all texts."""
-        return {"bleu": round(bleu(texts, right).value, 2)} if len(texts) == len(right) and any(texts) else {}
+        return {"bleu": round(bleu(texts, references).value, 2)} if len(texts) == len(references) and any(texts) else {}
 
     rows = {
         name: {
@@ -285,7 +286,7 @@ def make_report(contestants: dict[str, Contestant], options: argparse.Namespace)
         "torch_to_ctranslate2_float32_greedy": ratio("torch", "ctranslate2_float32", (1, 1)),
         "torch_to_generate": ratio("torch", "generate", unit=1),
         "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
-        "recipe_bleu_p": bleu_p_value(contestants, right),
+        "recipe_bleu_p": bleu_p_value(contestants, references),
         "contestants": rows,
         "rounds": options.rounds,
         "machine": machine() | {"threads": torch.get_num_threads()},

@@ -8,8 +8,9 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str | int | None]:
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text("utf-8").splitlines() if information.exists() else []
+    """Return CPU, number of cores, versions of torch and Python, and the date."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text("utf-8").splitlines() if cpuinfo.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
         "cpu": models[0] if models else platform.processor(),

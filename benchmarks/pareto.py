@@ -5,7 +5,7 @@
 Each run is decoded by torch, CTranslate2 and CTranslate2 int8 with each beam, in batches, from text to text; int8 also
 with the run's shortlist, if it has one (`tongsa shortlist`). The contestants take turns; speeds are medians. The
 baseline is the first run with torch and the widest beam: the others are compared by speed and by a paired bootstrap of
-BLEU (Koehn 2004, section 3.3). On the curve are the contestants that no other beats in both speed and BLEU.
+BLEU (Koehn 2004, section 3.3). The Pareto curve joins the contestants that no other beats in both speed and BLEU.
 """
 
 import argparse
@@ -53,9 +53,9 @@ class Contestant:
         return f"{self.run}, {self.engine}, beam {self.beam}"
 
     def measure(self, texts: list[str]) -> None:
-        began = perf_counter()
+        start = perf_counter()
         self.outputs = [result.text for result in self.translator.translate(texts, beam=self.beam)]
-        self.seconds.append(perf_counter() - began)
+        self.seconds.append(perf_counter() - start)
 
 
 def main() -> int:
@@ -95,7 +95,7 @@ def run_benchmark(options: argparse.Namespace) -> Table:
     baseline = next(entry for entry in entries if entry.engine == "torch" and entry.beam == max(options.beams))
     rows = [row(entry, baseline, references, metric) for entry in entries]
     for each in rows:
-        each["best"] = not any(is_beaten(each, other) for other in rows)
+        each["best"] = not any(is_dominated(each, other) for other in rows)
     return {
         "contestants": rows,
         "baseline": baseline.name,
@@ -157,7 +157,8 @@ def significance(baseline: Sequence[str], other: Sequence[str], references: Sequ
     return None if p is None else round(float(p), 4)
 
 
-def is_beaten(entry: Table, other: Table) -> bool:
+def is_dominated(entry: Table, other: Table) -> bool:
+    """Return whether the other is at least as good in speed and BLEU, and better in one of them."""
     faster = other["sentences_per_second"] - entry["sentences_per_second"]
     better = other["bleu"] - entry["bleu"]
     return bool(faster >= 0 and better >= 0 and (faster > 0 or better > 0))
@@ -209,28 +210,28 @@ def picture(rows: list[Table]) -> str:
     low, high = min(scores) - 0.75, max(scores) + 0.25
     slow, fast = log10(min(speeds)) - 0.05, log10(max(speeds)) + 0.05
 
-    def across(speed: float) -> float:
+    def x_position(speed: float) -> float:
         return LEFT + (log10(speed) - slow) / (fast - slow) * (WIDTH - LEFT - RIGHT)
 
-    def up(score: float) -> float:
+    def y_position(score: float) -> float:
         return HEIGHT - BOTTOM - (score - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     parts = [f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>']
     for speed in (speed for power in (1, 10, 100, 1000) for speed in (power, 2 * power, 5 * power)):
         if slow <= log10(speed) <= fast:
-            x = f"{across(speed):.1f}"
+            x = f"{x_position(speed):.1f}"
             parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
             parts.append(f'<text x="{x}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{speed:,}</text>')
     for score in range(int(low) + 1, int(high) + 1):
-        y = f"{up(score):.1f}"
+        y = f"{y_position(score):.1f}"
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y}" dy="4" text-anchor="end">{score}</text>')
     curve = sorted((each["sentences_per_second"], each["bleu"]) for each in rows if each["best"])
-    parts.append(f'<polyline points="{" ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in curve)}"/>')
+    parts.append(f'<polyline points="{" ".join(f"{x_position(x):.1f},{y_position(y):.1f}" for x, y in curve)}"/>')
     runs, engines = (list(dict.fromkeys(each["name"].split(", ")[i] for each in rows)) for i in (0, 1))
     for each in rows:
         run, engine, beam = each["name"].split(", ")
-        point = across(each["sentences_per_second"]), up(each["bleu"])
+        point = x_position(each["sentences_per_second"]), y_position(each["bleu"])
         parts.append(mark(*point, SHAPES[engine], COLORS[runs.index(run) % 4], beam.split()[1], each["name"]))
     legend = [
         *((run, "circle", COLORS[i % 4]) for i, run in enumerate(runs)),

@@ -6,8 +6,8 @@
 
 A budget is the time of the updates in the run's journal. Reading data, training the tokenizer, planning, checkpoints,
 weight averaging and validations are not included; they are reported separately. The number of steps is planned by a
-short run that is deleted, so that a run may end a little before or after its budget; the measured time is reported. A
-mark is reached at the first validation with at least this BLEU.
+short run that is deleted. So a run may end a little before or after its budget; the measured time is reported. A mark
+is a BLEU value: it is reached at the first validation with at least this BLEU.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def parse_options() -> argparse.Namespace:
     if options.recipe == RECIPE:
         options.set.insert(0, f"data.folder={MULTI30K}")
     if options.validations < 1:
-        parser.error("--validations is at least 1")
+        parser.error(f"--validations {options.validations}: too small. Give at least 1.")
     return options
 
 
@@ -99,7 +99,7 @@ def train_and_score(options: argparse.Namespace, budget: str) -> Table:
     """Train one run with `tongsa train`, read its journal, evaluate its best model."""
     from tongsa.runs import planner
 
-    began = perf_counter()
+    start = perf_counter()
     folder = options.run / f"{budget}-seed{options.seed}"
     if folder.exists():
         raise InputError(
@@ -124,7 +124,7 @@ def train_and_score(options: argparse.Namespace, budget: str) -> Table:
     scored = json.loads(tongsa("evaluate", str(folder), "--data", *map(str, data.paths(data.dev)), "--json"))
     summary = summarize_journal(folder / "journal.jsonl", options.marks)
     summary["evaluation_seconds"] = round(summary["evaluation_seconds"] + scored["seconds"], 1)
-    wall_seconds = perf_counter() - began
+    wall_seconds = perf_counter() - start
     other = wall_seconds - summary["training_seconds"] - summary["evaluation_seconds"]
     return summary | {
         "budget": budget,
@@ -157,7 +157,7 @@ def tongsa(command: str, *arguments: str) -> str:
         try:
             output, _ = process.communicate()
         except KeyboardInterrupt:
-            process.wait()  # the command got Ctrl-C too, and saves
+            process.wait()  # the command gets Ctrl-C, too, and saves a checkpoint
             raise
     if process.returncode:
         raise InputError(f"tongsa {command}: exit code {process.returncode}. Its messages are above.")

@@ -3,7 +3,7 @@
     python benchmarks/tables.py            rewrite every table
     python benchmarks/tables.py --check    change nothing; exit 1 when a page disagrees with the results
 
-A page marks the place of a table by two comments; everything between them is generated:
+A page marks the position of a table with two comments; everything between them is generated:
 
     <!-- table: NAME -->
     <!-- end -->
@@ -210,7 +210,7 @@ def headline_table(rows: list[Row]) -> str:
 
 
 def report_table(rows: list[Row]) -> str:
-    """Return all figures of the rows: what differs between rows is a column, what they share stands above the table."""
+    """Return all figures of the rows: values that differ are columns, shared values are printed above the table."""
     commands = distinct(row["command"] for row in rows)
     details = distinct(name for row in rows for name in row["details"])
     one_unit = len({row["unit"] for row in rows}) == 1
@@ -229,8 +229,8 @@ def report_table(rows: list[Row]) -> str:
         "Seed": lambda row: ", ".join(map(str, row["seeds"])) if row["seeds"] else "–",
         "Notes": lambda row: row["notes"] or "–",
     }
-    for name, of in attributes.items():
-        values = [of(row) for row in rows]
+    for name, value_of in attributes.items():
+        values = [value_of(row) for row in rows]
         if len(set(values)) > 1:
             columns[name] = values
         elif values[0] != "–":

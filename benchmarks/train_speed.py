@@ -10,8 +10,9 @@ dropout 0.1, label smoothing 0.1, Adam, batches of about 4,096 target tokens, fl
 always compares measurements that are close in time. Figures are medians over the rounds.
 
 - tokens/s: target tokens with </s> and without padding, over the time of whole updates, batching included.
-- utilisation: FLOP/s of the matrix products of an update (torch's counter, padding included), divided by the FLOP/s of
-  float32 products alone in the same process just before and after: the best of the model's shapes and a square.
+- utilisation: FLOP/s of the matrix products of an update (torch's counter, padding included), divided by the peak. The
+  peak is measured in the same process just before and after: float32 products, the best of the model's shapes and a
+  square.
 - padding: share of padding positions on both sides. Peak RSS: maximum memory of the contestant's process.
 """
 
@@ -41,7 +42,7 @@ CHILDREN = Path(__file__).parent / "contestants"
 MULTI30K = Path(__file__).parent.parent.parent / "shared/data/multi30k"
 PEERS = {"plain": "plain.py", "plain_residual": "plain.py", "marian": "marian.py"}
 SHARED = "transformer_workers"
-"""The same model and update on contestant process per core: `tongsa train --workers N`."""
+"""The same model and update on one process per core: `tongsa train --workers N`."""
 KINDS = ("transformer", "rnn_attention", "rnn", "conv_s2s")
 MAX_TOKENS = 250
 """Per side; longer pairs are left out."""
@@ -88,8 +89,10 @@ def main() -> int:
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print contestant JSON object")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="besides the transformer")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--kinds", nargs="+", choices=KINDS, default=KINDS, help="in addition to transformer (default: all)"
+    )
     parser.add_argument(
         "--peers", nargs="*", choices=[*PEERS], default=[*PEERS], help="default: all that are installed"
     )
@@ -105,7 +108,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--tiny", action="store_true", help="a tiny model, to test this script")
     options = parser.parse_args()
     if options.seconds <= 0 or min(options.rounds, options.workers) < 1 or options.threads < 0:
-        parser.error("--seconds is positive, --rounds and --workers at least 1, --threads not negative")
+        parser.error("--seconds must be positive, --rounds and --workers at least 1, --threads not negative")
     return options
 
 
@@ -136,7 +139,7 @@ def run_benchmark(options: argparse.Namespace) -> Table:
 
 
 def names(options: argparse.Namespace) -> list[str]:
-    """Return the contestants in the order of a round; compared ones are neighbours."""
+    """Return the contestants in the order of a round; those that are compared are adjacent."""
     others = [kind for kind in KINDS if kind in options.kinds and kind != "transformer"]
     shared = [SHARED] if options.workers > 1 else []
     return ["transformer", *shared, *(peer for peer in PEERS if peer in options.peers), *others]
@@ -146,13 +149,13 @@ def prepare_corpus(options: argparse.Namespace, size: Size, path: Path) -> Table
     """Write the token ids that all contestants train on."""
     if options.demo_data:
         name = "the demo's pairs"
-        pairs_shipped = demo.read_split("train")[: 2_000 if options.tiny else 20_000]
-        sources, targets = [source for source, _ in pairs_shipped], [target for _, target in pairs_shipped]
+        demo_pairs = demo.read_split("train")[: 2_000 if options.tiny else 20_000]
+        sources, targets = [source for source, _ in demo_pairs], [target for _, target in demo_pairs]
     else:
         name, files = "Multi30k", [options.data / f"train.{language}.gz" for language in ("de", "en")]
         if not all(file.is_file() for file in files):
             raise CorpusError(
-                f"{options.data}: no train.de.gz and train.en.gz . Name another folder with --data, or use --demo-data."
+                f"{options.data}: no train.de.gz and train.en.gz. Name another folder with --data, or use --demo-data."
             )
         pairs = list(read_pairs(files, Ledger(None)))
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
@@ -168,7 +171,7 @@ class Contestant:
     name: str
     process: "subprocess.Popen[str]"
     absent: str = ""
-    """Why it is not measured."""
+    """Reason why it is not measured; empty if it is."""
     facts: Table = field(default_factory=dict)
     rounds: list[Table] = field(default_factory=list)
 
@@ -189,7 +192,7 @@ class Contestant:
 def start_contestant(name: str, task: Path, peer_python: str) -> Iterator[Contestant]:
     """Start a contestant's process and wait until its model is built."""
     python = peer_python if name == "marian" else sys.executable
-    # threads spin only briefly before they sleep, alike in all contestants
+    # threads spin only briefly before they sleep, the same in all contestants
     environment = {"GOMP_SPINCOUNT": "20000", "HF_HUB_OFFLINE": "1"} | os.environ
     command = [python, str(CHILDREN / PEERS.get(name, "ours.py")), str(task)]
     try:

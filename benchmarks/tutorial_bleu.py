@@ -1,4 +1,4 @@
-"""BLEU as Ben Trevett's tutorials count it, beside sacreBLEU's: lower-case tokens by spaCy's rules, not smoothed.
+"""BLEU as in Ben Trevett's tutorials (lower-case tokens by spaCy's rules, not smoothed), and sacreBLEU's.
 
     pip install spacy sacrebleu
     python benchmarks/tutorial_bleu.py outputs.txt references.txt
@@ -15,9 +15,9 @@ import spacy
 
 
 def tokens(path: str) -> list[str]:
-    tokenise = spacy.blank("en").tokenizer
+    tokenizer = spacy.blank("en").tokenizer
     lines = Path(path).read_text("utf-8").splitlines()
-    return [" ".join(token.text for token in tokenise(line.lower()) if not token.is_space) for line in lines]
+    return [" ".join(token.text for token in tokenizer(line.lower()) if not token.is_space) for line in lines]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Frame times of the attention page in Chromium, for example with 512 tokens.
+"""Frame times of the attention page in Chromium.
 
 .venv/bin/python benchmarks/view_speed.py --tokens 512 --layers 6 --heads 8
 """
@@ -38,7 +38,7 @@ SWITCH = PANEL + "root.querySelector(`#head-${frame % 2}-${frame % 3}`).click();
 def random_example(length: int, layers: int, heads: int) -> AttentionExample:
     """Return random heads, from broad to sharp."""
     generator = np.random.default_rng(1)
-    tokens = ["▁단어" if i % 3 == 0 else "조각" for i in range(length - 1)] + ["</s>"]
+    tokens = ["▁단어" if i % 3 == 0 else "토큰" for i in range(length - 1)] + ["</s>"]
 
     def random_layer(*, causal: bool = False) -> Any:
         scores = generator.normal(size=(heads, length, length)) * np.linspace(1, 6, heads)[:, None, None]

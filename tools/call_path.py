@@ -1,9 +1,9 @@
-"""Measure how long the way from the edge to the search is.
+"""Measure the call path from the command line and from HTTP to beam search.
 
-Prints two numbers: the frames of the package on the stack from `run` of `tongsa translate` to `beam_search`, and the
-modules of the package from an HTTP route to `beam_search`. Both are taken from a real translation by a tiny model with
-random weights. The HTTP path has three stacks: the coroutines of the route, the task that puts a sentence into the
-queue of the model, and the model's worker thread.
+Prints two numbers: the stack frames of the package from `run` of `tongsa translate` to `beam_search`, and its modules
+from an HTTP route to `beam_search`. Both are recorded during a translation by a tiny model with random weights.
+The HTTP path has three stacks: the coroutines of the route, the task that puts a sentence into the queue of the model,
+and the model's worker thread.
 
 Usage: python tools/call_path.py [--list]; `--list` prints the frames and modules, too.
 """

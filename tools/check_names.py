@@ -1,7 +1,7 @@
-"""Check of names: banned words, participles as functions, class names defined twice, docstrings that name no thing.
+"""Check of names: banned words, participles as functions, class names defined twice, unclear docstrings.
 
 Usage: python tools/check_names.py [--count] [PATH ...]; by default src/, tools/, tests/ and benchmarks/.
-Exit code 1 when something is found. `--count` prints totals by rule instead of the places.
+Exit code 1 when something is found. `--count` prints totals by rule instead of the locations.
 """
 
 import ast
@@ -57,7 +57,7 @@ def is_participle_function(node: ast.AST) -> bool:
 
 
 def riddles(tree: ast.AST) -> Iterator[int]:
-    """Yield the lines of docstrings that begin with a riddle instead of naming the thing."""
+    """Yield the lines of docstrings that begin with a question word instead of naming the thing."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
@@ -82,9 +82,9 @@ def check(paths: list[Path]) -> list[tuple[str, str]]:
             if isinstance(node, ast.ClassDef) and "src" in path.parts:
                 classes[node.name].append(f"{path}:{node.lineno}")
         findings += [("riddle", f"{path}:{line}: the docstring does not name the thing.") for line in riddles(tree)]
-    for name, where in classes.items():
-        if len(where) > 1:
-            findings.append(("class defined twice", f"{', '.join(where)}: class {name} is defined more than once."))
+    for name, locations in classes.items():
+        if len(locations) > 1:
+            findings.append(("class defined twice", f"{', '.join(locations)}: class {name} is defined more than once."))
     return findings
 
 

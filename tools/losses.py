@@ -1,4 +1,4 @@
-"""Losses and gradient norms of a few updates of every kind, bit for bit: run on two commits, they show what changed.
+"""Record losses and gradient norms of a few updates of every kind, to compare two commits bit for bit.
 
 Usage: python tools/losses.py FILE.json             train each tiny configuration for six updates and write the numbers
        python tools/losses.py --compare A.json B.json    exit code 1 and the first difference if two files differ

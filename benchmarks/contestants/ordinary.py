@@ -40,17 +40,18 @@ class Ordinary:
             )
             loss.backward()
             self.optimizer.step()
-            loss.item()  # every loop reads its loss
+            loss.item()  # all contestants read the loss after each update
             yield Update(int((labels != PAD).sum()), padding(source, labels))
 
 
 def padding(source: Tensor, target: Tensor) -> float:
+    """Return the share of padding positions on both sides."""
     filled = sum(int((side != PAD).sum()) for side in (source, target))
     return 1 - filled / (source.numel() + target.numel())
 
 
 def length_sorted(lengths: Rows, tokens: int) -> list[Rows]:
-    """All pairs by target length, then source length, split where a batch would exceed this number of positions."""
+    """Return batches of at most `tokens` target positions, of pairs sorted by target length, then source length."""
     order = np.lexsort((lengths[:, 0], lengths[:, 1]))
     batches: list[Rows] = []
     start = 0

@@ -64,10 +64,12 @@ class Ours:
         return self._train(batches, training)
 
     def probes(self, batches: Sequence[Rows]) -> Iterator[Update]:
-        """Run in this thread: torch's counter sees no other."""
+        """Yield one update for each batch, computed in this thread: torch's FLOP counter sees no other."""
         parts = (part for rows in batches for part in self._split(rows))
-        here = replace(self.training, threads=1)
-        return islice(self._train(((DataPosition(), self.examples.batch(part)) for part in parts), here), len(batches))
+        one_thread = replace(self.training, threads=1)
+        return islice(
+            self._train(((DataPosition(), self.examples.batch(part)) for part in parts), one_thread), len(batches)
+        )
 
     def _split(self, rows: Rows) -> Iterator[Rows]:
         """Split a batch into the batches of one update."""

@@ -1,7 +1,7 @@
 """`torch.nn.Transformer`, embeddings, sinusoids and a tied output, as tutorials write it.
 
 It also applies dropout to attention weights and in the feed-forward network, unlike the paper, tongsa and Marian.
- The contestant `plain_residual` is the same model without those two: the stricter comparison.
+The contestant `plain_residual` is the same model without those two: the stricter comparison.
 """
 
 import math

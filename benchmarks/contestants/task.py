@@ -26,7 +26,7 @@ class Size:
     tokens: int = 4096
     """Target tokens per batch, approximately."""
     square: int = 2048
-    """Rows and columns of the square product whose speed is measured besides the model's shapes."""
+    """Rows and columns of a square product, measured in addition to the model's shapes."""
 
 
 TINY = Size(width=32, ffn_width=64, heads=2, layers=1, subwords=2000, tokens=512, square=256)

@@ -42,29 +42,31 @@ class Contestant(Protocol):
         ...
 
 
-def _forward(query: Sequence[int], key: Sequence[int], value: Sequence[int], *_: Any, **__: Any) -> int:
+def _attention_flops(query: Sequence[int], key: Sequence[int], value: Sequence[int], *_: Any, **__: Any) -> int:
     return int(sdpa_flop_count(query, key, value))
 
 
-def _backward(_: Any, query: Sequence[int], key: Sequence[int], value: Sequence[int], *__: Any, **___: Any) -> int:
+def _attention_backward_flops(
+    _: Any, query: Sequence[int], key: Sequence[int], value: Sequence[int], *__: Any, **___: Any
+) -> int:
     # twice the forward products; the scores that the kernel computes again do not count
     return 2 * int(sdpa_flop_count(query, key, value))
 
 
-def _in_place(_: Any, left: Sequence[int], right: Sequence[int], *__: Any, **___: Any) -> int:
+def _addmm_flops(_: Any, left: Sequence[int], right: Sequence[int], *__: Any, **___: Any) -> int:
     return 2 * left[0] * left[1] * right[1]
 
 
 FUSED = {
-    torch.ops.aten.addmm_: _in_place,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _forward,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _backward,
+    torch.ops.aten.addmm_: _addmm_flops,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward_flops,
 }
 """Operations that torch's counter does not know: fused attention on CPU, in-place addmm."""
 
 
 def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = ()) -> None:
-    """Answer each line on stdin, {"seconds": …}, with one on stdout; between them sleep in the read.
+    """Answer each line on stdin, {"seconds": …}, with a line on stdout. Between requests the process sleeps.
 
     `others` are the process ids of the other workers.
     """
@@ -142,8 +144,8 @@ def speed(rows: int, inner: int, columns: int) -> float:
     """Return FLOP/s of one product with a preallocated output."""
     left, right, out = torch.randn(rows, inner), torch.randn(inner, columns), torch.empty(rows, columns)
     torch.mm(left, right, out=out)
-    count, began = 0, perf_counter()
-    while (seconds := perf_counter() - began) < PRODUCT_SECONDS or not count:
+    count, start = 0, perf_counter()
+    while (seconds := perf_counter() - start) < PRODUCT_SECONDS or not count:
         torch.mm(left, right, out=out)
         count += 1
     return 2.0 * rows * inner * columns * count / seconds
@@ -154,18 +156,18 @@ def one_round(
 ) -> dict[str, float]:
     """Train for this time, between two measurements of the products."""
     before = speeds(shapes, workers)
-    next(updates)  # not counted: allocates memory again
+    next(updates)  # not counted: it allocates the memory that was released
     done: list[Update] = []
-    began = perf_counter()
-    while perf_counter() - began < seconds:
+    start = perf_counter()
+    while perf_counter() - start < seconds:
         done.append(next(updates))
-    took = perf_counter() - began
+    elapsed = perf_counter() - start
     after = speeds(shapes, workers)
     tokens = sum(update.tokens for update in done)
     release_memory()
     return {
         "tokens": tokens,
-        "seconds": took,
+        "seconds": elapsed,
         "updates": len(done),
         "padding": float(np.average([update.padding for update in done], weights=[update.tokens for update in done])),
         "peak_flops": max(sum(pair) / 2 for pair in zip(before, after, strict=True)),

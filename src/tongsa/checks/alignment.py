@@ -33,12 +33,13 @@ MAX_TOKENS_PER_SIDE = 60
 ALIGNED_SHARE, MISALIGNED_SHARE = 0.75, 0.6
 """Share of pairs that prefer their own partner: above the first in good corpora, below the second by chance."""
 LINE_SHIFTS = (1, -1, 2, -2, 3, -3)
+"""Offsets in lines between a target and the source that may belong to it."""
 MIN_SHIFT_SURPLUS_PAIRS, MIN_SHIFT_DENSITY = 12, 0.35
 """A shifted range needs at least this surplus of pairs that prefer the shifted partner, and this share of the range."""
 WHOLE_CORPUS_SHARE = 0.8
 """A shift of a larger share of the pairs counts as a shift of the whole corpus."""
 ODD_PREFERENCE_RATIO = 0.1
-"""A pair with a smaller share of the median preference is odd."""
+"""A pair is odd if its preference is below this fraction of the median."""
 STEM_BUCKETS = 1 << 16
 """Hash buckets of word stems."""
 

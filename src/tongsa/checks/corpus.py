@@ -70,7 +70,7 @@ def check_leakage(
     return Finding(
         name=f"leakage into {name}" if known_name == "train" else f"leakage from {known_name} into {name}",
         level=level,
-        seen=seen + (f"; {len(same_source):,} more sources are, with another target" if same_source else ""),
+        seen=seen + (f"; {len(same_source):,} more sources occur there with another target" if same_source else ""),
         means="memorized lines are scored as if they were unseen: the score is too high"
         if known_name == "train"
         else f"the best model is chosen on lines that it is scored on: the score of {name} is too high",

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from tongsa.data.ledger import Pair
 
 Level = Literal["ok", "remark", "warning", "fault"]
-"""No problem; worth knowing; probably harmful; makes the result wrong or useless."""
+"""ok: no problem. remark: worth knowing. warning: probably harmful. fault: makes the result wrong or useless."""
 LEVELS: tuple[Level, ...] = ("ok", "remark", "warning", "fault")
 
 MAX_EXAMPLES = 5
@@ -16,6 +16,8 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
+    """Result of one check: observation, meaning and remedy."""
+
     name: str
     level: Level
     seen: str

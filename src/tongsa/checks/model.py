@@ -28,7 +28,7 @@ MIN_OVERFIT_UPDATES, MAX_OVERFIT_UPDATES, MAX_OVERFIT_SECONDS = 10, 200, 20.0
 """Limits of the overfitting test. The time limit applies after the minimum number of updates."""
 OVERFIT_LR = 2e-3
 OVERFIT_GOAL_FRACTION, STUCK_LOSS_FRACTION = 0.5, 0.95
-"""Passed below this fraction of the uniform loss; nothing is learned above this fraction of the initial loss."""
+"""The test passes below the first fraction of the uniform loss, and fails above the second one of the initial loss."""
 
 
 @torch.no_grad()

@@ -17,9 +17,9 @@ from tongsa.training.optimizer import build_optimizers
 MEMORY_WARNING_FRACTION = 0.8
 """Fraction of the available memory above which the check warns."""
 TRIAL_BATCH_DIVISOR = 4
-"""A part of the largest batch, smaller by this factor, is tried first: the whole only if it will fit."""
+"""The largest batch is divided by this for the first trial. The whole batch is tried only if it will fit."""
 MAX_TRIAL_UPDATE_SECONDS = 10.0
-"""Above this time per update only the part is tried."""
+"""The whole batch is not tried if an update would take longer than this."""
 TIMED_UPDATES = 3
 """Updates on typical batches; the last one gives the time per update."""
 LONG_RUN_SECONDS = 86400.0
@@ -28,6 +28,8 @@ VALUES_PER_PARAMETER = 4
 
 
 class ResourceEstimate(NamedTuple):
+    """Memory and time of an update, measured or extrapolated."""
+
     peak_bytes: float
     """Peak memory of the process."""
     update_seconds: float

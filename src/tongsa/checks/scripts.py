@@ -185,7 +185,7 @@ def check_wrong_side(pairs: Sequence[Pair]) -> Finding:
         seen=f"of {len(pairs):,} pairs, {len(swapped):,} look exchanged and {len(one_language):,} have both sides in "
         "one language",
         means="the model learns the wrong direction, or to copy",
-        remedy="exchange the sides of the first kind, and remove the others",
+        remedy="swap the sides of the exchanged pairs, and remove the pairs in one language",
         examples=tuple(format_pair(pair) for pair in (*swapped, *one_language)[:MAX_EXAMPLES]),
         numbers={
             "lines": len(pairs),

@@ -14,7 +14,7 @@ recipe. The student is trained on these translations and validated on the refere
   tongsa distil runs/large --recipe recipes/multi30k-fast.toml --run runs/fast \\
       --init-from-teacher --keep-references --nbest 2
 
-If it is killed while the teacher translates, the same command continues; afterwards tongsa train --resume does.
+If killed while the teacher translates, the same command continues. After that, resume with tongsa train --resume.
 """
 
 

@@ -13,7 +13,7 @@ DESCRIPTION = """\
 Check a run before its first step. Nothing is written.
 
 The data: overlap of train with dev or test, duplicates, copies, misaligned lines, wrong scripts, unknown tokens.
-The model: a decoder that sees future tokens, a wrong initial loss, a model that cannot overfit two pairs.
+The model: a decoder that sees future tokens, a wrong initial loss, a model that cannot overfit a few examples.
 The machine: memory and time.
 
   tongsa doctor recipes/multi30k-de-en.toml

@@ -53,7 +53,7 @@ def model_spec(options: argparse.Namespace) -> "ModelSpec":
 
 
 def decoding_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of DecodingConfig that the command line changes; the model's values hold for the others."""
+    """Return the fields of DecodingConfig that the command line changes; the others keep the model's values."""
     return parse_tables(options.set, ["decoding"])["decoding"] | decoding_flags(options)
 
 

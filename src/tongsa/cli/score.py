@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     text_model = bundle.load_bundle(options.run).text_model()
     has_source = text_model.task != "language_model"
     if options.rerank and not has_source:
-        raise InputError("--rerank: a language model has no source whose candidates to rank. Leave out --rerank.")
+        raise InputError("--rerank: a language model has no sources, so there is nothing to rank. Leave out --rerank.")
     if options.normalize and not options.rerank:
         raise InputError("--normalize: candidates are compared only with --rerank. Add --rerank.")
     total, num_tokens, num_lines = 0.0, 0, 0

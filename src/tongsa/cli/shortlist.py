@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     loaded = bundle.load_bundle(options.run)
     if loaded.folder is None or loaded.config.task != "seq2seq":
         hint = bundle.TASK_COMMAND_HINTS[loaded.config.task]
-        raise InputError(f"{options.run}: a shortlist is for models that translate; {hint}")
+        raise InputError(f"{options.run}: a shortlist is only for models that translate; {hint}")
     ledger, languages = Ledger(None), (loaded.source_language, loaded.target_language)
     pairs = [(pair.source, pair.target) for pair in read_pairs(options.data, ledger, languages=languages)]
     if not pairs:

@@ -26,7 +26,7 @@ Train a model. Settings come from a recipe; without one, a preset is chosen for 
 
 Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
 A language model reads plain text, one text per line. A classifier reads text<TAB>label.
-Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run ends with the same bytes as an undisturbed one.
+Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run gives the same bytes as an uninterrupted one.
 """
 NEXT_COMMANDS = {
     "seq2seq": "echo '…' | tongsa translate {run}",

@@ -25,7 +25,7 @@ def launch_workers(argv: Sequence[str], world_size: int) -> int:
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     store = TCPStore(LOOPBACK, 0, is_master=True, wait_for_workers=False)
-    with tempfile.TemporaryFile() as stderr_file:  # of ranks above 0; printed only if rank 0 does not explain a failure
+    with tempfile.TemporaryFile() as stderr_file:  # of ranks above 0; printed if the exit code is not that of rank 0
         workers = [_start_worker(argv, rank, world_size, store.port, stderr_file) for rank in range(world_size)]
         old_handlers = {
             signum: signal.signal(signum, lambda signum, _: _send_signal(workers, signum))
@@ -54,7 +54,7 @@ def _start_worker(argv: Sequence[str], rank: int, world_size: int, port: int, st
         [sys.executable, "-m", "tongsa.cli", *argv],
         env=environment,
         stderr=stderr_file if rank else None,
-        start_new_session=True,  # a Ctrl-C of the terminal reaches them once, through the launcher
+        start_new_session=True,  # Ctrl-C reaches the workers once, through the launcher
     )
 
 
@@ -63,7 +63,7 @@ def terminate_with_launcher() -> None:
     if (launcher := os.environ.get("TONGSA_LAUNCHER")) and sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != int(launcher):
-            raise InputError("The process that started this worker has ended. Start the command again.")
+            raise InputError("--workers: the process that started this worker has ended. Start the command again.")
 
 
 def _send_signal(workers: Sequence[Worker], signum: int) -> None:
@@ -73,9 +73,9 @@ def _send_signal(workers: Sequence[Worker], signum: int) -> None:
 
 
 def wait_for_workers(workers: Sequence[Worker]) -> int:
-    """Wait until all workers have ended and return the rank whose exit explains the run's.
+    """Wait until all workers have ended and return the rank whose exit code best explains the outcome.
 
-    When one fails, the others get SHUTDOWN_TIMEOUT_SECONDS and are then killed.
+    When one fails, the others have SHUTDOWN_TIMEOUT_SECONDS to stop and are then killed.
     """
     remaining = SHUTDOWN_TIMEOUT_SECONDS
     while any(worker.poll() is None for worker in workers) and remaining > 0:
@@ -90,7 +90,7 @@ def wait_for_workers(workers: Sequence[Worker]) -> int:
 
 
 def _exit_code_priority(exit_code: int) -> int:
-    """Return a rank of explanations: killed by a signal, then bad input or interrupted, then a lost worker."""
+    """Return the priority of an exit code: killed by a signal, then bad input or interrupted, then a lost worker."""
     return 3 if exit_code < 0 else {EXIT_OK: 0, EXIT_FAILURE: 1}.get(exit_code, 2)
 
 

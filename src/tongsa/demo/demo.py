@@ -35,7 +35,7 @@ ATTENTION_EXAMPLES = (
     "I came back home",
     "I took a rest",
 )
-"""Sentences whose attention opens the page, before those of the test set."""
+"""Sentences shown first on the attention page, before those of the test set."""
 
 
 def run_demo(run: Path, settings: Sequence[str] = ()) -> None:

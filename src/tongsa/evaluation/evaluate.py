@@ -58,7 +58,7 @@ class EvaluationReport:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """Settings of an evaluation; those of the metrics and of decoding are for translation only."""
+    """Settings of an evaluation. Classifiers and language models ignore them."""
 
     metrics: Sequence[str] = DEFAULT_METRICS
     tokenize: str = "13a"
@@ -100,7 +100,7 @@ def _decoding_signature(translator: Translator, config: DecodingConfig) -> str:
     settings = {
         name: value
         for name, value in asdict(config).items()
-        if name in ("beam", "alpha") or (value != defaults[name] and name != "max_extra_tokens")  # a mere limit
+        if name in ("beam", "alpha") or (value != defaults[name] and name != "max_extra_tokens")  # only a limit
     }
     if len(translator.models) > 1:
         settings["models"] = len(translator.models)

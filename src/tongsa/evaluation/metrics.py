@@ -1,4 +1,4 @@
-"""Metrics of outputs against references, each with a signature that says exactly how it was computed."""
+"""Metrics of outputs against references, each with a signature: the settings that it was computed with."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -18,6 +18,8 @@ LOWER_IS_BETTER = {"wer", "per", "perplexity"}
 
 
 class Score(NamedTuple):
+    """Value of a metric and its signature."""
+
     value: float
     signature: str
 

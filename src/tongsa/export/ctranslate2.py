@@ -30,7 +30,7 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "attention_window": (0,),
     "norm_kind": ("layer", "rms"),
 }
-"""Settings of which CTranslate2 supports only some values, with these values."""
+"""Supported values, for the settings that CTranslate2 supports only in part."""
 
 MAX_POSITIONS = 2048
 """Number of sinusoidal positions that are exported: CTranslate2 would compute other sinusoids than ours."""
@@ -55,7 +55,7 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
 
 
 def _vocabulary_map(candidates: ShortlistCandidates) -> str:
-    """Return CTranslate2's vocabulary map: the target tokens for each source token, and for "" those always allowed."""
+    """Return CTranslate2's vocabulary map: target tokens for each source token. Those of "" are always allowed."""
     always = [*range(UNK + 1), *candidates.always.tolist()]
     rows = [("", always), *((str(source), targets) for source, targets in enumerate(candidates.per_token.tolist()))]
     return "".join(f"{source}\t{' '.join(map(str, sorted(set(targets))))}\n" for source, targets in rows)

@@ -37,7 +37,7 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "qk_norm": (False,),
     "attention_window": (0,),
 }
-"""Settings of which Marian supports only some values, with these values."""
+"""Supported values, for the settings that Marian supports only in part."""
 
 MAX_POSITIONS = 1024
 """Maximum sequence length of the exported MarianMTModel."""
@@ -46,7 +46,7 @@ NamedTensors = Iterator[tuple[str, Tensor]]
 
 
 def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
-    """Write the model into a folder; the metadata says whether it has files for MarianTokenizer."""
+    """Write the model into a folder; the metadata records whether it has files for MarianTokenizer."""
     assert not int8  # noqa: S101 - the command line rejects it
     config = supported_config(bundle, "Marian", SUPPORTED_VALUES)
     tensors = {name: value.float().cpu().contiguous().clone() for name, value in marian_tensors(bundle, config)}

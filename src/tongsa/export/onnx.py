@@ -104,7 +104,7 @@ def _export_source_graph(module: nn.Module, output_names: list[str]) -> Any:
 
 
 def _export_step_graph(model: EncoderDecoder, names: _StateNames) -> Any:
-    # dimensions that differ between two states of other batches, lengths and steps are dynamic
+    # two states with different batch sizes, lengths and steps: the dimensions in which they differ are dynamic
     state = _state_after_steps(model, [5, 7, 4], 2)
     values, other_values = flatten_state(state), flatten_state(_state_after_steps(model, [9, 6], 0))
     dynamic_dims = {
@@ -124,7 +124,7 @@ def _export_step_graph(model: EncoderDecoder, names: _StateNames) -> Any:
 
 
 def _example_input(values: Tensor, dynamic_dims: Iterable[int]) -> Tensor:
-    """Return a copy without dynamic dimensions of size 1, which the exporter would take for constant.
+    """Return a copy without dynamic dimensions of size 1, which the exporter would treat as constant.
 
     A copy, because a view of a larger tensor would export the larger one.
     """

@@ -78,7 +78,7 @@ def concat_linear(*parts: LinearParams) -> LinearParams:
 
 
 def split_linear(params: LinearParams, count: int) -> list[LinearParams]:
-    """Split a linear layer into layers with equally many outputs: the inverse of `concat_linear`."""
+    """Split a linear layer into layers of equal output size: the inverse of `concat_linear`."""
     return [LinearParams(*pair) for pair in zip(*(tensor.chunk(count) for tensor in params), strict=True)]
 
 

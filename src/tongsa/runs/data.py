@@ -27,6 +27,8 @@ MIN_SOURCES_TO_SPLIT = 20
 
 @dataclass(frozen=True)
 class PreparedData:
+    """Pairs and tokenizers of a run."""
+
     train: list[Pair]
     dev: list[Pair]
     """The same list as `train` if no dev set was split off."""
@@ -40,7 +42,7 @@ class PreparedData:
 
 
 class CorpusReader:
-    """Reads each set of files once: the planner and the training share the pairs."""
+    """Reader that caches each set of files: the planner and the training share the pairs."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[object, ...], tuple[list[Pair], Ledger]] = {}
@@ -97,7 +99,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     train = reader.read(data, task, data.train, ledger)
     dev = reader.read(data, task, data.dev, ledger)
     if not train:
-        raise CorpusError(f"{data.train[0]}: no usable pair. {ledger.summary()}")
+        raise CorpusError(f"{data.train[0]}: no usable pair: {ledger.summary()}. Check the format and data.columns.")
     if data.dev and not dev:
         raise CorpusError(f"{data.dev[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
     labels = LabelTokenizer.from_texts(pair.target for pair in train) if task == "classification" else None
@@ -129,7 +131,7 @@ def _read_test(recipe: Recipe, folder: Path, reader: CorpusReader) -> list[Pair]
     with storage.explain_os_errors(folder), Ledger(folder / "test-ledger.jsonl") as ledger:
         pairs = reader.read(data, recipe.model.task, data.test, ledger)
     if not pairs:
-        raise CorpusError(f"{data.test[0]}: no usable pair. {ledger.summary()}")
+        raise CorpusError(f"{data.test[0]}: no usable pair: {ledger.summary()}. Check the format and data.columns.")
     return pairs
 
 
@@ -238,7 +240,7 @@ def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
 
 
 def epoch_examples(data: PreparedData, config: TokenizerConfig, seed: int) -> Callable[[int], Examples]:
-    """Return a function from the epoch to its tokenized pairs, which differ with subword regularization only."""
+    """Return a function from epoch to tokenized pairs. Epochs differ only with subword regularization."""
     sources, targets = [pair.source for pair in data.train], [pair.target for pair in data.train]
     appends_eos = data.task != "classification"
 

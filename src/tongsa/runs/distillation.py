@@ -45,7 +45,7 @@ def distil(
 ) -> TrainingProgress:
     """Train a student on the outputs of a teacher.
 
-    If it is killed while the teacher translates, the same call continues; later, `resume` does.
+    If killed while the teacher translates, the same call continues. After that, `resume` continues the training.
 
     Args:
         teacher: Folder of the teacher's run or model.
@@ -56,8 +56,8 @@ def distil(
         beam: Beam size of the teacher; the default is the teacher's own.
         nbest: Number of outputs per source.
         keep_references: Train on the recipe's own pairs too.
-        init_from_teacher: Use the teacher's tokenizers and start from its weights where the shapes match; of a stack of
-            layers these are the first ones ("shrink and fine-tune", Shleifer and Rush 2020, take evenly spaced ones).
+        init_from_teacher: Use the teacher's tokenizers, and copy its weights where names and shapes match: the first
+            layers of each stack. ("Shrink and fine-tune", Shleifer and Rush 2020, copies evenly spaced layers.)
 
     """
     time_budget = parse_duration(budget) if budget is not None else inf
@@ -67,10 +67,10 @@ def distil(
     if (run / "run.toml").exists():
         raise InputError(f"{run}: holds a run already. Resume it with: tongsa train --resume {run}")
     if not data.dev:
-        raise InputError("data.dev: missing. A student is validated on human translations: name a dev file.")
+        raise InputError("data.dev: missing. Name a dev file: a student is validated on human translations.")
     check_data_files(data, str(recipe))
-    overrides_of_decoding = {} if beam is None else {"beam": beam}
-    job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=overrides_of_decoding, nbest=nbest)
+    decoding_overrides = {} if beam is None else {"beam": beam}
+    job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=decoding_overrides, nbest=nbest)
     train_files = [str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader)).resolve())]
     if keep_references:
         train_files += [str(path.resolve()) for path in data.paths(data.train)]
@@ -87,7 +87,9 @@ def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
     ledger = Ledger(None)
     pairs = reader.read(data, "seq2seq", data.train, ledger)
     if not pairs:
-        raise CorpusError(f"{data.train[0] if data.train else 'data.train'}: no usable pair. {ledger.summary()}")
+        raise CorpusError(
+            f"{data.train[0] if data.train else 'data.train'}: no usable pair: {ledger.summary()}. Check data.train."
+        )
     return "".join(f"{source}\n" for source in dict.fromkeys(pair.source for pair in pairs))
 
 

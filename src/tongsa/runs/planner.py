@@ -22,6 +22,7 @@ SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 SMALL_CORPUS_WORDS, LARGE_CORPUS_WORDS = 30_000, 5_000_000
 """Words on the target side: limits between the small, medium and large presets."""
 SMALL_TEXT_CHARACTERS, SMALL_TEXT_VOCAB_SIZE = 500_000, 1500
+"""With fewer characters of text, a BPE vocabulary has this size."""
 SHORT_BUDGET_SECONDS = 600
 """Time budget up to which the short preset is used."""
 MAX_VALIDATIONS = 6
@@ -206,7 +207,7 @@ def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
 
 
 def fit_grad_accumulation(training: TrainingConfig, parallelism: int) -> TrainingConfig:
-    """Split the same update into enough batches for all ranks or threads; with sharding, into equally many for each."""
+    """Split an update into enough batches for all ranks or threads; with sharding, into as many for each rank."""
     batches = training.grad_accumulation
     if batches >= parallelism and not (training.shard and batches % parallelism):
         return training

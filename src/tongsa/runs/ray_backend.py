@@ -4,7 +4,7 @@ The rows of the Ray dataset are byte ranges of the input, one per chunk, not lin
 size, each actor reads its own chunk, and Ray can retry a chunk on another actor. An actor loads the models once; if it
 dies, Ray restarts it and repeats its unfinished chunks. Results arrive in the order of the rows. One process writes
 them, with the same journal and the same chunks as a local job. So the output is the same, and a job that was started
-locally can continue on Ray and the other way round. Only paths, ranges and text travel between processes.
+locally can continue on Ray, and vice versa. Only paths, ranges and text are sent between processes.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ QUIET_ENV = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "
 
 
 class TranslateActor:
-    """Ray actor that loads the models once and translates chunks. An input error is returned, it does not crash."""
+    """Ray actor that loads the models once and translates chunks. It returns input errors instead of raising them."""
 
     def __init__(self, path: Path, name: str, job: TranslateJobConfig, fingerprint: dict[str, Any]) -> None:
         self.path, self.name = path, name

@@ -88,10 +88,10 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> 
     recipe = replace(recipe, training=configure_hardware(recipe.training, distributed))
     if fit_grad_accumulation(recipe.training, distributed.world_size) != recipe.training:
         batches = recipe.training.grad_accumulation
-        count = f"a divisor of {batches}" if recipe.training.shard else f"at most {batches}"
+        choice = f"a divisor of {batches}" if recipe.training.shard else f"at most {batches}"
         raise InputError(
             f"{folder}: {distributed.world_size} workers cannot share an update of {batches} batches "
-            f"(training.grad_accumulation). Take {count}."
+            f"(training.grad_accumulation). Use {choice} with --workers."
         )
     return create_run(folder, recipe, prepare_data(recipe, folder, distributed))
 

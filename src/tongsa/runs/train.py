@@ -119,7 +119,7 @@ def _prepare_run(
 
 
 def _prepare_run_folder(folder: Path) -> None:
-    """Refuse a folder that holds a run; remove the remains of one that stopped before its first step."""
+    """Raise InputError if the folder holds a run; remove the files of one that stopped before its first step."""
     with storage.explain_os_errors(folder):
         if (folder / "run.toml").exists():
             raise InputError(
@@ -145,7 +145,7 @@ def _print_summary(run: Run, display: ProgressDisplay) -> None:
 
 
 def resume(folder: Path, *, quiet: bool = False) -> TrainingProgress:
-    """Continue a run from its last complete checkpoint, to the same bytes as without the interruption."""
+    """Continue a run from its last complete checkpoint; the result has the same bytes as an uninterrupted run."""
     with init_distributed() as distributed:
         is_locked = distributed.is_main_process and folder.is_dir()
         with storage.lock_folder(folder) if is_locked else nullcontext():

@@ -144,7 +144,8 @@ def _divergence_advice(run: Run) -> str:
     step = saved.progress.step if saved else 0
     return (
         f"training stopped. The last checkpoint (step {step}) and the best model are kept. "
-        "Try a lower training.lr.peak or .scale, a longer training.lr.warmup, or training.clip_grad_norm=1.0."
+        "Try a lower training.lr.peak (or training.lr.scale), a longer training.lr.warmup, "
+        "or training.clip_grad_norm=1.0."
     )
 
 

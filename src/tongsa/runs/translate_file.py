@@ -1,9 +1,9 @@
 """Resumable output of a translation job: one line out for each line in, none twice and none lost.
 
-Lines are written to OUT.partial. After each chunk the file is flushed to disk, then a small journal beside it records
+Lines are written to OUT.partial. After each chunk the file is flushed to disk, then a small journal next to it records
 the progress. Bytes of OUT.partial after that position belong to an unfinished chunk; a resumed job truncates them. The
-output of a chunk depends only on the chunk and its position, so a job that was killed writes the same bytes as one that
-was not. The input is identified by the hash of what was read, not by name or date: the rest may still be corrected.
+output of a chunk depends only on the chunk and its position. So a resumed job writes the same bytes as an uninterrupted
+one. The input is identified by the hash of the bytes read, not by name or date: later lines may still be edited.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class ResumableOutput:
     """The output file of a job: `resume`, then `write` each chunk, then `finish`."""
 
     def __init__(self, output: Path, settings: Mapping[str, Any], *, restart: bool = False) -> None:
-        """`settings` is everything that decides the output besides the input; a job resumes only with the same."""
+        """`settings` determine the output, together with the input. A job resumes only with equal settings."""
         self.output = output
         self.partial = output.with_name(output.name + ".partial")
         self.journal = output.with_name(output.name + ".journal.json")
@@ -180,7 +180,7 @@ class ResumableOutput:
 
 
 def _abbreviate(value: Any) -> str:
-    """Return a value for a message; of a hash the first characters."""
+    """Return a value for a message; a hash is shortened to its first characters."""
     if value is None:
         return "not given"
     text = str(value)

@@ -31,7 +31,7 @@ class ModelSpec:
 
     run: Path
     ensemble: tuple[Path, ...] = ()
-    """Models whose probabilities are averaged with it."""
+    """Models whose probabilities are averaged with those of `run`."""
     lm: Path | None = None
     """A language model for shallow fusion."""
     lm_weight: float = 0.0
@@ -52,7 +52,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslateJobConfig:
-    """Everything that decides the output of a job, apart from its input."""
+    """Everything that determines the output of a job, apart from its input."""
 
     models: ModelSpec
     decoding_overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class TranslateJobConfig:
     glossary: Path | None = None
     """File of terms that must be translated in a given way, or copied."""
     sampling: SamplingConfig | None = None
-    """Draw outputs instead of searching for the best."""
+    """Sample outputs instead of beam search."""
     mbr_samples: int = 0
     """Number of samples for minimum Bayes risk decoding; 0 switches it off."""
     as_json: bool = False
@@ -92,9 +92,12 @@ class TranslateJobConfig:
         """Return the request of the job; wrong settings raise an error before the first line is read."""
         if self.mbr_samples:
             if not 1 <= self.mbr_samples <= MAX_SAMPLES_PER_TEXT:
-                raise InputError(f"--mbr {self.mbr_samples}: not between 1 and {MAX_SAMPLES_PER_TEXT}.")
+                raise InputError(f"--mbr {self.mbr_samples}: out of range. Give 1 to {MAX_SAMPLES_PER_TEXT}.")
             if self.decoding_overrides or self.glossary or self.prefix or self.nbest > 1:
-                raise InputError("--mbr selects among samples. Use it only with sampling settings such as --top-p.")
+                raise InputError(
+                    "--mbr: not with beam search settings. "
+                    "Leave out --beam, --alpha, --nbest, --prefix, --glossary and --set decoding."
+                )
             sampling = self.sampling or SamplingConfig()
             return DecodeRequest(config=translator.config, nbest=self.mbr_samples, sampling=sampling)
         return DecodeRequest(
@@ -107,7 +110,7 @@ class TranslateJobConfig:
     def _sampling_config(self, first_line: int) -> SamplingConfig | None:
         """Return the sampling settings with a seed that depends on the position in the input.
 
-        So no two chunks draw the same, and a resumed job draws what an uninterrupted one does.
+        So chunks draw different samples, and a resumed job draws the same samples as an uninterrupted one.
         """
         if self.sampling is None or not first_line:
             return self.sampling
@@ -115,7 +118,7 @@ class TranslateJobConfig:
         return replace(self.sampling, seed=int.from_bytes(digest[:7]))
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what decides the output; a model's description contains the hashes of all its files."""
+        """Return everything that determines the output. The hash of model.toml covers the hashes of a model's files."""
         return {
             "model": _model_sha256(self.models.run),
             "ensemble": [_model_sha256(path) for path in self.models.ensemble],

@@ -45,7 +45,7 @@ def validate(
     reporter: RunReporter,
     distributed: DistributedContext,
 ) -> TrainingProgress:
-    """Validate on rank 0 with all CPU threads and return its progress on all ranks, which wait."""
+    """Validate on rank 0 with all CPU threads; the other ranks wait and get its progress."""
 
     def validate_with_all_threads() -> TrainingProgress:
         with hardware.use_threads(run.recipe.training.threads):
@@ -66,7 +66,7 @@ def _validate_on_main(
         report = evaluate_dev(run)
     scores = {name: score.value for name, score in report.scores.items()}
     score = report.metric_value(run.recipe.training.best_metric)
-    is_best = progress.best_score is None or score >= progress.best_score  # of equal scores the later one
+    is_best = progress.best_score is None or score >= progress.best_score  # at equal scores the later model is kept
     if run.recipe.training.average_last > 1:
         _save_recent_weights(run, progress.step, tensors)
     if is_best:

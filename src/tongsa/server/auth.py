@@ -101,7 +101,7 @@ def key_from_headers(request: Request) -> str:
 
 
 class RateLimiter:
-    """Token bucket per client: `requests_per_minute` requests, all at once if a client likes; 0 sets no limit."""
+    """Token bucket per client: `requests_per_minute` requests, also in one burst. 0 means no limit."""
 
     def __init__(
         self, requests_per_minute: float, clock: Callable[[], float] = time.monotonic, max_clients: int = MAX_CLIENTS
@@ -111,7 +111,7 @@ class RateLimiter:
         """Client → requests left, and the time of that count."""
 
     def take(self, client: str) -> None:
-        """Count a request. Raise 429 when the client has none left."""
+        """Count a request. Raise 429 if the client has no requests left."""
         if not self.requests_per_minute:
             return
         now, capacity = self.clock(), max(1.0, self.requests_per_minute)
@@ -127,7 +127,7 @@ class RateLimiter:
 
 
 def client_network(address: str) -> str:
-    """Return the network that counts as one client: an IPv4 address, or an IPv6 /64, which one user owns whole."""
+    """Return the network that counts as one client: an IPv4 address, or the IPv6 /64 network of one user."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

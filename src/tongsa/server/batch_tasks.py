@@ -103,7 +103,7 @@ class TranslateTask:
     ) -> "dict[int, Translation]":
         try:
             return dict(zip(indices, self.translate(model, [sentences[i] for i in indices], settings), strict=True))
-        except InputError:  # under a penalty one sentence may have no output at all: only that one keeps its first
+        except InputError:  # with a penalty a sentence may have no output: only that one keeps its first
             parts = [self.retry_group(model, sentences, [i], settings) for i in indices] if len(indices) > 1 else []
             return {i: translation for part in parts for i, translation in part.items()}
 
@@ -127,7 +127,7 @@ class UnbatchedTask:
     """A task that never shares a batch."""
 
     function: Callable[[Any], Any]
-    """From the text model to the response."""
+    """Function from the text model to the response."""
 
     def run(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> list[Any]:
         return [self.function(model.text_model) for _ in sentences]
@@ -156,7 +156,7 @@ def sentence_response(
     source: str, translation: "Translation", details: frozenset[str], *, has_cross_attention: bool
 ) -> dict[str, Any]:
     """Return the fields of a translated sentence, except for its position in the text."""
-    # read once: the fast engine leaves them to be computed
+    # read once: with the fast engine they are computed when they are read
     log_probs = translation.token_log_probs if details & {WORD_PROBABILITIES, TOKEN_PROBABILITIES} else ()
     response: dict[str, Any] = {
         "source": source,
@@ -243,9 +243,9 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def words_of_tokens(tokens: Sequence[str], word_count: int) -> list[range]:
-    """Return for each group of tokens that starts with a space the indices of its words in the text.
+    """Return the indices of the words of each token group. A group starts at a token with a leading space.
 
-    A group is one word; none, if it is only a space; several, if it holds <unk>, which is written with spaces around.
+    A group is one word, or none if it is only a space. With <unk>, which is written between spaces, it is several.
     """
     words, first = [], 0
     for begin, end in pairwise([*word_starts(tokens), len(tokens)]):

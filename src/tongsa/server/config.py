@@ -50,13 +50,13 @@ class ServerConfig:
     host: str = "127.0.0.1"
     """Address to listen on. The default accepts connections from this machine only."""
     port: Annotated[int, In(0, 65535)] = 8000
-    """TCP port; 0 takes a free one."""
+    """TCP port; 0 selects a free one."""
     engine: Literal["auto", "torch", "ctranslate2"] = "auto"
     """Engine that runs the search."""
     keys: Path | None = None
     """File of API keys. Without it every client has access."""
     rate: NonNegativeFloat = 0.0
-    """Requests per minute of each key, or of each address where no key is needed; 0 sets no limit."""
+    """Requests per minute of each key, or of each address where no key is needed; 0 means no limit."""
     origins: tuple[str, ...] = ()
     """Web sites whose pages may call this server (CORS)."""
     proxies: tuple[str, ...] = ()

@@ -147,7 +147,7 @@ def _sentence_positions(documents: Sequence[Document]) -> Iterator[tuple[int, Sp
 async def translate_documents(
     context: ServerContext, queue: ModelQueue, documents: Sequence[Document]
 ) -> list[dict[str, Any]]:
-    """Translate whole texts."""
+    """Translate all sentences of the documents and join them to texts."""
     sentences: list[list[dict[str, Any]]] = [[] for _ in documents]
     async with aclosing(stream_sentences(context, queue, documents)) as stream:
         async for index, sentence in stream:

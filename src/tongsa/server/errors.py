@@ -1,4 +1,4 @@
-"""HTTP errors: a sentence with the remedy for people, a code for programs, the status of each."""
+"""HTTP errors: status, a code for programs, and a message with the remedy."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple

@@ -74,7 +74,7 @@ def open_listener(config: ServerConfig) -> socket.socket:
     except OSError as error:
         problem = error.strerror or error
         raise InputError(f"{config.host}:{config.port}: {problem}. Choose another with --host and --port.") from None
-    # Connections inherit it. asyncio sets it only on sockets that it opens; without it responses wait about 40 ms
+    # Connections inherit this option. asyncio sets it only on sockets that it opens; without it responses wait 40 ms
     # (Nagle's algorithm together with delayed acknowledgements).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a client that never reads keeps its connection and its response

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("tongsa.server")
 PROBE_INPUTS = {"seq2seq": ([UNK], [UNK]), "classification": ([UNK], [0]), "language_model": ([], [UNK])}
-"""Task → token ids of a source and a target. A run on them shows which attention a model has."""
+"""Task → token ids of a source and a target. A forward pass on them shows which attention a model has."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ModelSource:
 
 
 def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
-    """Parse RUN or NAME=RUN; without a name, the model is called like its folder."""
+    """Parse RUN or NAME=RUN; the default name is the name of the folder."""
     sources: dict[str, ModelSource] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")
@@ -64,7 +64,7 @@ class LoadedModel:
     has_cross_attention: bool
     """The model attends to its source: alignments and coverage are known."""
     has_attention: bool
-    """The model has attention to draw."""
+    """The model has attention weights to show."""
     static_views: Mapping[str, Any]
     """Data of the views that do not depend on a text: "positions" and "curves", where the model has them."""
 
@@ -207,14 +207,15 @@ class ModelPool:
             raise busy_error("The models are still being loaded. Send the request again in a moment.", retry_after=3.0)
         if model is not None:
             return self._select_by_name(model, tasks)
-        able = [queue for queue in self.queues.values() if queue.model.task in tasks]
+        candidates = [queue for queue in self.queues.values() if queue.model.task in tasks]
         source, target = languages
-        for queue in able:
+        for queue in candidates:
             if source in (None, queue.model.source_language) and target in (None, queue.model.target_language):
                 return queue
-        pairs = ", ".join(f"{queue.model.source_language}→{queue.model.target_language}" for queue in able) or "none"
+        directions = (f"{queue.model.source_language}→{queue.model.target_language}" for queue in candidates)
+        available = ", ".join(directions) or "none"
         direction = f" from {source or 'any'} to {target or 'any'}" if source or target else ""
-        message = f"No model for {' or '.join(tasks)}{direction}. Available here: {pairs}."
+        message = f"No model for {' or '.join(tasks)}{direction}. Available here: {available}."
         raise APIError(404, "unknown_model", message)
 
     def _select_by_name(self, name: str, tasks: Sequence[str]) -> ModelQueue:

@@ -1,7 +1,7 @@
 """Checks of translations: loops, unusual length, copied words, source tokens without attention.
 
-A flag is a suspicion, not a verdict. Where another search may help, it is run with a penalty against the fault, and
-its output is kept if it has fewer flags.
+A flag marks a suspicious output, which may still be right. If other settings may help, the sentence is decoded again
+with a penalty against the fault. The new output is kept if it has fewer flags.
 """
 
 import math
@@ -18,7 +18,7 @@ REPEATED_PHRASE_LENGTHS = range(1, 5)
 MIN_REPETITIONS = 4
 """Consecutive repetitions of one word that make a loop; a phrase of several words needs one less."""
 MIN_TRIPLED_WORD_LETTERS = 3
-"""A word of at least this many letters is a loop after three times, unless the source repeats something too."""
+"""A word of at least this many letters is a loop if it occurs three times in a row, unless the source repeats, too."""
 LENGTH_RATIO_RANGE = (0.25, 4.0)
 """Range of output tokens per source token; outside, the length is unusual."""
 LENGTH_SLACK_TOKENS = 6

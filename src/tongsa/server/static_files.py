@@ -35,7 +35,7 @@ class StaticFile(NamedTuple):
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Return name → file, of the page (server/static) and of the drawings in it (visualize/assets)."""
+    """Return name → file, for the page (server/static) and its views (visualize/assets)."""
     table = {}
     for folder in (files("tongsa.visualize") / "assets", files("tongsa.server") / "static"):
         for entry in folder.iterdir():

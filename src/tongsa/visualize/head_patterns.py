@@ -2,17 +2,17 @@
 
 The patterns follow the positional heads of Voita et al. 2019 and the surface patterns of Clark et al. 2019.
 
-In a short sentence nearly every head agrees with some pattern. The first row of a diagonal is also the first column,
-its last row the last column, and with three keys a third of the weight falls on any cell. So a head is named after a
-pattern only if all of these hold:
+In a short sentence nearly every head agrees with some pattern. The first cell of a diagonal is also in the first
+column, its last cell in the last column. With three keys, a third of the weight falls on each cell on average. So a
+head is named after a pattern only if all of these hold:
 
 1. Rows in which the pattern shares a cell with another pattern do not count, nor do rows without a cell of it.
 2. At least MIN_PATTERN_ROWS rows are left; a pattern that moves with the query also needs as many different keys.
    And they are enough for a head that follows the pattern exactly to pass the test of point 4.
 3. In these rows the pattern's share of the weight is at least MIN_PATTERN_SHARE, and at least MIN_PATTERN_LIFT times
    the share under uniform attention.
-4. A head whose weights are permuted at random within each row, so that its entropies are the same, reaches this share
-   with a probability of at most MAX_CHANCE, divided by the number of patterns.
+4. Random permutations of the weights within each row, which keep the entropies, rarely reach this share: with a
+   probability of at most MAX_CHANCE divided by the number of patterns.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ MIN_PATTERN_ROWS = 3
 MAX_CHANCE = 0.01
 """Largest probability that a head with permuted weights is named after any of the patterns."""
 MIN_BROAD_ENTROPY = 0.8
-"""A head is broad from this part of the maximum entropy up."""
+"""A head is broad if its entropy is at least this fraction of the maximum."""
 DIAGONAL_BAND = 0.1
-"""Half width of the diagonal of cross-attention, as a part of the source length."""
+"""Half width of the diagonal of cross-attention, as a fraction of the source length."""
 THRESHOLDS = {
     "min_pattern_share": MIN_PATTERN_SHARE,
     "min_pattern_lift": MIN_PATTERN_LIFT,
@@ -71,10 +71,10 @@ class HeadSummary:
     pattern: str
     """A positional pattern, or "broad", "focused", "mixed".
 
-    "too_short" if the sentence is too short to tell any pattern; "fixed" if no query has more than one key.
+    "too_short" if the sentence is too short to test any pattern; "fixed" if no query has more than one key.
     """
     value: float
-    """The share of a positional pattern; of a broad head `normalized_entropy`; of the others `confidence`."""
+    """The share for a positional pattern, `normalized_entropy` for a broad head, `confidence` for the others."""
     entropy: float
     """Mean entropy of the rows in bits."""
     normalized_entropy: float

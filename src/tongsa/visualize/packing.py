@@ -1,4 +1,4 @@
-"""Matrices in JSON: 16-bit integers, compressed with zlib, in base64. A head of 512 × 512 weights takes some 50 kB."""
+"""Matrices in JSON: 16-bit integers, compressed with zlib, in base64. A head of 512 × 512 weights takes about 50 kB."""
 
 import base64
 import zlib

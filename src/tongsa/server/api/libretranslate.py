@@ -1,4 +1,4 @@
-"""LibreTranslate's API, to the letter: its clients work with this server unchanged."""
+"""LibreTranslate-compatible API: its clients work with this server unchanged."""
 
 import asyncio
 import html

@@ -73,13 +73,13 @@ class TranslateRequest(ModelRequest):
     @model_validator(mode="after")
     def check_nbest(self, info: ValidationInfo) -> Self:
         if self.beam is not None and self.nbest > self.beam:
-            raise validation_error(f"nbest: {self.nbest} is more than the beam {self.beam}. Ask for a wider beam.")
+            raise validation_error(f"nbest: {self.nbest} is more than the beam {self.beam}. Send a larger beam.")
         characters = self.nbest * sum(map(len, self.text))
         # an engine without token probabilities scores each translation again, and the response grows
         if self.token_probabilities and info.context and characters > info.context.characters:
             message = (
                 f"token_probabilities: {characters:,} characters, counted once for each of {self.nbest} translations, "
-                f"but at most {info.context.characters:,} in one request. Ask for fewer translations or send less."
+                f"but at most {info.context.characters:,} in one request. Send a smaller nbest or less text."
             )
             raise validation_error(message, TOO_LONG)
         return self
@@ -105,7 +105,7 @@ class AttentionRequest(NamedModelRequest):
     text: Sentence
     """One sentence."""
     target: Sentence | None = None
-    """Translation to attend along; by default the model's own."""
+    """Translation whose attention is shown; by default the model's own."""
 
 
 class SearchTreeRequest(ModelRequest):

@@ -113,7 +113,8 @@ async def _run_unbatched(
     sides = [(text_model.source_tokenizer, source)]
     if text_model.task != "classification":  # there the target is a label
         sides.append((text_model.target_tokenizer, target))
-    for tokenizer, text in sides:  # a limit in characters is not enough: of a rare character each byte is a token
+    # the limit in characters is not enough: a rare character may take one token per byte
+    for tokenizer, text in sides:
         _check_token_count(len(tokenizer.encode_all([normalize(text)])[0]), context.config.max_sentence_tokens)
 
     async def result() -> Any:

@@ -21,7 +21,7 @@ from tongsa.server.config import RequestLimits
 from tongsa.server.errors import APIError, bad_request_error, shorten, too_long_error
 
 MAX_COMBINING_MARKS = 200
-"""Consecutive combining marks; people write two or three. Normalization needs quadratic time for them."""
+"""Consecutive combining marks; real text has two or three. Normalization needs quadratic time for them."""
 MAX_QUOTED_CHARACTERS = 80
 TOO_LONG = "too_long"
 """Type of the validation errors that become 413; all others become 422."""

@@ -14,7 +14,7 @@ class HeadPatternShare(TypedDict):
     uniform_share: float
     """Share of uniform weights, for comparison."""
     is_testable: bool
-    """The sentence is long enough to tell this pattern from chance."""
+    """The sentence is long enough to distinguish this pattern from chance."""
 
 
 @documented
@@ -103,7 +103,7 @@ class AttentionResponse(TypedDict):
 class SearchTreeCandidate(TypedDict):
     token: str
     text: str
-    """Text of the whole prefix."""
+    """Text of the prefix, this token included."""
     parent: int | None
     """Index among the kept candidates of the previous step."""
     token_log_prob: float

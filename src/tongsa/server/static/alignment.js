@@ -14,7 +14,7 @@ const makeSpan = (className, text, data) => {
   return span;
 };
 
-/** Draw the source text again behind the text area, letter upon letter, with a span for each word. */
+/** Draw the source text again behind the text area, exactly aligned with it, with a span for each word. */
 export const drawMirror = (text, newSentences) => {
   sentences = newSentences;
   highlighted = [];
@@ -54,7 +54,7 @@ const highlight = (side, number, index) => {
 
 const highlightWord = (side, word) => (word ? highlight(side, Number(word.dataset.sentence), Number(word.dataset.word)) : clearHighlights());
 
-/** The text area lies above the mirror and receives all events, so the word is found by the pointer's position. */
+/** The text area is above the mirror and receives all events, so the word is found by the pointer's position. */
 const wordUnderPointer = (event) => document.elementsFromPoint(event.clientX, event.clientY).find((node) => node.classList.contains("source-word"));
 
 const wordAtCaret = () => {

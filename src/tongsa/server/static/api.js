@@ -1,4 +1,4 @@
-/** Requests to the server. Errors carry the server's sentence and, for temporary ones, when to retry. */
+/** Requests to the server. Errors carry the server's message and, if temporary, the seconds until a retry. */
 import { labels } from "./labels.js";
 import { loadSetting } from "./storage.js";
 

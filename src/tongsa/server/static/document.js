@@ -7,7 +7,7 @@ import { joinSentences, locateSentence } from "./sentences.js";
 
 const element = (id) => document.getElementById(id);
 const ENCODINGS = ["utf-8", "euc-kr"];
-/** Characters of one request, where the server allows as many. */
+/** Characters of one request, if the server allows that many. */
 const MAX_PART = 4000;
 
 const decode = (bytes) => {

@@ -50,7 +50,7 @@ const KOREAN = {
   typeHere: "번역할 내용을 입력하거나 붙여 넣으세요", shading: "불확실한 단어 표시", attention: "어텐션", tree: "탐색 트리", positions: "위치 인코딩", curves: "학습 곡선",
   source: "원문", target: "번역", label: "레이블", probability: "텍스트의 확률", empty: "입력하면 여기에 번역이 표시됩니다.",
   emptyLabel: "입력하면 여기에 레이블이 표시됩니다.", emptyScore: "입력하면 여기에 텍스트의 확률이 표시됩니다.",
-  score: (logProb, perplexity) => `로그 확률 ${logProb} · 토큰당 퍼플렉서티 ${perplexity}`,
+  score: (logProb, perplexity) => `로그 확률 ${logProb} · 토큰당 퍼플렉시티 ${perplexity}`,
   alternatives: "다른 번역", whichSentence: (sentence, count) => `${count}개 문장 중 ${sentence}번째`,
   continuations: "이 단어부터 다르게 번역하기", noAlternatives: "다른 번역 후보가 없습니다.", endsHere: "(여기서 끝냄)", searching: "찾는 중…",
   confidence: (share) => `신뢰도 ${share}`,
@@ -69,7 +69,7 @@ const KOREAN = {
   glossary: "용어집", addTerm: "용어 추가", glossaryHelp: "원문에 왼쪽 용어가 나오면 번역에 오른쪽 용어를 씁니다.",
   termSource: "원문 용어", termTarget: "번역 용어", removeTerm: "이 용어 삭제", termSatisfied: "적용됨", termUnsatisfied: "적용되지 않음",
   termCount: (count) => (count ? `${count}개` : ""),
-  close: "닫기", attentionTitle: "모델의 어텐션", treeTitle: "단계별로 본 빔 탐색",
+  close: "닫기", attentionTitle: "모델의 어텐션", treeTitle: "단계별로 본 빔 서치",
   positionsTitle: "모델의 위치 인코딩", curvesTitle: "모델의 학습 과정", loading: "불러오는 중…",
   shortcuts: "키보드 단축키",
   shortcutList: {

@@ -59,7 +59,7 @@ export const setupModels = (onChange) => {
     limits: () => limits,
     opposite,
     use,
-    /** Take the response of /v1/models; select the model used last, or the default. */
+    /** Use the response of /v1/models; select the model used last, or the default. */
     load: (response) => {
       models = response.models;
       limits = response.limits || {};

@@ -1,4 +1,4 @@
-/** The notice above the text: an error in the server's words, a countdown to the next retry, a field for the API key. */
+/** The notice above the text: the server's error message, a countdown to the next retry, a field for the API key. */
 import { labels } from "./labels.js";
 import { saveSetting } from "./storage.js";
 

@@ -1,4 +1,4 @@
-/** Settings of the reader in localStorage. A browser that stores nothing is no error. */
+/** Settings of the user in localStorage. Without storage the defaults are used. */
 export const loadSetting = (name, fallback) => {
   try {
     return JSON.parse(localStorage.getItem(`tongsa.${name}`)) ?? fallback;

@@ -1,4 +1,4 @@
-/** Live translation: a request after a pause in typing, one at a time; a new text cancels the request before. */
+/** Live translation: a request after a pause in typing, one at a time; a new text cancels the previous request. */
 import { drawMirror } from "./alignment.js";
 import { MAX_RETRIES, postJSON, postStream, RequestError } from "./api.js";
 import { codePointOffsets, countCharacters } from "./characters.js";
@@ -26,7 +26,7 @@ export const setupTranslator = (models, glossaryTerms, onDraw) => {
   const source = element("source");
   let typingTimer = 0, controller = null, announceTimer = 0, failures = 0;
   let sentences = [], translatedText = "", activeSentence = 0;
-  const chosen = new Map(); // source sentence → translation chosen by the reader, with its details if known
+  const chosen = new Map(); // source sentence → translation chosen by the user, with its details if known
 
   const request = () => ({ model: models.model().name, ...(glossaryTerms().length ? { glossary: glossaryTerms() } : {}) });
 
@@ -59,7 +59,7 @@ export const setupTranslator = (models, glossaryTerms, onDraw) => {
     onDraw(sentences);
   };
 
-  /** Return the sentence with the translation that the reader chose; it stays while the rest of the text changes. */
+  /** Return the sentence with the translation that the user chose; it stays while the rest of the text changes. */
   const applyChoice = (sentence) => {
     const choice = chosen.get(sentence.source), original = sentence.original ?? sentence.text;
     return choice ? { ...replaceTranslation(sentence, choice), original } : sentence;

@@ -9,7 +9,7 @@ import { headWeights, maxPool, maxWeight } from "./weights.js";
 
 const OPTIONS = { unit: ["tokens", "words"], view: ["heatmap", "lines"], scale: ["fixedScale", "maxScale"] };
 const MAX_THUMBNAIL_CELLS = 96; // rows and columns
-const PAINT_BUDGET_MS = 8; // thumbnails that are painted within one animation frame
+const PAINT_BUDGET_MS = 8; // time to paint thumbnails within one animation frame
 
 /**
  * Draw into `root` (an element or a shadow root) the data of tongsa.visualize.attention.page_data.
@@ -231,7 +231,7 @@ export const draw = (root, data, { language = "en", saved = {}, onChange = () =>
     canvas.clearHover();
     show();
     notify();
-    if (id && element(id)) element(id).focus(); // the element was made again
+    if (id && element(id)) element(id).focus(); // the element was created again
   };
 
   element("example").addEventListener("change", (event) => change({ example: Number(event.target.value) }));

@@ -33,7 +33,7 @@ const english = (thresholds) => ({
   naming: "How heads are named",
   explanation: [
     `A head is named after a pattern if at least ${percent(thresholds.min_pattern_share)} of the weight falls on it, and at least ${thresholds.min_pattern_lift} times as much as under uniform attention. Only rows that distinguish the pattern from the others count: in the first row, for example, “diagonal” and “first” are the same cell.`,
-    `Short sentences fit some pattern by chance. So at least ${thresholds.min_pattern_rows} such rows are needed, and heads with the same weights in random order may be named like this in at most ${percent(thresholds.max_chance)} of all cases. If no pattern can be tested like this, the head is “too short” to tell.`,
+    `Short sentences fit some pattern by chance. So at least ${thresholds.min_pattern_rows} such rows are needed, and heads with the same weights in random order may get such a name in at most ${percent(thresholds.max_chance)} of all cases. If no pattern can be tested in this way, the head is “too short” to tell.`,
     `Otherwise a head is broad if its entropy is at least ${percent(thresholds.min_broad_entropy)} of the maximum, focused if the largest weight of a query is at least ${percent(thresholds.min_pattern_share)} on average, and mixed if not.`,
     `All numbers are means over the queries of this sentence with more than one key. Diagonal means: at most ${percent(thresholds.diagonal_band)} of the source length away from the straight line between the first and the last token.`,
     "For words, the weights are summed over the tokens of a key and averaged over the tokens of a query; then the numbers are computed again.",

@@ -3,7 +3,7 @@ import { drawLabel, font, maxLabelWidth } from "./canvas_text.js";
 import { clamp } from "./format.js";
 import { largestWeights } from "./weights.js";
 
-/** More lines cannot be told apart, nor drawn within a frame: the strongest are drawn. */
+/** Maximum number of lines, those with the largest weights: more are indistinguishable and slow to draw. */
 const MAX_LINES = 1200;
 /** Levels of opacity and width; all lines of a level are drawn in a single stroke. */
 const LEVELS = 12;
