@@ -27,7 +27,11 @@ export const setupViews = (requestBody) => {
   const dialog = element("view");
   let controller = null, openTitle = "";
 
-  const close = () => { controller?.abort(); element("view-body").replaceChildren(); };
+  const close = () => {
+    if (dialog.open) return; // the event comes a moment after the dialog closed: another view may be open by then
+    controller?.abort();
+    element("view-body").replaceChildren();
+  };
   /** The page's own styles do not reach into a shadow root. */
   const createRoot = async (style) => {
     const host = document.createElement("div"), root = host.attachShadow({ mode: "open" });
@@ -39,6 +43,7 @@ export const setupViews = (requestBody) => {
   const open = async (view) => {
     const { path, module, style, title } = VIEWS[view];
     openTitle = title;
+    controller?.abort();
     controller = new AbortController();
     const { signal } = controller;
     element("view-title").textContent = labels()[title];
