@@ -22,7 +22,7 @@ Each file of results is {"question": text, "rows": [row, …]}. A row is one mea
     baseline        the system or setting that the value is compared with, or null
     baseline_value  its result in the same unit; null where the value is already a ratio
     command         the shell lines that made the value; null where they were not recorded
-    cpu, date       "AMD EPYC, AVX2 only" or "Xeon, AVX-512"; day of the measurement, or null
+    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)" or "Xeon, AVX-512"; day of the measurement, or null
     seeds           list of the seeds behind the value; null where there is none or it was not recorded
     notes           limits of this value, or null
     details         further figures of the same measurement by name: numbers, strings or null; may be empty
@@ -73,8 +73,8 @@ MEASURED = [
     ),
     (
         "Demo, English → Korean: exact match on 1,000 unseen sentences, and on sentences longer than any in training",
-        "AVX2: {demo-epyc} % and {demo-long-epyc} % after {demo-epyc seconds in updates} s of training; "
-        "AVX-512: {demo-xeon} % and {demo-long-xeon} % after {demo-xeon seconds in updates} s",
+        "EPYC with AVX-512: {demo-epyc} % and {demo-long-epyc} % after {demo-epyc seconds in updates} s of training; "
+        "Xeon, earlier pairs: {demo-xeon} % and {demo-long-xeon} % after {demo-xeon seconds in updates} s",
         "quality",
     ),
     (
