@@ -261,7 +261,7 @@ def test_wrong_settings_are_refused_with_their_name(translator: Translator) -> N
         translator.translate(["the cat"], beam_groups=3)
     with pytest.raises(InputError, match="between 1 and the beam"):
         translator.translate(["the cat"], nbest=5)
-    with pytest.raises(InputError, match="between 1 and 1000"):
+    with pytest.raises(InputError, match="Use 1 to 1000 samples"):
         translator.translate(["the cat"], nbest=1001, sampling=SamplingConfig())
 
 
@@ -277,7 +277,7 @@ def test_a_string_instead_of_a_list_is_refused(translator: Translator) -> None:
         translator.translate("a dog reads")
     with pytest.raises(InputError, match="not a list of texts"):
         translator.translate(["a", "b"], prefixes="고양")
-    with pytest.raises(InputError, match=r"pair 1: 'ab' is not \(source, target\)"):
+    with pytest.raises(InputError, match=r"pair 1: 'ab' is not a pair. Write \(source, target\)"):
         translator.score(("ab", "cd"))  # type: ignore[arg-type]
     generator = TextGenerator(translator.model, TOKENIZER, TOKENIZER)
     with pytest.raises(InputError, match="not a list of texts"):

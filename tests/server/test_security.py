@@ -26,7 +26,7 @@ ERRORS: list[tuple[str, dict[str, Any], int, str]] = [
     (TRANSLATE, {"text": "a", "beam": 0}, 422, "from 1 to 16"),
     (TRANSLATE, {"text": "a", "nbest": 17}, 422, "from 1 to 16"),
     (TRANSLATE, {"text": "a", "nbest": -1}, 422, "from 1 to 16"),
-    (TRANSLATE, {"text": "a", "nbest": 3, "beam": 2}, 422, "wider beam"),
+    (TRANSLATE, {"text": "a", "nbest": 3, "beam": 2}, 422, "larger beam"),
     (TRANSLATE, {"text": "a" * 5001, "nbest": 4, "token_probabilities": True}, 413, "20,004 characters"),
     (TRANSLATE, {"text": "a", "nbest": 10**30}, 422, "from 1 to 16"),
     (TRANSLATE, {"text": "a", "nbest": True}, 422, "nbest: true is not a whole number"),
