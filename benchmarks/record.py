@@ -32,7 +32,7 @@ KEY_ORDER += ("cpu", "date", "seeds", "notes", "details")
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """A row without its CPU, date and command; tables.py describes the fields."""
+    """A row without its CPU and date; tables.py describes the fields."""
 
     id: str
     table: str
@@ -43,6 +43,8 @@ class Measurement:
     spread: Sequence[Number] | None = None
     baseline: str | None = None
     baseline_value: Number | None = None
+    command: str | None = None
+    """Default: the command of this process."""
     seeds: list[int] | None = None
     notes: str | None = None
     details: Mapping[str, Number | str | None] = field(default_factory=dict)
@@ -97,7 +99,8 @@ def read_results(path: Path) -> dict[str, Any]:
 
 def fill_row(measurement: Measurement, rows: Sequence[Row], cpu: CPUClass, command: str) -> Row:
     row = asdict(measurement)
-    row |= {"id": row_id(measurement.id, rows, cpu), "command": command, "cpu": cpu.name, "date": machine()["date"]}
+    row |= {"id": row_id(measurement.id, rows, cpu), "cpu": cpu.name, "date": machine()["date"]}
+    row["command"] = measurement.command or command
     return {key: row[key] for key in KEY_ORDER}
 
 
@@ -109,10 +112,8 @@ def row_id(template: str, rows: Sequence[Row], cpu: CPUClass) -> str:
     return template if is_ours else f"{template}-{cpu.suffix}"
 
 
-def has_row(name: str, template: str, folder: Path) -> bool:
-    """Return whether results/NAME.json has a row of this id on this CPU."""
-    rows = read_results(folder / f"{name}.json")["rows"]
-    return row_id(template, rows, this_cpu()) in {row["id"] for row in rows}
+def rows_of_this_cpu(name: str, folder: Path) -> list[Row]:
+    return [row for row in read_results(folder / f"{name}.json")["rows"] if row["cpu"] == this_cpu().name]
 
 
 def shell_line(argv: Sequence[str]) -> str:
@@ -127,9 +128,9 @@ def shell_line(argv: Sequence[str]) -> str:
 
 
 def training_seed(run: Path) -> list[int] | None:
-    """Return the seed in the recipe of a run; None for a model that was not trained by a recipe."""
-    recipe = run / "recipe.toml"
-    seed = tomllib.loads(recipe.read_text("utf-8")).get("training", {}).get("seed") if recipe.is_file() else None
+    """Return the seed in the run.toml of a run; None for a model without one."""
+    settings = run / "run.toml"
+    seed = tomllib.loads(settings.read_text("utf-8")).get("training", {}).get("seed") if settings.is_file() else None
     return None if seed is None else [seed]
 
 
