@@ -26,8 +26,10 @@ NOT_IN_COMMAND = {"--json", "--record"}
 """Options that do not change a value."""
 Row = dict[str, Any]
 Number = Decimal | int
-KEY_ORDER = ("id", "table", "headline", "what", "value", "unit", "spread", "baseline", "baseline_value", "command")
-KEY_ORDER += ("cpu", "date", "seeds", "notes", "details")
+KEY_ORDER = (
+    *("id", "table", "headline", "what", "value", "unit", "spread", "baseline", "baseline_value", "command"),
+    *("cpu", "date", "seeds", "notes", "details"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,14 +136,14 @@ def training_seed(run: Path) -> list[int] | None:
     return None if seed is None else [seed]
 
 
-def to_number(value: float, places: int = 0) -> Number:
-    """Round a value; all decimal places are printed: 1.50, not 1.5."""
-    return Decimal(f"{value:.{places}f}") if places else round(value)
+def to_number(value: float, digits: int = 0) -> Number:
+    """Round a value; all digits after the point are printed: 1.50, not 1.5."""
+    return Decimal(f"{value:.{digits}f}") if digits else round(value)
 
 
-def to_spread(values: Sequence[float], places: int = 0) -> list[Number] | None:
+def to_spread(values: Sequence[float], digits: int = 0) -> list[Number] | None:
     """Return the lowest and the highest value; None for a single round."""
-    return [to_number(min(values), places), to_number(max(values), places)] if len(values) > 1 else None
+    return [to_number(min(values), digits), to_number(max(values), digits)] if len(values) > 1 else None
 
 
 def to_slug(text: str) -> str:

@@ -207,7 +207,7 @@ def decode_speed_rows(report: Table) -> Iterator[Measurement]:
             baseline="CTranslate2 float32",
             baseline_value=to_number(theirs["sentences_per_second"]),
             seeds=report["seeds"],
-            details={"× baseline": to_number(report[ratio], 2)} | scores(ours, theirs),
+            details={"× baseline": to_number(report[ratio], 2), **scores(ours, theirs)},
         )
     if "generate" in contestants:
         yield generate_row(report)
@@ -221,7 +221,7 @@ def student_row(report: Table) -> Measurement:
     student, contestants = report["student"], report["contestants"]
     ours, theirs = contestants["recipe"]["beam 1, batch 64"], contestants["ctranslate2_int8"]["beam 5, batch 64"]
     shortlist = ", shortlist" if student["shortlist"] else ""
-    details = {"× baseline": to_number(report["recipe_to_ctranslate2_int8"], 2)} | scores(ours, theirs)
+    ratio = to_number(report["recipe_to_ctranslate2_int8"], 2)
     return Measurement(
         id=STUDENT_IDS.get(student["layers"], "student-{cpu}"),
         table="summary",
@@ -232,7 +232,7 @@ def student_row(report: Table) -> Measurement:
         baseline_value=to_number(theirs["sentences_per_second"]),
         seeds=student["seeds"],
         notes=f"× baseline is the median of the ratios of {report['rounds']} rounds.",
-        details=details | {"p": optional(report["recipe_bleu_p"], 2)},
+        details={"× baseline": ratio, **scores(ours, theirs), "p": optional(report["recipe_bleu_p"], 2)},
     )
 
 
@@ -291,8 +291,8 @@ def scores(ours: Table, theirs: Table) -> dict[str, Number | None]:
     return {"BLEU": optional(ours.get("bleu"), 2), "baseline BLEU": optional(theirs.get("bleu"), 2)}
 
 
-def optional(value: float | None, places: int) -> Number | None:
-    return None if value is None else to_number(value, places)
+def optional(value: float | None, digits: int) -> Number | None:
+    return None if value is None else to_number(value, digits)
 
 
 def agreement_rows(report: Table, task: str, seeds: list[int] | None) -> Iterator[Measurement]:
