@@ -1,11 +1,11 @@
 """Agreement of the decoding engines: a plain reference search, torch in batches and one by one, CTranslate2.
 
     python benchmarks/agreement.py runs/multi30k --data test_2016_flickr.de test_2016_flickr.en
-    python benchmarks/agreement.py runs/demo --data runs/demo/data/test.tsv
+    python benchmarks/agreement.py runs/demo --data runs/demo/data/test.tsv --record
 
 The reference is tests/reference.py: one sentence, no KV cache, every prefix computed again. It decodes the first --few
 sentences. Two different outputs are a tie if their scores, computed by teacher forcing, differ by less than 1e-3: the
-difference is within rounding.
+difference is within rounding. --record writes the figures to benchmarks/results/agreement.json.
 """
 
 import argparse
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from machine import machine
+from record import add_options, record, training_seed
+from rows import AGREEMENT_TABLES, agreement_rows
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
@@ -49,7 +51,10 @@ def main() -> int:
     parser.add_argument("--few", type=int, default=FEW, help=f"sentences for the reference (default: {FEW})")
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_options(parser)
     options = parser.parse_args()
+    if options.record and options.run.name not in AGREEMENT_TABLES:
+        parser.error(f"--record: no table for {options.run}. Its folder must be named {' or '.join(AGREEMENT_TABLES)}.")
     try:
         rows = measure_agreement(options)
     except InputError as error:
@@ -57,6 +62,8 @@ def main() -> int:
         return 2
     report = {"rows": rows, "few": options.few, "machine": machine()}
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    if options.record:
+        record("agreement", agreement_rows(report, options.run.name, training_seed(options.run)), options.results)
     return 0
 
 

@@ -4,6 +4,7 @@
     python benchmarks/decode_speed.py runs/multi30k                     e.g. a run of recipes/multi30k-de-en.toml
     python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run made for speed, with its
                                                                         shortlist if it has one
+    python benchmarks/decode_speed.py --record                          write to benchmarks/results/decoding.json
 
 Without a run, it trains recipes/multi30k-de-en.toml and its student recipes/multi30k-fast.toml for --budget each, and
 keeps both in runs/decode_speed.
@@ -31,6 +32,8 @@ from typing import Any
 import torch
 from machine import machine
 from pareto import significance
+from record import add_options, check_task, record, training_seed
+from rows import decode_speed_rows
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
@@ -82,7 +85,9 @@ def main() -> int:
     parser.add_argument("--few", type=int, default=100, help="sentences for a batch of 1 (default: 100)")
     parser.add_argument("--rounds", type=int, default=3, help="default: 3")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_options(parser)
     options = parser.parse_args()
+    check_task(parser, options, differs=options.texts.name != TEXTS.name, task=f"the sentences of {TEXTS.name}")
     try:
         if options.run is None:
             options.run, options.recipe = train_model(options.budget), options.recipe or distil_student(options.budget)
@@ -91,6 +96,8 @@ def main() -> int:
         print(f"decode_speed: {error}", file=sys.stderr)
         return 2
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    if options.record:
+        record("decoding", decode_speed_rows(report), options.results)
     return 0
 
 
@@ -264,6 +271,8 @@ def make_report(contestants: dict[str, Contestant], options: argparse.Namespace)
             setting: {
                 "sentences_per_second": median(s for s, _ in each),
                 "tokens_per_second": median(t for _, t in each),
+                "sentences_per_second_rounds": [s for s, _ in each],
+                "tokens_per_second_rounds": [t for _, t in each],
             }
             | score(contestant.texts[setting])
             for setting, each in contestant.rounds.items()
@@ -288,9 +297,17 @@ def make_report(contestants: dict[str, Contestant], options: argparse.Namespace)
         "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
         "recipe_bleu_p": bleu_p_value(contestants, references),
         "contestants": rows,
+        "student": describe_student(options.recipe) if options.recipe else None,
+        "seeds": training_seed(options.run),
         "rounds": options.rounds,
         "machine": machine() | {"threads": torch.get_num_threads()},
     }
+
+
+def describe_student(run: Path) -> Table:
+    loaded = bundle.load_bundle(run)
+    layers = f"{loaded.config.encoder_layers}+{loaded.config.decoder_layers}"  # type: ignore[attr-defined]
+    return {"layers": layers, "shortlist": loaded.load_shortlist() is not None, "seeds": training_seed(run)}
 
 
 def bleu_p_value(contestants: dict[str, Contestant], references: list[str]) -> float | None:

@@ -1,11 +1,13 @@
 """Load test of the server: throughput with and without batching, latency, and recovery from an overload.
 
-    python benchmarks/serve_load.py runs/mine --texts input.txt --seconds 20 --minutes 10 --json
+    python benchmarks/serve_load.py runs/mine --texts input.txt --seconds 20 --minutes 10 --record
 
 Clients are coroutines on this machine, each with one connection and one request at a time. Each result is compared
 with the server's result for the same text without load. During the overload (a short queue, many more clients than it
 holds) the only statuses allowed are 200, 429 and 503. Memory must stay flat: its mean in the last quarter of the
 overload may be at most 10 % above that of the second quarter.
+--record writes the figures of a healthy server to benchmarks/results/serving.json; those of the overload if it took
+ten minutes.
 """
 
 import argparse
@@ -23,9 +25,13 @@ from pathlib import Path
 from statistics import mean, quantiles
 from typing import Any
 
+from record import add_options, record, training_seed
+from rows import serve_load_rows
+
 CLIENT_COUNTS = (1, 8, 64)
 OVERLOAD_CLIENTS = 256
-OVERLOAD_SETTINGS = ["--set", "max_queued_sentences=64"]
+OVERLOAD_QUEUE = 64
+OVERLOAD_SETTINGS = ["--set", f"max_queued_sentences={OVERLOAD_QUEUE}"]
 UNBATCHED_SETTINGS = ["--set", "batch_tokens=1", "--set", "batch_wait_ms=0"]
 ALLOWED_STATUSES = {200, 429, 503}
 PERCENTILES = (50, 95, 99)
@@ -172,6 +178,7 @@ async def run_overload(
     return {
         "minutes": minutes,
         "clients": OVERLOAD_CLIENTS,
+        "queue": OVERLOAD_QUEUE,
         "sent": sent,
         "statuses": dict(statuses),
         "unexpected": sorted(set(statuses) - ALLOWED_STATUSES),
@@ -238,12 +245,17 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0.25, help="duration of the overload")
     parser.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], default="auto")
     parser.add_argument("--json", action="store_true")
+    add_options(parser)
     options = parser.parse_args()
     lines = options.texts.read_text("utf-8").splitlines()
     texts = list(dict.fromkeys(line.strip() for line in lines if line.strip()))[: options.count]
     result = run_benchmark(options, texts)
     result["healthy"] = is_healthy(result)
     print(json.dumps(result) if options.json else "\n".join([*report_lines(result), f"healthy: {result['healthy']}"]))
+    if options.record and result["healthy"]:
+        record("serving", serve_load_rows(result, training_seed(options.run)), options.results)
+    elif options.record:
+        print("serve_load: not healthy, so nothing is recorded", file=sys.stderr)
     return 0 if result["healthy"] else 1
 
 

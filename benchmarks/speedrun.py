@@ -3,6 +3,7 @@
     python benchmarks/speedrun.py                                  one run, planned for 30 minutes of training
     python benchmarks/speedrun.py --budgets 5m 13m 30m             one run each: a schedule fits one budget only
     python benchmarks/speedrun.py --journal runs/mine/journal.jsonl --marks 30 35      read an existing run
+    python benchmarks/speedrun.py --record                         write the figures to benchmarks/results/training.json
 
 A budget is the time of the updates in the run's journal. Reading data, training the tokenizer, planning, checkpoints,
 weight averaging and validations are not included; they are reported separately. The number of steps is planned by a
@@ -23,6 +24,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from machine import machine
+from record import add_options, record, row_id, rows_of_this_cpu, this_cpu, training_seed
+from rows import BUDGETS, speedrun_curve, speedrun_row, speedrun_summary
 
 from tongsa.errors import InputError
 from tongsa.training import journal
@@ -58,7 +61,7 @@ def main() -> int:
         if options.journal:
             runs = [summarize_journal(options.journal, options.marks)]
         else:
-            runs = [train_and_score(options, budget) for budget in options.budgets or [options.budget]]
+            runs = [train_and_score(options, budget) for budget in budgets(options)]
     except InputError as error:
         print(f"speedrun: {error}", file=sys.stderr)
         return 2
@@ -70,6 +73,8 @@ def main() -> int:
         return 130
     report = {"marks": earliest(runs, options.marks), "runs": runs, "seed": options.seed, "machine": machine()}
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    if options.record:
+        record_runs(runs, options)
     return 0
 
 
@@ -84,15 +89,41 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="data-parallel processes")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="e.g. data.folder=…")
     time = parser.add_mutually_exclusive_group()
-    time.add_argument("--budget", default="30m", metavar="TIME", help="default: 30m")
+    time.add_argument("--budget", metavar="TIME", help="default: 30m; with --journal the budget of that run")
     time.add_argument("--budgets", nargs="+", metavar="TIME", help="one run each")
-    time.add_argument("--journal", type=Path, metavar="FILE", help="read this journal, train nothing")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="read this journal, train nothing")
+    add_options(parser)
     options = parser.parse_args()
+    if options.journal and options.budgets:
+        parser.error("--budgets: not allowed with --journal. Give the budget of that run with --budget.")
+    if options.record and options.journal and not options.budget:
+        parser.error("--record: the budget of this journal is unknown. Give it with --budget.")
+    if options.record and not set(budgets(options)) <= set(BUDGETS):
+        parser.error(f"--record: no table for this budget. Choose from {', '.join(BUDGETS)}.")
     if options.recipe == RECIPE:
         options.set.insert(0, f"data.folder={MULTI30K}")
     if options.validations < 1:
         parser.error(f"--validations {options.validations}: too small. Give at least 1.")
     return options
+
+
+def budgets(options: argparse.Namespace) -> list[str]:
+    return options.budgets or [options.budget or "30m"]
+
+
+def record_runs(runs: list[Table], options: argparse.Namespace) -> None:
+    """Record each run, then the summary of all recorded seeds."""
+    seed = options.seed
+    if options.journal:
+        seed = (training_seed(options.journal.parent) or [seed])[0]
+    for budget, run in zip(budgets(options), runs, strict=True):
+        run = run | {"budget": budget}
+        record("training", [speedrun_row(run, seed)], options.results)
+        rows, curve = rows_of_this_cpu("training", options.results), speedrun_curve(run, seed)
+        # a curve is a table of its own in the report, so it is replaced, never added
+        if budget == "30m" and row_id(curve.id, rows, this_cpu()) in {row["id"] for row in rows}:
+            record("training", [curve], options.results)
+        record("training", [speedrun_summary(budget, rows)], options.results)
 
 
 def train_and_score(options: argparse.Namespace, budget: str) -> Table:

@@ -2,6 +2,7 @@
 
     python benchmarks/train_speed.py                      Multi30k, all kinds, all peers: about ten minutes on two cores
     python benchmarks/train_speed.py --json --kinds transformer --seconds 30
+    python benchmarks/train_speed.py --record             write the figures to benchmarks/results/training.json
     python benchmarks/train_speed.py --peer-python OTHER/bin/python     Marian from another environment
 
 Task: a Transformer of 3+3 layers, width 256, feed-forward width 1024, 4 heads, 8,000 joint subwords, tied embeddings,
@@ -31,6 +32,8 @@ from typing import Any
 
 from contestants.task import TINY, Size, Task, write_corpus
 from machine import machine
+from record import add_options, check_task, record
+from rows import train_speed_rows
 
 from tongsa import demo
 from tongsa.data.corpus import CorpusError, read_pairs
@@ -84,6 +87,8 @@ def main() -> int:
         print(f"train_speed: {error}", file=sys.stderr)
         return 2
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
+    if options.record:
+        record("training", train_speed_rows(report), options.results)
     return 0
 
 
@@ -106,7 +111,11 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--demo-data", action="store_true", help="train on the pairs of tongsa demo")
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter with transformers installed")
     parser.add_argument("--tiny", action="store_true", help="a tiny model, to test this script")
+    add_options(parser)
     options = parser.parse_args()
+    check_task(parser, options, differs=options.tiny or options.demo_data, task="the full model on Multi30k")
+    if options.record and set(options.kinds) not in ({"transformer"}, set(KINDS)):
+        parser.error("--record: no table has these kinds. Give --kinds transformer, or leave out --kinds.")
     if options.seconds <= 0 or min(options.rounds, options.workers) < 1 or options.threads < 0:
         parser.error("--seconds must be positive, --rounds and --workers at least 1, --threads not negative")
     return options
@@ -234,6 +243,8 @@ def make_report(contestants: list[Contestant], data: Table, options: argparse.Na
         "data": data,
         "rounds": options.rounds,
         "seconds": options.seconds,
+        "workers": options.workers,
+        "seed": Task.seed,
         "tiny": options.tiny,
         "machine": machine() | {"threads": present["transformer"].facts["threads"]},
     }

@@ -24,14 +24,18 @@ def run_tables(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def copy_pages(target: Path) -> Path:
+    """Copy the pages and the results, for a test that changes them."""
+    for folder in ("results", "reports"):
+        shutil.copytree(ROOT / "benchmarks" / folder, target / "benchmarks" / folder)
+    shutil.copy(ROOT / "README.md", target)
+    shutil.copy(ROOT / "benchmarks/README.md", target / "benchmarks")
+    return target
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the pages and results that a test may change."""
-    shutil.copy(ROOT / "README.md", tmp_path)
-    for folder in ("results", "reports"):
-        shutil.copytree(ROOT / "benchmarks" / folder, tmp_path / "benchmarks" / folder)
-    shutil.copy(ROOT / "benchmarks/README.md", tmp_path / "benchmarks")
-    return tmp_path
+    return copy_pages(tmp_path)
 
 
 def change_value(root: Path, file: str, row_id: str, value: float) -> None:
