@@ -18,7 +18,7 @@ BAD_COMMANDS = {
     "missing data file": (["train", "--data", "none.tsv", "--run", "r"], "none.tsv: no such file"),
     "empty data": (["train", "--data", "empty.tsv", "--run", "r"], "empty.tsv: no usable pair"),
     "data without tabs": (["train", "--data", "no_tabs.tsv", "--run", "r"], "3 no tab"),
-    "parallel files of different length": (["train", "--data", "a.de", "a.en", "--run", "r"], "not parallel (2 and 1 lines)"),
+    "parallel files of different length": (["train", "--data", "a.de", "a.en", "--run", "r"], "(2 and 1 lines)"),
     "unknown key": ([*TRAIN, *set_flags("training.step=4")], "did you mean 'steps'?"),
     "value of the wrong type": ([*TRAIN, *set_flags("training.steps=many")], "not a whole number"),
     "unreadable time budget": ([*TRAIN, "--budget", "soon"], "--budget soon"),
