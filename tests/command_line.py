@@ -28,9 +28,10 @@ from unittest import mock
 
 from tongsa.cli import COMMANDS, main
 
-END = r"(?=[.,;)]?(?:\s|$))"
+END = r"(?=[.,;)]*(?:\s|$))"
 WORD = r"[^\s,;()]*[^\s,;().]"
 FLAG = r"--?[a-z][a-z0-9-]*"
+SECTION = "(?:data|model|tokenizer|training|decoding)"
 FLAG_AND_VALUE = rf"{FLAG}(?: (?!-|or |and ){WORD})?"
 
 
@@ -102,11 +103,11 @@ def _changed_arguments(words: list[str], message: str) -> list[str]:
         return _with_replacement(words, match.group(1), match.group(2))
     if assignment := _printed_assignment(message):
         return [*words, "--set", assignment]
-    if match := re.search(rf"(?:with|use|pass|:) ({FLAG})(?: ({WORD}))?{END}", message):
-        flag, value = match.groups()
-        return [*_without_flags(words, [] if flag == "--set" else [flag]), flag, *([value] if value else [])]
     if match := re.search(rf"(?:Add|for example|\() ?((?:{FLAG_AND_VALUE} ?)+){END}", message):
         return [*words, *shlex.split(match.group(1))]
+    if match := re.search(rf"(?:with|use|pass) ({FLAG})(?: ({WORD}))?{END}", message):
+        flag, value = match.groups()
+        return [*_without_flags(words, [] if flag == "--set" else [flag]), flag, *([value] if value else [])]
     raise AssertionError(f"no remedy in this message: {message}")
 
 
@@ -115,9 +116,9 @@ def _printed_assignment(message: str) -> str:
     value = r"""["']?([^\s"',;]*[^\s"',;.])"""
     if match := re.search(rf"(?:[Ww]rite|[Ss]et|[Uu]se) (\w+(?:\.\w+)+) = {value}", message):
         return f"{match.group(1)}={match.group(2)}"
-    if match := re.search(rf"(\w+): [^:]+: .*(?:Write|Set|Use) (\w+) = {value}", message):
+    if match := re.search(rf"\b({SECTION}): .*(?:Write|Set|Use) (\w+) = {value}", message):
         return f"{match.group(1)}.{match.group(2)}={match.group(3)}"
-    if match := re.search(rf"([a-z]+(?:\.[a-z_]+)+)\b[^:]*: .*(?:Write|Choose from)(?: at least| at most)? {value}", message):
+    if match := re.search(rf"({SECTION}[\w.]+)\b[^:]*: .*(?:Write|Choose from)(?: at \w+)? {value}", message):
         return f"{match.group(1)}={match.group(2)}"
     return ""
 
