@@ -33,6 +33,7 @@ from tongsa.decoding.glossary import Glossary
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
+from tongsa.interface import named_tensors
 from tongsa.models.conv_s2s import ConvS2SConfig
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs.data import prepare_data
@@ -121,6 +122,14 @@ class Case:
     """The part of the remedy that is not a command."""
 
 
+def train_again(setting: str) -> Callable[[Path], object]:
+    def replace_run(folder: Path) -> None:
+        shutil.rmtree(folder / "run")
+        run_quietly(f"train recipe.toml --run run --set {setting}")(folder)
+
+    return replace_run
+
+
 def run_quietly(command: str) -> Callable[[Path], object]:
     return lambda folder: run_command(*shlex.split(command), cwd=folder)
 
@@ -131,7 +140,7 @@ def truncate(name: str) -> Callable[[Path], object]:
 
 def write_nan_weights(folder: Path) -> None:
     loaded = bundle.load_bundle(folder / "run")
-    tensors = {name: torch.full_like(value, torch.nan) for name, value in bundle.named_tensors(loaded.model).items()}
+    tensors = {name: torch.full_like(value, torch.nan) for name, value in named_tensors(loaded.model).items()}
     bundle.save_bundle(folder / "run" / "model", loaded, "", tensors)
 
 
@@ -364,20 +373,14 @@ CASES = {
         "export run --to huggingface",
         "Train with --set model.{name}={",
         ["train recipe.toml --run run --set model.norm=post", "export run --to huggingface"],
-        before=lambda folder: (
-            shutil.rmtree(folder / "run"),
-            run_quietly("train recipe.toml --run run --set model.norm=pre")(folder),
-        ),
+        before=train_again("model.norm=pre"),
         by_hand=lambda folder: shutil.rmtree(folder / "run"),
     ),
     "export of another width": Case(
         "export run --to ctranslate2",
         "Train with --set model.{name}=0",
         ["train recipe.toml --run run --set model.key_width=0", "export run --to ctranslate2"],
-        before=lambda folder: (
-            shutil.rmtree(folder / "run"),
-            run_quietly("train recipe.toml --run run --set model.key_width=6")(folder),
-        ),
+        before=train_again("model.key_width=6"),
         by_hand=lambda folder: shutil.rmtree(folder / "run"),
     ),
     "export to a full folder": Case(
