@@ -10,6 +10,10 @@
     Leave out --int8.  Leave it out     flags are removed with their values; "it" is the flag that opens the message
     --count 0: … at least 1             the value of the flag is replaced
     training.step: … did you mean 'steps'?   the key is replaced
+    Write tokenizer.jamo = false.       --set tokenizer.jamo=false is appended
+    training: … Set shard = false.      --set training.shard=false is appended
+    training.device: … Write "auto"     --set training.device=auto is appended
+    Export with --to onnx.              the flag gets this value
 """
 
 import contextlib
@@ -24,9 +28,10 @@ from unittest import mock
 
 from tongsa.cli import COMMANDS, main
 
-END = r"(?=[.,;)]?(?:\s|$))"
+END = r"(?=[.,;)]*(?:\s|$))"
 WORD = r"[^\s,;()]*[^\s,;().]"
 FLAG = r"--?[a-z][a-z0-9-]*"
+SECTION = "(?:data|model|tokenizer|training|decoding)"
 FLAG_AND_VALUE = rf"{FLAG}(?: (?!-|or |and ){WORD})?"
 
 
@@ -96,9 +101,26 @@ def _changed_arguments(words: list[str], message: str) -> list[str]:
         return [word.replace(f"{wrong}=", f"{wrong.rpartition('.')[0]}.{right}=") for word in words]
     if match := re.search(rf"[Ww]rite (--[a-z-]+) ({WORD})", message):
         return _with_replacement(words, match.group(1), match.group(2))
+    if assignment := _printed_assignment(message):
+        return [*words, "--set", assignment]
     if match := re.search(rf"(?:Add|for example|\() ?((?:{FLAG_AND_VALUE} ?)+){END}", message):
         return [*words, *shlex.split(match.group(1))]
+    if match := re.search(rf"(?:with|use|pass) ({FLAG})(?: ({WORD}))?{END}", message):
+        flag, value = match.groups()
+        return [*_without_flags(words, [] if flag == "--set" else [flag]), flag, *([value] if value else [])]
     raise AssertionError(f"no remedy in this message: {message}")
+
+
+def _printed_assignment(message: str) -> str:
+    """Return the `key=value` of a setting that a message asks for, or an empty string."""
+    value = r"""["']?([^\s"',;]*[^\s"',;.])"""
+    if match := re.search(rf"(?:[Ww]rite|[Ss]et|[Uu]se) (\w+(?:\.\w+)+) = {value}", message):
+        return f"{match.group(1)}={match.group(2)}"
+    if match := re.search(rf"\b({SECTION}): .*(?:Write|Set|Use) (\w+) = {value}", message):
+        return f"{match.group(1)}.{match.group(2)}={match.group(3)}"
+    if match := re.search(rf"({SECTION}[\w.]+)\b[^:]*: .*(?:Write|Choose from)(?: at \w+)? {value}", message):
+        return f"{match.group(1)}={match.group(2)}"
+    return ""
 
 
 def _opening_flag(message: str) -> str:

@@ -99,11 +99,15 @@ def explain_no_output(
     Either its rules exclude every output, or the model's scores are NaN. `max_lengths` maps the index of
     each text of the batch to the maximum length of its output.
     """
-    remedy = "raise max_extra_tokens (--set decoding.max_extra_tokens=200)"
     constrained = [constraints[i] for i in max_lengths] if constraints else []
-    if any(len(constraint.prefix) > max_lengths[i] for i, constraint in zip(max_lengths, constrained, strict=False)):
+    excess = [len(constraint.prefix) - max_lengths[i] for i, constraint in zip(max_lengths, constrained, strict=False)]
+    shortest = min(max_lengths.values())
+    missing = max(config.min_tokens - shortest, *excess, 0)
+    enough = max(200, config.max_extra_tokens + missing)
+    remedy = f"raise max_extra_tokens (--set decoding.max_extra_tokens={enough})"
+    if any(tokens > 0 for tokens in excess):
         return f"prefix: longer than the translation of a text may be. Shorten it, or {remedy}."
-    if config.min_tokens > (shortest := min(max_lengths.values())):
+    if config.min_tokens > shortest:
         return (
             f"min_tokens {config.min_tokens}: the translation of a text here has at most {shortest} tokens. "
             f"Lower it, or {remedy}."

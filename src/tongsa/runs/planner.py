@@ -13,7 +13,7 @@ from tongsa.data.ledger import Ledger, Pair
 from tongsa.errors import InputError
 from tongsa.interface import ModelConfig, Task
 from tongsa.runs.data import CorpusReader
-from tongsa.runs.recipe import Recipe, merge_tables, parse_recipe
+from tongsa.runs.recipe import Recipe, check_sections, merge_tables, parse_recipe
 from tongsa.training.config import TrainingConfig
 
 PathOrPaths = Sequence[str | Path] | str | Path
@@ -76,7 +76,7 @@ def resolve_recipe(
     elif dev:
         raise InputError("--dev: only together with --data. To change the dev set of a recipe: --set data.dev=FILE")
     elif recipe is None:
-        raise InputError("no training data. Give a recipe (tongsa train RECIPE) or your own files (--data FILE).")
+        raise InputError("no training data. Give a recipe (a .toml file) or your own files (--data FILE).")
     try:
         init_from = merge_tables(values, requested).get("training", {}).get("init_from")
         if init_from:
@@ -102,6 +102,7 @@ def _error_origin(values: Table, message: str, recipe: str | Path | None) -> str
 
 def _preset_settings(requested: Table, time_budget: float, reader: CorpusReader) -> Table:
     """Return the preset for the training data, with intervals that fit the requested number of steps."""
+    check_sections(requested)
     model = {key: value for key, value in requested.get("model", {}).items() if key in ("kind", "head")}
     partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
     task = partial.model.task

@@ -89,7 +89,7 @@ class _RecipeSections:
 def parse_recipe(values: Table, file_name: str = "") -> Recipe:
     """Build a recipe from TOML tables; raise ConfigError with the file name and the key for a wrong setting."""
     try:
-        _check_sections(values)
+        check_sections(values)
         sections = _RecipeSections(**values)
         model = dict(sections.model)
         kind = model.pop("kind", "transformer")
@@ -111,7 +111,8 @@ def parse_recipe(values: Table, file_name: str = "") -> Recipe:
         raise ConfigError(f"{file_name}: {error}" if file_name else str(error)) from None
 
 
-def _check_sections(values: Table) -> None:
+def check_sections(values: Table) -> None:
+    """Raise ConfigError for an unknown section, or a value where a table belongs."""
     known = list(_RecipeSections.__dataclass_fields__)
     for name, table in values.items():
         if name not in known:
