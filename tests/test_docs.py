@@ -75,7 +75,7 @@ def test_the_tree_names_every_folder_of_the_package(page: str) -> None:
     assert folders <= named
 
 
-FLAG_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FLAG_PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", FLAG_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
