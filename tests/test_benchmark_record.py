@@ -155,7 +155,7 @@ def test_a_row_of_another_cpu_is_not_replaced() -> None:
 
 
 def test_the_command_is_a_shell_line_without_options_of_the_output() -> None:
-    argv = ["/work/benchmarks/x.py", "--json", "run", "--record", "--results", "elsewhere", "--set", "data.test=[]"]
+    argv = ["/checkout/benchmarks/x.py", "--json", "run", "--record", "--results", "elsewhere", "--set", "data.test=[]"]
     assert module("record").shell_line(argv) == "python benchmarks/x.py run --set 'data.test=[]'"
 
 
