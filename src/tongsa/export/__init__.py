@@ -32,7 +32,7 @@ def export(run: Path, export_format: str, folder: Path | None = None, *, int8: b
         if loaded.config.task != "classification":  # labels are listed in the metadata
             (new / "target.spm").write_bytes(loaded.target_tokenizer.model_bytes)
         origin = {"format": export_format, "weights_sha256": storage.file_sha256(source / "weights.safetensors")}
-        (new / METADATA_FILE).write_text(json.dumps(origin | metadata, indent=1), "utf-8")
+        (new / METADATA_FILE).write_text(json.dumps(origin | metadata, indent=1), "utf-8", newline="\n")
     return folder
 
 

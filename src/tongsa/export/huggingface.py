@@ -201,4 +201,4 @@ def _token_to_id(model_bytes: bytes) -> dict[str, int]:
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8", newline="\n")
