@@ -161,4 +161,5 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         report = evaluate(model, [(pair.source, pair.target) for pair in run.data.test], run.evaluation_config)
         storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
         display.log(f"test: {report.summary()}", "green")
+    distributed.barrier()  # the other ranks may load the model only now
     return progress
