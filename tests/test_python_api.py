@@ -175,7 +175,7 @@ WRONG_CALLS: dict[str, Any] = {
     "no journal.jsonl": lambda run: tongsa.curves(run / "model"),
     "Write curves.svg": lambda run: tongsa.curves(run).save("curves.png"),
     "Give a sentence": lambda run: tongsa.search_tree(run, " "),
-    "not a format": lambda run: tongsa.export_model(run, "keras"),  # type: ignore[arg-type]
+    "not an export format": lambda run: tongsa.export_model(run, "keras"),  # type: ignore[arg-type]
     "not available with --to onnx": lambda run: tongsa.export_model(run, "onnx", int8=True),
     "candidates 0": lambda run: tongsa.shortlist(run, "a.tsv", candidates=0),
     "no such file": lambda run: tongsa.doctor(data=run / "none.tsv"),

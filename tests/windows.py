@@ -82,7 +82,7 @@ def _emulate_files(status_flags: Callable[[int, int], int]) -> None:
 
 
 def _refuse_open_files(function: Callable[..., None], *, may_replace: bool) -> Callable[..., None]:
-    def checked(*paths: Any, **options: Any) -> None:
+    def refuse_or_call(*paths: Any, **options: Any) -> None:
         for path in map(Path, paths):
             if _is_open(path):
                 raise PermissionError(errno.EACCES, "the file is open", str(path))
@@ -90,7 +90,7 @@ def _refuse_open_files(function: Callable[..., None], *, may_replace: bool) -> C
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(paths[1]))
         function(*paths, **options)
 
-    return checked
+    return refuse_or_call
 
 
 def _is_open(path: Path) -> bool:

@@ -21,7 +21,7 @@ from tongsa.decoding.engines.engine import Engine, EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.text_classifier import TextClassifier
-from tongsa.decoding.text_model import ModelInfo
+from tongsa.decoding.text_model import ModelDescription
 from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
@@ -65,8 +65,8 @@ class Bundle:
     """Folder that the bundle was loaded from."""
 
     @property
-    def info(self) -> ModelInfo:
-        return ModelInfo(
+    def info(self) -> ModelDescription:
+        return ModelDescription(
             kind=self.kind,
             source_language=self.source_language,
             target_language=self.target_language,

@@ -36,7 +36,7 @@ def ensure_text_list(texts: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelInfo:
+class ModelDescription:
     """Origin and defaults of a loaded model; empty for a model that was never saved."""
 
     kind: str = ""
@@ -71,7 +71,7 @@ class TextModel:
         *,
         ensemble: Sequence[EncoderDecoder] = (),
         batch_tokens: int = 2048,
-        info: ModelInfo | None = None,
+        info: ModelDescription | None = None,
     ) -> None:
         """`ensemble` are models of any kind with the same tokenizers; the probabilities of all are averaged."""
         self.model = model.eval()
@@ -82,7 +82,7 @@ class TextModel:
         """Longest sequence, EOS included, that all models can process."""
         self.batch_tokens = batch_tokens
         self.device = next(model.parameters()).device
-        self.info = info or ModelInfo()
+        self.info = info or ModelDescription()
 
     def __repr__(self) -> str:
         """Return class, kind, languages, parameters, vocabulary and folder, for a notebook or a log."""

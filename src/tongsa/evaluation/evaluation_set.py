@@ -64,9 +64,9 @@ def evaluate_on(
     text_model: Translator | TextClassifier | TextGenerator, evaluation_set: EvaluationSet, options: EvaluationOptions
 ) -> EvaluationReport:
     """Decode the sources of a test set and compare with the targets."""
-    given = [name for name in ("metrics", "tokenize", "decoding") if getattr(options, name)]
-    if given and text_model.task != "seq2seq":
-        raise InputError(f"{given[0]}: {text_model.info.kind} does not translate. Leave it out.")
+    changes = [name for name in ("metrics", "tokenize", "decoding") if getattr(options, name)]
+    if changes and text_model.task != "seq2seq":
+        raise InputError(f"{changes[0]}: {text_model.info.kind} does not translate. Leave it out.")
     info = text_model.info
     config = EvaluationConfig(
         metrics=options.metrics or info.metrics or DEFAULT_METRICS,

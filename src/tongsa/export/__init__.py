@@ -23,7 +23,7 @@ FORMATS: dict[str, Exporter] = {"ctranslate2": ctranslate2.write, "huggingface":
 def export(run: Path, export_format: str, folder: Path | None = None, *, int8: bool = False) -> Path:
     """Export the model of a run to `folder`, by default `run`/`export_format`, and return that folder."""
     if export_format not in FORMATS:
-        raise InputError(f"--to {export_format}: not a format. Use {', '.join(FORMATS)}.")
+        raise InputError(f"{export_format!r}: not an export format. Use {', '.join(FORMATS)}.")
     if int8 and export_format != "ctranslate2":
         raise InputError(f"--int8: not available with --to {export_format}. Leave it out, or use --to ctranslate2.")
     source = bundle.find_bundle(run)

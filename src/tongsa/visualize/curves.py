@@ -24,6 +24,13 @@ MAX_POINTS = 400
 LIGHT_COLORS = ("#1f5fb4", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#0e7490")
 DARK_COLORS = ("#8ab8f5", "#fb923c", "#4ade80", "#d8b4fe", "#fde047", "#67e8f9")
 """Color of each run in a comparison, repeated if there are more runs."""
+
+
+def run_color(index: int) -> str:
+    """Return the name of the CSS variable with the color of a run."""
+    return f"run{index % len(LIGHT_COLORS)}"
+
+
 CSS = """
 .tongsa-curves { font: 12px system-ui, "Apple SD Gothic Neo", "Malgun Gothic", "Noto Sans CJK KR", sans-serif;
   --paper: #fff; --ink: #1c2024; --quiet: #5b636e; --rule: #e4e6ea; --training: #9aa5b5; LIGHT }
@@ -35,8 +42,8 @@ CSS = """
 .tongsa-curves line { stroke: var(--rule); }
 .tongsa-curves polyline { fill: none; stroke-width: 1.75; stroke-linejoin: round; stroke-linecap: round; }
 .tongsa-curves polyline.thin { stroke-width: 1; opacity: 0.5; }
-""".replace("LIGHT", " ".join(f"--run{i}: {color};" for i, color in enumerate(LIGHT_COLORS))).replace(
-    "DARK", " ".join(f"--run{i}: {color};" for i, color in enumerate(DARK_COLORS))
+""".replace("LIGHT", " ".join(f"--{run_color(i)}: {color};" for i, color in enumerate(LIGHT_COLORS))).replace(
+    "DARK", " ".join(f"--{run_color(i)}: {color};" for i, color in enumerate(DARK_COLORS))
 )
 TRAINING_KEYS = ("loss", "lr")
 """Keys of the updates; the others are scores of validations."""
@@ -161,7 +168,7 @@ def _panel_lines(flat: Mapping[str, Records], keys: Sequence[str]) -> list[Line]
     for i, records in enumerate(flat.values()):
         for key in keys:
             is_training = key in TRAINING_KEYS
-            color = f"--run{i % len(LIGHT_COLORS)}" if compares or not is_training else "--training"
+            color = run_color(i) if compares or not is_training else "training"
             # in a comparison the noisy training loss must not hide the validation losses
             is_thin = compares and key == "loss"
             if points := curve_points(records, key):
@@ -241,9 +248,9 @@ def line_svg(line: Line, x_scale: AxisScale, y_scale: AxisScale) -> str:
     path = " ".join(f"{x_scale(step):.1f},{y_scale(value):.1f}" for step, value in line.points)
     x, y = x_scale(line.points[-1][0]), y_scale(line.points[-1][1])
     css_class = f"{line.key} thin" if line.is_thin else line.key
-    polyline = f'<polyline class="{css_class}" style="stroke:var({line.color})" points="{path}"/>'
+    polyline = f'<polyline class="{css_class}" style="stroke:var(--{line.color})" points="{path}"/>'
     # a curve of a single point has no line; the dot shows it
-    return f'{polyline}<circle style="fill:var({line.color})" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
+    return f'{polyline}<circle style="fill:var(--{line.color})" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 
 
 def key_legend_svg(lines: Sequence[Line], y: float) -> str:
@@ -251,15 +258,15 @@ def key_legend_svg(lines: Sequence[Line], y: float) -> str:
     parts = []
     for i, line in enumerate(reversed(lines)):
         x = WIDTH - MARGIN_RIGHT - 96 * (i + 1)
-        parts.append(f'<polyline style="stroke:var({line.color})" points="{x},{y - 4} {x + 20},{y - 4}"/>')
+        parts.append(f'<polyline style="stroke:var(--{line.color})" points="{x},{y - 4} {x + 20},{y - 4}"/>')
         parts.append(f'<text x="{x + 28}" y="{y}">{"training" if line.key in TRAINING_KEYS else "validation"}</text>')
     return "".join(parts)
 
 
 def run_legend_svg(name: str, index: int, y: float) -> str:
     """Return a line of the legend of a comparison: color and name of a run."""
-    color, x = f"--run{index % len(LIGHT_COLORS)}", MARGIN_LEFT
-    sample = f'<polyline style="stroke:var({color})" points="{x},{y - 4} {x + 20},{y - 4}"/>'
+    color, x = run_color(index), MARGIN_LEFT
+    sample = f'<polyline style="stroke:var(--{color})" points="{x},{y - 4} {x + 20},{y - 4}"/>'
     return f'{sample}<text x="{x + 28}" y="{y}">{html.escape(name)}</text>'
 
 
