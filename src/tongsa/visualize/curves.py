@@ -137,11 +137,11 @@ def curves_svg(journals: Mapping[str, Records]) -> str:
         panel_svg(title, lines, x_scale, MARGIN_TOP + i * (PANEL_HEIGHT + PANEL_GAP), names_keys=not legend)
         for i, (title, lines) in enumerate(panels.items())
     ]
-    body += [run_legend_svg(name, i, height + i * LEGEND_LINE_HEIGHT) for i, name in enumerate(legend)]
+    body += [run_legend_svg(name, i, height + (i + 0.5) * LEGEND_LINE_HEIGHT) for i, name in enumerate(legend)]
     label = html.escape("; ".join(describe_last(*item) for item in flat.items()))
     if not panels:
         body = [f'<text x="{WIDTH / 2}" y="{height / 2}" text-anchor="middle">nothing recorded yet</text>']
-    height += len(legend) * LEGEND_LINE_HEIGHT
+    height += (len(legend) + 1) * LEGEND_LINE_HEIGHT if legend else 0
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tongsa-curves" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" style="max-width:100%;height:auto" '
