@@ -89,7 +89,7 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
     for key in table:
         if key not in names:
             raise ConfigError(f"{_join_key(key_path, key)}: unknown key; {did_you_mean(key, names)}")
-    for name in _required_keys(config_class):  # type: ignore[arg-type]
+    for name in _required_keys(config_class):
         if name not in table:
             kind = _describe_type(hints[name])
             raise ConfigError(f"{_join_key(key_path, name)}: missing. Write {name} = …, {kind}.")
