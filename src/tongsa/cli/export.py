@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tongsa.cli.model_arguments import add_run_argument
 from tongsa.cli.output import print_result, print_status
-from tongsa.errors import InputError
 
 HELP = "convert a model to CTranslate2, ONNX or Hugging Face format"
 DESCRIPTION = """\
@@ -36,8 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from tongsa.export import export
 
-    if options.int8 and options.to != "ctranslate2":
-        raise InputError(f"--int8: not available with --to {options.to}. Leave it out, or use --to ctranslate2.")
     folder = export(options.run, options.to, options.output, int8=options.int8)
     print_result(str(folder))
     # tongsa translate looks for the export only next to the model

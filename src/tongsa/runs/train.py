@@ -163,4 +163,5 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
         add_test_scores(run.folder / "model", run, report)
         display.log(f"test: {report.summary()}", "green")
+    distributed.barrier()  # the other ranks may load the model only now
     return progress
