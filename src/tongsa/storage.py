@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tongsa.errors import InputError
+from tongsa.errors import OS_ERROR_REMEDIES, InputError, describe_os_error
 
 if sys.platform != "win32":
     import fcntl
@@ -25,20 +25,9 @@ def explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reasons = {
-            errno.ENOSPC: "the disk is full. Free some space.",
-            errno.EDQUOT: "the disk quota is used up. Free some space.",
-            errno.EACCES: "no permission to write. Choose another folder.",
-            errno.EROFS: "the disk is read-only. Choose another folder.",
-            errno.ENOTDIR: "a part of this path is a file. Choose another folder.",
-            errno.EEXIST: "a file with this name exists. Choose another folder.",
-            errno.EISDIR: "a folder with this name exists. Give the name of a file.",
-            errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
-            errno.EFBIG: "the file is larger than the disk or your limits allow. Raise the limit (ulimit -f).",
-        }
-        if error.errno not in reasons:
+        if error.errno not in OS_ERROR_REMEDIES:
             raise
-        raise InputError(f"{path}: {reasons[error.errno]} Files saved before are intact.") from None
+        raise InputError(f"{path}: {describe_os_error(error)} Files saved before are intact.") from None
 
 
 @contextmanager

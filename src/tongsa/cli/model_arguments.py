@@ -1,18 +1,54 @@
-"""Arguments that several commands share: the run, the decoding settings, the models of an ensemble."""
+"""Arguments about models that several commands share: the run, device, search, sampling, ensemble."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tongsa.cli.parser import ListAction, is_not_file
 from tongsa.errors import InputError
 
 if TYPE_CHECKING:
+    from tongsa.bundle import Bundle
+    from tongsa.decoding.sampling import SamplingConfig
     from tongsa.runs.translate_job import ModelSpec
+
+SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 
 def add_run_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run or of a model")
+
+
+def add_text_file_argument(parser: argparse.ArgumentParser, content: str) -> None:
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{content} (default: stdin)")
+
+
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: chosen by PyTorch)")
+    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps or auto")
+
+
+def load_model(options: argparse.Namespace) -> "Bundle":
+    """Load the model of RUN, with the threads and on the device of the arguments."""
+    from tongsa import bundle
+
+    return bundle.load_bundle(options.run, device=configure_device(options))
+
+
+def configure_device(options: argparse.Namespace) -> str:
+    """Set the number of threads and return the name of the device; models run on the CPU by default."""
+    if options.threads is None and options.device is None:
+        return "cpu"
+    import torch
+
+    from tongsa.runs.hardware import resolve_device
+
+    if options.threads is not None:
+        if options.threads < 1:
+            raise InputError(f"--threads {options.threads}: too few. Give at least 1.")
+        torch.set_num_threads(options.threads)
+    return str(resolve_device(options.device or "cpu", "--device"))
 
 
 def add_set_argument(parser: argparse.ArgumentParser, example: str) -> None:
@@ -34,9 +70,40 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="decoding engine (docs/export.md)"
     )
-    parser.add_argument("--ensemble", nargs="+", type=Path, default=(), metavar="RUN", help="average with these models")
+    parser.add_argument(
+        "--ensemble",
+        action=ListAction,
+        belongs=is_not_file,
+        type=Path,
+        default=(),
+        metavar="RUN",
+        help="average with these models",
+    )
     parser.add_argument("--lm", type=Path, metavar="RUN", help="language model for shallow fusion, same tokenizer")
     parser.add_argument("--lm-weight", type=float, default=0.2, metavar="W", help="weight of --lm (default: 0.2)")
+    add_device_arguments(parser)
+
+
+def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `sampling_config` reads."""
+    parser.add_argument("--temperature", type=float, metavar="T", help="softmax temperature (default: 1)")
+    parser.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    parser.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling with probability P")
+    parser.add_argument("--min-p", type=float, metavar="P", help="sample from tokens with P times the top probability")
+    parser.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
+
+
+def sampling_flags(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the sampling settings that have a flag, without those that are not set."""
+    return {name: value for name in SAMPLING_FLAGS if (value := getattr(options, name)) is not None}
+
+
+def sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "SamplingConfig":
+    """Return the sampling settings of the flags, and of `--set sampling.KEY`."""
+    from tongsa import config
+    from tongsa.decoding.sampling import SamplingConfig
+
+    return config.build_config(SamplingConfig, settings | sampling_flags(options), "sampling")
 
 
 def model_spec(options: argparse.Namespace) -> "ModelSpec":
@@ -49,12 +116,13 @@ def model_spec(options: argparse.Namespace) -> "ModelSpec":
         lm=options.lm,
         lm_weight=options.lm_weight,
         engine=options.engine,
+        device=configure_device(options),
     )
 
 
 def decoding_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of DecodingConfig that the command line changes; the others keep the model's values."""
-    return parse_tables(options.set, ["decoding"])["decoding"] | decoding_flags(options)
+    return parse_tables(options.set, ["decoding", "data"])["decoding"] | decoding_flags(options)
 
 
 def decoding_flags(options: argparse.Namespace) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tongsa.cli.model_arguments import add_set_argument, parse_assignments
 from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
+from tongsa.program import format_command
 
 HELP = "serve models over HTTP: a web page and an API"
 DESCRIPTION = """\
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.server.model_pool import parse_model_sources
 
     if not options.runs:
-        raise InputError("serve: no model. Give the folder of a run, for example: tongsa serve runs/mine")
+        raise InputError(f"serve: no model. Give the folder of a run, for example: {format_command('serve runs/mine')}")
     flags = {
         name: value for name in ("host", "port", "engine", "rate") if (value := getattr(options, name)) is not None
     }

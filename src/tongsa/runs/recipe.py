@@ -31,7 +31,9 @@ class DataConfig:
     dataset: str = ""
     """Name and address of a public data set, for the error message if its files are missing."""
     source_language: str = ""
+    """Language code of the source, such as en."""
     target_language: str = ""
+    """Language code of the target, such as ko; BLEU chooses its tokenizer by it."""
     columns: tuple[int, int] = (1, 2)
     """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
