@@ -24,8 +24,12 @@ def add_text_file_argument(parser: argparse.ArgumentParser, content: str) -> Non
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{content} (default: stdin)")
 
 
-def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+def add_threads_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: chosen by PyTorch)")
+
+
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    add_threads_argument(parser)
     parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps or auto")
 
 
@@ -38,17 +42,22 @@ def load_model(options: argparse.Namespace) -> "Bundle":
 
 def configure_device(options: argparse.Namespace) -> str:
     """Set the number of threads and return the name of the device; models run on the CPU by default."""
-    if options.threads is None and options.device is None:
+    set_threads(options)
+    if options.device is None:
         return "cpu"
-    import torch
-
     from tongsa.runs.hardware import resolve_device
 
-    if options.threads is not None:
-        if options.threads < 1:
-            raise InputError(f"--threads {options.threads}: too few. Give at least 1.")
-        torch.set_num_threads(options.threads)
-    return str(resolve_device(options.device or "cpu", "--device"))
+    return str(resolve_device(options.device, "--device"))
+
+
+def set_threads(options: argparse.Namespace) -> None:
+    if options.threads is None:
+        return
+    if options.threads < 1:
+        raise InputError(f"--threads {options.threads}: too few. Give at least 1.")
+    import torch
+
+    torch.set_num_threads(options.threads)
 
 
 def add_set_argument(parser: argparse.ArgumentParser, example: str) -> None:

@@ -14,14 +14,13 @@ STANDARD_OUTPUT = Path("-")
 
 def add_output_argument(parser: argparse.ArgumentParser, default: Path = STANDARD_OUTPUT) -> None:
     """Add -o. An existing file is replaced when the new one is complete; `-` is standard output."""
-    name = "standard output" if default == STANDARD_OUTPUT else str(default)
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         default=default,
         metavar="OUT",
-        help=f"write this file; - is stdout (default: {name})",
+        help=f"output file, or - for stdout (default: {default})",
     )
 
 

@@ -4,7 +4,7 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
-from tongsa.cli.model_arguments import add_set_argument, parse_assignments
+from tongsa.cli.model_arguments import add_set_argument, add_threads_argument, parse_assignments, set_threads
 from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
 from tongsa.program import format_command
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=Path, metavar="FILE", help="require an API key from this file")
     parser.add_argument("--new-key", metavar="NAME", help="create an API key, store its hash in --keys, print it, exit")
     parser.add_argument("--rate", type=float, metavar="N", help="requests per minute for each key or address")
+    add_threads_argument(parser)
     add_set_argument(parser, "limits.characters=5000")
 
 
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(
             "serve: required packages are missing. Install them: pip install -e '.[serve]' -c constraints.txt"
         )
+    set_threads(options)
     from dataclasses import replace
 
     from tongsa import config
