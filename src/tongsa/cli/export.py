@@ -39,6 +39,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.int8 and options.to != "ctranslate2":
         raise InputError(f"--int8: not available with --to {options.to}. Leave it out, or use --to ctranslate2.")
+    if options.folder and options.folder.name in ("", ".."):
+        raise InputError(f"-o {options.folder}: cannot be replaced. Give the name of a new folder.")
     folder = export(options.run, options.to, options.folder, int8=options.int8)
     print_result(str(folder))
     # tongsa translate looks for the export only next to the model

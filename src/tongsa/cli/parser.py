@@ -16,6 +16,8 @@ PLAIN_TYPE_NAMES = {
     "the following arguments are required:": "missing:",
 }
 """Wording of argparse, and ours."""
+PATH_METAVARS = ("FILE", "FOLDER", "OUT", "RECIPE", "RUN", "TEACHER")
+"""Names of arguments that are paths."""
 
 
 class UsageError(InputError):
@@ -138,6 +140,12 @@ class CommandParser(argparse.ArgumentParser):
             known = [option for option in self._option_string_actions if option.startswith("--")]
             raise UsageError(f"{name}: unknown option of {self.prog}; {did_you_mean(name, known)}")
         return self._option_string_actions[name]
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        """Convert a word; an empty path (of a shell variable that is not set) would be the current folder."""
+        if not text.strip() and action.metavar in PATH_METAVARS:
+            raise argparse.ArgumentError(action, "empty. Give the name of a file or folder")
+        return super()._get_value(action, text)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
