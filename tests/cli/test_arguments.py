@@ -34,7 +34,7 @@ def test_an_option_takes_the_same_values_in_every_command() -> None:
             if (command, name) not in OTHER_MEANING:
                 form = (action.nargs, action.type, action.metavar, str(action.choices), type(action).__name__)
                 forms[name].add(form)
-    assert {name: found for name, found in forms.items() if len(found) > 1} == {}
+    assert {name: variants for name, variants in forms.items() if len(variants) > 1} == {}
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,8 @@ def test_options_may_precede_or_follow_files(forms: list[str], tmp_path: Path, m
         ("settings warmpu", "did you mean 'warmup'?"),
         ("settings conv_s2", "did you mean 'conv_s2s'?"),
         ("train --data x --run y --set trainin.steps=3", "did you mean 'training'?"),
+        ("sample model --set samplin.top_k=3", "no table 'samplin' here; did you mean 'sampling'?"),
+        ("sample model --set top_k=3", "Write --set sampling.top_k=3."),
         ("translate model --beam five", "--beam: not a whole number: 'five'"),
         ("translate model --beam", "--beam: expected one argument"),
         ("translate", "translate: missing: RUN"),

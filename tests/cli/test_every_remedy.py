@@ -644,6 +644,7 @@ NOT_TRIED = (
     ("the process that started this worker has ended", "needs a killed launcher"),
     ("Decompress the input to a file.", "needs Ray"),
     ("is not a kind of model; {", "a suggestion of a similar name, tried for keys"),
+    ("no table {table} here; {", "a suggestion of a similar name, tried for keys"),
     ("data.train is empty. Restore the file", "the file of the user, restored in tests/runs/test_edges.py"),
     (
         "Continue with: tongsa train --resume {run.folder}",
@@ -718,6 +719,23 @@ def test_every_remedy_is_tried_or_has_a_reason() -> None:
         if not any(part in text for text in messages.values())
     ]
     assert not unused, "no message has these parts any more"
+
+
+COMMAND_WITH_ARGUMENTS = re.compile(rf"\btongsa (?:{'|'.join(COMMANDS)}) (?:--|\{{|…|[A-Z]{{2,}}|runs/)")
+
+
+def test_printed_commands_are_made_by_format_command() -> None:
+    """They begin with the program as the user typed it, and their paths are quoted."""
+    bare = []
+    for path in sorted((ROOT / "src" / "tongsa").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in docstrings
+            text = ast.unparse(node) if is_text else ""
+            if "\\n" not in text and "\n" not in text and COMMAND_WITH_ARGUMENTS.search(text):
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno}: {text}")  # type: ignore[attr-defined]
+    assert not bare, "use tongsa.program.format_command in\n" + "\n".join(bare)
 
 
 def test_tests_elsewhere_exist() -> None:

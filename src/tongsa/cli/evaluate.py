@@ -31,6 +31,7 @@ Evaluate a model on a test set. Each score is printed with its signature.
 
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
 """
+SETTING_TABLES = ("decoding", "data")
 SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "tokenize")
 
 
@@ -79,7 +80,7 @@ def _read_pairs(options: argparse.Namespace, loaded: "Bundle", ledger: "Ledger")
     from tongsa.cli.file_format import file_format, read_file_pairs
     from tongsa.data.corpus import CorpusError
 
-    pairs = read_file_pairs(options.data, loaded, file_format(options, loaded), ledger)
+    pairs = read_file_pairs(options.data, loaded, file_format(options, loaded, SETTING_TABLES), ledger)
     if not pairs:
         raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give a file with test data.")
     return [(pair.source, pair.target) for pair in pairs]
@@ -92,6 +93,6 @@ def _evaluation_config(options: argparse.Namespace, loaded: "Bundle") -> "Evalua
 
     return EvaluationConfig(
         metrics=options.metrics or loaded.metrics or DEFAULT_METRICS,
-        tokenize=options.tokenize or bleu_tokenizer(file_format(options, loaded).target_language),
+        tokenize=options.tokenize or bleu_tokenizer(file_format(options, loaded, SETTING_TABLES).target_language),
         decoding=decoding_settings(options),
     )

@@ -21,9 +21,12 @@ class FileFormat:
     target_language: str = ""
 
 
-def file_format(options: argparse.Namespace, loaded: Bundle) -> FileFormat:
-    """Return the format of the files; languages are the model's unless --set data.… gives others."""
-    settings = parse_tables(options.set, ["decoding", "data"])["data"]
+def file_format(options: argparse.Namespace, loaded: Bundle, tables: Sequence[str] = ("data",)) -> FileFormat:
+    """Return the format of the files, with the languages of the model unless `--set` changes them.
+
+    `tables` are those that `--set` of the command accepts.
+    """
+    settings = parse_tables(options.set, tables)["data"]
     languages = {"source_language": loaded.source_language, "target_language": loaded.target_language}
     flags = {"columns": options.columns} if options.columns else {}
     return config.build_config(

@@ -141,11 +141,15 @@ def decoding_flags(options: argparse.Namespace) -> dict[str, Any]:
 
 def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse `table.key=value` words into one dictionary per table; other tables are an error."""
+    from tongsa.config import did_you_mean
+
     values: dict[str, Any] = {name: {} for name in tables}
     for word in assignments:
         parsed = parse_assignments([word])
         (table,) = parsed
-        if table not in tables or not isinstance(parsed[table], dict):
+        if table not in tables and isinstance(parsed[table], dict):
+            raise InputError(f"--set {word}: no table {table!r} here; {did_you_mean(table, tables)}")
+        if not isinstance(parsed[table], dict):
             raise InputError(f"--set {word}: no such setting. Write --set {tables[0]}.{word}.")
         values[table] |= parsed[table]
     return values

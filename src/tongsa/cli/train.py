@@ -69,7 +69,9 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
 
     if options.resume is not None:
         names = ("recipe", "data", "dev", "test", "columns", "header", "run", "budget", "seed", "threads", "device")
-        if surplus := [_flag(name) for name in (*names, "set", "resume_if_exists") if getattr(options, name)]:
+        if surplus := [
+            _flag(name) for name in (*names, "set", "resume_if_exists") if _is_given(getattr(options, name))
+        ]:
             raise InputError(f"--resume: the settings are those in run.toml. Leave out {', '.join(surplus)}.")
         return options.resume, runs.resume(options.resume)
     if options.run is None:
@@ -85,6 +87,10 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
         resume_if_exists=options.resume_if_exists,
     )
     return options.run, progress
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False and value not in ((), [])
 
 
 def _flag(name: str) -> str:
