@@ -24,13 +24,14 @@ def add_text_file_argument(parser: argparse.ArgumentParser, content: str) -> Non
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{content} (default: stdin)")
 
 
-def add_threads_argument(parser: argparse.ArgumentParser) -> None:
+def add_threads_argument(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: chosen by PyTorch)")
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:
-    add_threads_argument(parser)
-    parser.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps or auto")
+    group = parser.add_argument_group("machine")
+    add_threads_argument(group)
+    group.add_argument("--device", metavar="NAME", help="cpu, cuda, cuda:1, mps or auto")
 
 
 def load_model(options: argparse.Namespace) -> "Bundle":
@@ -67,19 +68,19 @@ def add_set_argument(parser: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def add_beam_arguments(parser: argparse.ArgumentParser) -> None:
+def add_beam_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the model's)")
     parser.add_argument("--alpha", type=float, metavar="A", help="length penalty (default: the model's)")
 
 
 def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that `model_spec` and `decoding_settings` read."""
-    add_beam_arguments(parser)
-    add_set_argument(parser, "decoding.no_repeat_ngram=3 (docs/decoding.md)")
-    parser.add_argument(
+    group = parser.add_argument_group("search")
+    add_beam_arguments(group)
+    group.add_argument(
         "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="decoding engine (docs/export.md)"
     )
-    parser.add_argument(
+    group.add_argument(
         "--ensemble",
         action=ListAction,
         belongs=is_not_file,
@@ -88,18 +89,20 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         help="average with these models",
     )
-    parser.add_argument("--lm", type=Path, metavar="RUN", help="language model for shallow fusion, same tokenizer")
-    parser.add_argument("--lm-weight", type=float, default=0.2, metavar="W", help="weight of --lm (default: 0.2)")
+    group.add_argument("--lm", type=Path, metavar="RUN", help="language model for shallow fusion, same tokenizer")
+    group.add_argument("--lm-weight", type=float, default=0.2, metavar="W", help="weight of --lm (default: 0.2)")
     add_device_arguments(parser)
+    add_set_argument(parser, "decoding.no_repeat_ngram=3 (docs/decoding.md)")
 
 
 def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that `sampling_config` reads."""
-    parser.add_argument("--temperature", type=float, metavar="T", help="softmax temperature (default: 1)")
-    parser.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
-    parser.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling with probability P")
-    parser.add_argument("--min-p", type=float, metavar="P", help="sample from tokens with P times the top probability")
-    parser.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
+    group = parser.add_argument_group("sampling")
+    group.add_argument("--temperature", type=float, metavar="T", help="softmax temperature (default: 1)")
+    group.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    group.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling with probability P")
+    group.add_argument("--min-p", type=float, metavar="P", help="sample from tokens with P times the top probability")
+    group.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
 
 
 def sampling_flags(options: argparse.Namespace) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from tongsa.errors import InputError
@@ -81,6 +81,20 @@ class CommandParser(argparse.ArgumentParser):
     def arguments(self) -> list[argparse.Action]:
         """Return the options and positional arguments."""
         return list(self._actions)
+
+    def format_help(self) -> str:
+        if not self.commands():  # the options are listed below
+            self.usage = f"%(prog)s {' '.join(self._required_words())} [options]"
+        return super().format_help()
+
+    def _required_words(self) -> Iterator[str]:
+        """Yield the positional arguments and the required options, as on a line of usage."""
+        for action in self._actions:
+            if not action.option_strings:
+                form = {"?": "[{}]", "*": "[{} ...]", "+": "{} [...]"}.get(str(action.nargs), "{}")
+                yield form.format(action.metavar)
+            elif action.required:
+                yield f"{action.option_strings[-1]} {action.metavar or '{' + ','.join(action.choices or ()) + '}'}"
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

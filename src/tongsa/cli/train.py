@@ -29,6 +29,11 @@ Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two
 A language model reads plain text, one text per line. A classifier reads text<TAB>label.
 Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run gives the same bytes as an uninterrupted one.
 """
+NEW_RUN_ARGUMENTS = (
+    *("recipe", "data", "dev", "test", "columns", "header", "run", "budget", "seed", "threads", "device", "set"),
+    "resume_if_exists",
+)
+"""Arguments that --resume does not allow."""
 NEXT_COMMANDS = {
     "seq2seq": ("echo '…' | ", "translate {}"),
     "classification": ("echo '…' | ", "classify {}"),
@@ -68,10 +73,7 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
     from tongsa import runs
 
     if options.resume is not None:
-        names = ("recipe", "data", "dev", "test", "columns", "header", "run", "budget", "seed", "threads", "device")
-        if surplus := [
-            _flag(name) for name in (*names, "set", "resume_if_exists") if _is_given(getattr(options, name))
-        ]:
+        if surplus := [_flag(name) for name in NEW_RUN_ARGUMENTS if _is_given(getattr(options, name))]:
             raise InputError(f"--resume: the settings are those in run.toml. Leave out {', '.join(surplus)}.")
         return options.resume, runs.resume(options.resume)
     if options.run is None:
