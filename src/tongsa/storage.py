@@ -74,6 +74,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():  # a rename would replace a device such as /dev/null
+            raise InputError(f"{path}: a device or a pipe, which cannot be replaced. Give the name of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
         with temporary.open("wb") as file:

@@ -9,6 +9,8 @@ import pytest
 
 from command_line import run_command, set_flags
 from tiny import SMALL
+from tongsa import storage
+from tongsa.errors import InputError
 from tongsa.runs.reporting import ProgressDisplay
 
 QUICK = set_flags(*SMALL, "training.steps=1")
@@ -126,18 +128,32 @@ RESULTS = [
 def test_output_files_replace_older_ones_and_have_the_printed_results(
     command: str, paths: Path, tmp_path: Path
 ) -> None:
-    old, device = tmp_path / "old.txt", Path(os.devnull)
+    old = tmp_path / "old.txt"
     old.write_text("old\n", "utf-8")
     printed = run_command(*command.split(), "-o", "-", cwd=paths)
     assert printed.code == 0, printed.stderr
     assert run_command(*command.split(), "-o", old, cwd=paths).code == 0
-    assert run_command(*command.split(), "-o", device, cwd=paths).code == 0
     written = old.read_text("utf-8")
     if command.startswith("evaluate"):  # prints the seconds
         assert written.splitlines()[0] == printed.stdout.splitlines()[0]
     else:
         assert written.rstrip("\n") == printed.stdout.rstrip("\n")
     assert [path.name for path in tmp_path.iterdir()] == ["old.txt"]
+
+
+def test_a_pipe_is_written_or_refused_but_never_replaced(paths: Path, tmp_path: Path) -> None:
+    """Devices are not tested: a mistake would replace /dev/null for everybody on the machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for command in ("settings training.lr", "sample lm --count 1 --max-tokens 3", "translate model texts.txt"):
+        assert run_command(*command.split(), "-o", pipe, cwd=paths).code == 0
+        assert os.read(reader, 10_000)
+    with pytest.raises(InputError, match="cannot be replaced"):
+        storage.write_text(pipe, "text")
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
 def test_a_failed_command_keeps_the_older_output(paths: Path, tmp_path: Path) -> None:
