@@ -26,6 +26,7 @@ from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortl
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
 from tongsa.models import KINDS
+from tongsa.program import format_command
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
@@ -180,7 +181,7 @@ def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
     if load_metadata(export).weights_sha256 != weights_sha256:
         raise InputError(
             f"{export}: exported from other weights. "
-            f"Export again: tongsa export {artifact_folder(folder)} --to ctranslate2"
+            f"Export again: {format_command('export {} --to ctranslate2', artifact_folder(folder))}"
         )
     return export
 
@@ -230,13 +231,13 @@ def find_bundle(path: Path) -> Path:
         raise BundleError(f"{path}: no such folder. Give the folder of a run or of a model.")
     if (path / "run.toml").is_file():
         raise BundleError(
-            f"{path}: this run has no model yet. Resume it: tongsa train --resume {path} (if its model was "
-            f"deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
+            f"{path}: this run has no model yet. Resume it: {format_command('train --resume {}', path)} "
+            f"(if its model was deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
         )
     raise BundleError(f"{path}: no model here (no model.toml). Give the folder of a run or of a model.")
 
 
-def load_bundle(path: Path) -> Bundle:
+def load_bundle(path: Path, device: str = "cpu") -> Bundle:
     folder = find_bundle(path)
     description = settings.read_toml(folder / "model.toml")
     version = description.get("format")
@@ -261,7 +262,7 @@ def load_bundle(path: Path) -> Bundle:
         return Bundle(
             kind=kind,
             config=config,
-            model=model.eval(),
+            model=model.to(device).eval(),
             source_tokenizer=source,
             target_tokenizer=target,
             decoding=settings.build_config(DecodingConfig, description["decoding"], "decoding"),

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tongsa import system
-from tongsa.errors import InputError
+from tongsa.errors import OS_ERROR_REMEDIES, InputError, describe_os_error
 
 LOCK_TIMEOUT_SECONDS = 30.0
 """Maximum time to wait for a lock: a process that is stopping may still be saving."""
@@ -22,20 +22,9 @@ def explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reasons = {
-            errno.ENOSPC: "the disk is full. Free some space.",
-            errno.EDQUOT: "the disk quota is used up. Free some space.",
-            errno.EACCES: "no permission to write. Choose another folder.",
-            errno.EROFS: "the disk is read-only. Choose another folder.",
-            errno.ENOTDIR: "a part of this path is a file. Choose another folder.",
-            errno.EEXIST: "a file with this name exists. Choose another folder.",
-            errno.EISDIR: "a folder with this name exists. Give the name of a file.",
-            errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
-            errno.EFBIG: "the file is larger than the disk or your limits allow. Raise the limit (ulimit -f).",
-        }
-        if error.errno not in reasons:
+        if error.errno not in OS_ERROR_REMEDIES:
             raise
-        raise InputError(f"{path}: {reasons[error.errno]} Files saved before are intact.") from None
+        raise InputError(f"{path}: {describe_os_error(error)} Files saved before are intact.") from None
 
 
 @contextmanager
@@ -77,6 +66,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():  # a rename would replace a device such as /dev/null
+            raise InputError(f"{path}: a device or a pipe, which cannot be replaced. Give the name of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
         with temporary.open("wb") as file:

@@ -190,7 +190,7 @@ def test_each_command_has_a_help_page_with_examples(command: str) -> None:
     assert command == "demo" or f"\n  tongsa {command} " in result.stdout or f"| tongsa {command} " in result.stdout
 
 
-def test_no_command_is_bad_input() -> None:
+def test_no_command_shows_the_help() -> None:
     result = run_command()
-    assert result.code == 2
-    assert "usage: tongsa" in result.stderr
+    assert result.code == 0
+    assert result.stdout == run_command("--help").stdout

@@ -12,10 +12,11 @@ from typing import IO
 
 from tongsa import system
 from tongsa.errors import EXIT_FAILURE, EXIT_OK, InputError
+from tongsa.program import PROGRAM_VARIABLE, format_command, program_name
 
 SHUTDOWN_TIMEOUT_SECONDS = 20.0
 """Time for the other workers to stop by themselves after one has failed."""
-RESUME_HINT = "The last checkpoint is intact. Resume with tongsa train --resume RUN."
+RESUME_HINT = f"The last checkpoint is intact. Resume with {format_command('train --resume RUN')}."
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
 Worker = subprocess.Popen[bytes]
@@ -48,6 +49,7 @@ def _start_worker(argv: Sequence[str], rank: int, world_size: int, port: int, st
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "TORCHELASTIC_RESTART_COUNT": 0,
         "TONGSA_LAUNCHER": os.getpid(),
+        PROGRAM_VARIABLE: program_name(),
     }
     if interface := system.LOOPBACK_INTERFACES.get(sys.platform):
         rendezvous["GLOO_SOCKET_IFNAME"] = interface

@@ -14,6 +14,7 @@ from tongsa.demo import write_splits
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evaluate
 from tongsa.evaluation.metrics import bleu_tokenizer
+from tongsa.program import format_command
 from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.visualize import write_page
@@ -122,7 +123,7 @@ def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: Tra
     print(  # noqa: T201
         f"""
 Attention:       {run}/attention.html   (open it in a browser)
-Translate:       echo 'I go home' | .venv/bin/tongsa translate {run}
-Your own data:   .venv/bin/tongsa train --data my.tsv --run runs/mine --budget 20m
+Translate:       echo 'I go home' | {format_command("translate {}", run)}
+Your own data:   {format_command("train --data my.tsv --run runs/mine --budget 20m")}
 All scores:      {run}/scores.json"""
     )

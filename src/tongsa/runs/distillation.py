@@ -18,6 +18,7 @@ from tongsa.data.corpus import CorpusError
 from tongsa.data.ledger import Ledger
 from tongsa.decoding.results import Translation
 from tongsa.errors import InputError
+from tongsa.program import format_command
 from tongsa.runs.data import CorpusReader, check_data_files
 from tongsa.runs.planner import parse_duration, resolve_recipe
 from tongsa.runs.recipe import DataConfig, Recipe, merge_tables
@@ -67,7 +68,7 @@ def distil(
     reader = CorpusReader()
     data = resolve_recipe(recipe, settings=settings, overrides=overrides, reader=reader).data
     if (run / "run.toml").exists():
-        raise InputError(f"{run}: holds a run already. Resume it with: tongsa train --resume {run}")
+        raise InputError(f"{run}: holds a run already. Resume it with: {format_command('train --resume {}', run)}")
     if not data.dev:
         raise InputError("data.dev: missing. Name a dev file: a student is validated on human translations.")
     check_data_files(data, str(recipe))

@@ -47,6 +47,7 @@ def resolve_recipe(
     *,
     data: PathOrPaths = (),
     dev: PathOrPaths = (),
+    test: PathOrPaths = (),
     settings: Sequence[str] | str = (),
     overrides: Table | None = None,
     time_budget: float = inf,
@@ -58,6 +59,7 @@ def resolve_recipe(
         recipe: TOML file; without it a preset is chosen for the size of the data.
         data: Training files, instead of the recipe's; relative to the current directory, not to `data.folder`.
         dev: Development files, together with `data`.
+        test: Test files, together with `data`.
         settings: Assignments as for `--set`.
         overrides: Tables of settings.
         time_budget: Seconds; a short budget selects a smaller preset.
@@ -71,10 +73,13 @@ def resolve_recipe(
     requested = merge_tables(requested, overrides or {})
     if data:
         values = merge_tables(values, {"data": {"train": as_strings(data), "dev": as_strings(dev), "folder": ""}})
-        for key in ("test", "dataset"):  # of the recipe's own data
-            values["data"].pop(key, None)
-    elif dev:
-        raise InputError("--dev: only together with --data. To change the dev set of a recipe: --set data.dev=FILE")
+        values["data"]["test"] = as_strings(test)
+        values["data"].pop("dataset", None)  # of the recipe's own data
+    elif dev or test:
+        name = "dev" if dev else "test"
+        raise InputError(
+            f"--{name}: only together with --data. To change the {name} set of a recipe: --set data.{name}=FILE"
+        )
     elif recipe is None:
         raise InputError("no training data. Give a recipe (a .toml file) or your own files (--data FILE).")
     try:

@@ -57,9 +57,9 @@ class ResumableOutput:
         self.digest, self.is_closed = hashlib.sha256(), False
         with storage.explain_os_errors(output):
             if not restart:
-                self._refuse_overwrite()
+                self._require_journal()
             if output.exists() and not output.is_file():
-                raise InputError(f"{output}: not a regular file. Name another file, or use > instead of -o.")
+                raise InputError(f"{output}: not a regular file. Name another file.")
             output.parent.mkdir(parents=True, exist_ok=True)
             self.fd = os.open(self.partial, os.O_RDWR | os.O_CREAT | system.O_BINARY, 0o666)
         try:
@@ -74,12 +74,8 @@ class ResumableOutput:
             self._close()
             raise
 
-    def _refuse_overwrite(self) -> None:
-        if self.journal.exists():  # an existing output was there when the job was started with --restart
-            return
-        if self.output.exists():
-            raise InputError(f"{self.output}: exists already. Name another file, or {RESTART_HINT}.")
-        if self.partial.exists() and self.partial.stat().st_size:
+    def _require_journal(self) -> None:
+        if self.partial.exists() and self.partial.stat().st_size and not self.journal.exists():
             raise InputError(f"{self.partial}: its journal is missing. Delete it, or {RESTART_HINT}.")
 
     def _lock(self) -> None:
