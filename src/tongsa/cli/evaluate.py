@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tongsa.cli.model_arguments import add_decoding_arguments, add_run_argument, decoding_settings, model_spec
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     if ledger.dropped:
         print_status(ledger.summary())
     text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
-    report = evaluate(text_model, pairs, _evaluation_config(options, loaded))
+    report = evaluate(text_model, pairs, _evaluation_config(options, loaded, pairs))
     if options.json:
         print_result(json.dumps(report.as_json() | {"dropped": ledger.dropped}, ensure_ascii=False))
         return
@@ -81,12 +82,26 @@ def _read_pairs(options: argparse.Namespace, loaded: "Bundle", ledger: "Ledger")
     return [(pair.source, pair.target) for pair in pairs]
 
 
-def _evaluation_config(options: argparse.Namespace, loaded: "Bundle") -> "EvaluationConfig":
+def _evaluation_config(
+    options: argparse.Namespace, loaded: "Bundle", pairs: list[tuple[str, str]]
+) -> "EvaluationConfig":
     from tongsa.evaluation.evaluate import DEFAULT_METRICS, EvaluationConfig
-    from tongsa.evaluation.metrics import bleu_tokenizer
 
-    return EvaluationConfig(
-        metrics=options.metrics or loaded.metrics or DEFAULT_METRICS,
-        tokenize=options.tokenize or bleu_tokenizer(loaded.target_language),
-        decoding=decoding_settings(options),
-    )
+    metrics = options.metrics or loaded.metrics or DEFAULT_METRICS
+    tokenize = options.tokenize or _bleu_tokenizer(loaded, metrics, [target for _, target in pairs])
+    return EvaluationConfig(metrics=metrics, tokenize=tokenize, decoding=decoding_settings(options))
+
+
+def _bleu_tokenizer(loaded: "Bundle", metrics: Sequence[str], references: list[str]) -> str:
+    """Return the BLEU tokenizer of the model's language; without one, that of the references, and say so."""
+    from tongsa.evaluation.metrics import bleu_tokenizer, guess_bleu_tokenizer
+
+    if loaded.target_language or loaded.config.task != "seq2seq" or "bleu" not in metrics:
+        return bleu_tokenizer(loaded.target_language)
+    tokenize, language = guess_bleu_tokenizer(references)
+    if language:
+        print_status(
+            f"target language: {language}, guessed from the references, so BLEU uses tok:{tokenize}. "
+            "To change: --tokenize NAME"
+        )
+    return tokenize

@@ -22,7 +22,8 @@ Train a model. Settings come from a recipe; without one, a preset is chosen for 
   tongsa train --data reviews.tsv --set model.kind=structured_self_attention --run runs/reviews
   tongsa train --data text.txt --set model.kind=rnn_lm --run runs/lm
   tongsa train --data mine.tsv --run runs/mine --set training.init_from=runs/general    fine-tune another run
-  tongsa train --resume runs/mine
+  tongsa train --resume runs/mine                                continue after an interruption
+  tongsa train --resume runs/mine --set training.steps=9000      train longer; or for more time: --budget 20m
 
 Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
 A language model reads plain text, one text per line. A classifier reads text<TAB>label.
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=(), metavar="FILE", help="training files, instead of the recipe's")
     parser.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="dev files (default: a part of --data)")
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="folder for the checkpoints, the model and the logs")
-    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time, e.g. 90s, 20m, 1h30m")
+    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time: 90s, 20m, 1h30m")
     add_set_argument(parser, "training.steps=5000")
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the run in this folder")
     parser.add_argument(
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.workers < 1:
         raise InputError(f"--workers {options.workers}: too few. Give at least 1.")
+    worker_processes.check_count(options.workers)
     if options.workers > 1 and "RANK" not in os.environ:
         return worker_processes.launch_workers(options.argv, options.workers)
     worker_processes.terminate_with_launcher()
@@ -67,10 +69,10 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
     from tongsa import runs
 
     if options.resume is not None:
-        names = ("recipe", "data", "dev", "run", "budget", "set", "resume_if_exists")
+        names = ("recipe", "data", "dev", "run", "resume_if_exists")
         if surplus := [_flag(name) for name in names if getattr(options, name)]:
-            raise InputError(f"--resume: the settings are those in run.toml. Leave out {', '.join(surplus)}.")
-        return options.resume, runs.resume(options.resume)
+            raise InputError(f"--resume: recipe, data and folder are those of the run. Leave out {', '.join(surplus)}.")
+        return options.resume, runs.resume(options.resume, settings=options.set, budget=options.budget)
     if options.run is None:
         raise InputError("--run is missing. Name a folder for this run, for example --run runs/mine.")
     progress = runs.train(

@@ -31,7 +31,9 @@ class DataConfig:
     dataset: str = ""
     """Name and address of a public data set, for the error message if its files are missing."""
     source_language: str = ""
+    """Language code such as `en`. A new run guesses missing languages from its training data."""
     target_language: str = ""
+    """Language code such as `ko`; it also selects the tokenizer for BLEU."""
     columns: tuple[int, int] = (1, 2)
     """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
@@ -67,6 +69,8 @@ class Recipe:
     model: ModelConfig
     training: TrainingConfig
     decoding: DecodingConfig
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+    """Messages for the user about settings that were replaced."""
 
     def to_table(self) -> Table:
         """Return all settings, defaults included. `parse_recipe` reads them back."""
