@@ -16,6 +16,7 @@ from tongsa.runs.languages import guess_languages
 from tongsa.runs.recipe import DataConfig
 
 WITHOUT_LANGUAGES = [*(setting for setting in SMALL if "language" not in setting), "training.steps=1"]
+WITHOUT_LANGUAGES += ["tokenizer.vocab_size=320"]
 ENGLISH = "the dog is in the house and he was not with you, for they are at the door of that man"
 KOREAN = "그 개는 집에 있고 사람들은 문 앞에 있다"
 
@@ -31,7 +32,7 @@ def guess(task: Task, *files: Path) -> tuple[str, str]:
 
 
 def test_a_korean_target_is_scored_over_characters_without_a_setting(tmp_path: Path) -> None:
-    pairs = write_lines(tmp_path / "pairs.tsv", *(f"{ENGLISH} {i}\t{KOREAN} {i}" for i in range(30)))
+    pairs = write_lines(tmp_path / "pairs.tsv", *(f"{ENGLISH} {i % 3}\t{KOREAN} {i}" for i in range(30)))
     command = ["train", "--data", pairs, "--run", "run", *set_flags(*WITHOUT_LANGUAGES)]
     result = run_command(*command, cwd=tmp_path)
     message = "data.source_language: en, data.target_language: ko, guessed from the training data. To change: --set"
