@@ -107,4 +107,4 @@ def describe_finished(run: Run, step: int) -> str:
     if step < steps:
         return ""
     command = f"tongsa train --resume {run.folder} --set training.steps={2 * steps}"
-    return f"all {steps:,} steps are done. To train longer: {command}"
+    return f"the run has all its {steps:,} steps. To train longer: {command}"
