@@ -630,9 +630,7 @@ ELSEWHERE = {
         "tongsa train --resume {run.folder} --set training.steps={2 * steps}",
     ),
     "tests/runs/test_languages.py::test_a_korean_target_is_scored_over_characters_without_a_setting": (
-        "guessed from the training data. To change: {changed}",
         "--set data.{key}=CODE",
-        "data.{key}: {code}",
     ),
     "tests/runs/test_languages.py::test_a_model_without_languages_is_evaluated_by_its_references": (
         "To change: --tokenize NAME",
