@@ -133,5 +133,10 @@ def recover_folder(path: Path) -> None:
         (new if new.exists() else old).rename(path)
 
 
+def unfinished_replacements(folder: Path) -> list[Path]:
+    """Return the temporary folders in a folder that killed processes left there."""
+    return [*folder.glob(".*.incoming"), *folder.glob(".*.outgoing")]
+
+
 def _swap_paths(path: Path) -> tuple[Path, Path]:
     return path.with_name(f".{path.name}.incoming"), path.with_name(f".{path.name}.outgoing")

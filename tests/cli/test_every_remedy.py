@@ -157,6 +157,12 @@ CASES = {
         "or with --data FILE",
         ["train recipe.toml --run new --data pairs.tsv"],
     ),
+    "budget and steps": Case(
+        f"{TRAIN} --budget 2s",
+        "Leave out --budget, or --set training.steps.",
+        [TRAIN, "train recipe.toml --run other --budget 2s"],
+    ),
+    "too many workers": Case(f"{TRAIN} --workers 9999", "Use at most {limit} with --workers", [f"{TRAIN} --workers 2"]),
     "resume without a run": Case("train --resume nowhere", "Start one with: tongsa train … --run {"),
     "shortlist before training": Case(
         f"{TRAIN} --set decoding.shortlist=true",
@@ -483,10 +489,10 @@ def test_a_busy_port_can_be_replaced(files: Path) -> None:
 
 
 def test_printed_time_budgets_are_times() -> None:
-    for text in ("soon", "0s"):
+    for text in ("soon", "0s", "20", "1h30"):
         with pytest.raises(InputError, match="Write for example") as error:
             parse_duration(text)
-        examples = re.findall(r"\d\w+", str(error.value).split("for example")[1])
+        examples = re.findall(r"\b\d\w+", str(error.value).split("for example")[1])
         assert examples and all(parse_duration(example) > 0 for example in examples)
 
 
@@ -621,7 +627,7 @@ ELSEWHERE = {
         "--set sampling.{key}=…",
     ),
     "tests/cli/test_remedies.py::test_resume_with_other_arguments_succeeds_without_them": (
-        "--resume: the settings are those in run.toml.",
+        "--resume: recipe, data and folder are those of the run.",
     ),
     "tests/cli/test_remedies.py::test_a_second_run_in_a_folder_is_refused_and_can_be_resumed": (
         "Resume it with: tongsa train --resume {folder}, ",
@@ -635,11 +641,26 @@ ELSEWHERE = {
     "tests/test_system.py::test_every_command_runs_without_posix": (
         "this system does not tell the memory of a process. Write training.memory_limit_mib = 0",
     ),
+    "tests/runs/test_longer_runs.py::test_the_remedies_for_a_resumed_run_work": (
+        "cannot change during a run. Leave it out",
+        "Write more, for example --set training.steps={2 * step}",
+        "tongsa train --resume {run.folder} --set training.steps={2 * steps}",
+    ),
+    "tests/runs/test_languages.py::test_a_korean_target_is_scored_over_characters_without_a_setting": (
+        "--set data.{key}=CODE",
+    ),
+    "tests/runs/test_languages.py::test_a_model_without_languages_is_evaluated_by_its_references": (
+        "To change: --tokenize NAME",
+    ),
     "tests/runs/test_planner.py::test_the_remedy_for_missing_data_works": ("pass --set data.folder=DIR.",),
     "tests/runs/test_distillation.py::test_outputs_of_another_job_are_not_reused": ("choose another --run.",),
 }
 """Tests that follow remedies, with parts of the messages."""
 NOT_TRIED = (
+    (
+        "model.kind: {kind} instead of the recipe's",
+        "a remark, not a remedy; tests/runs/test_planner.py builds the model",
+    ),
     ("pip install", "installs packages"),
     ("halve training.batch_tokens and double", "needs a batch that exceeds the memory of the machine"),
     ("tongsa demo: English", "the title of a page"),

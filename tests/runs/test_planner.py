@@ -15,6 +15,7 @@ from tongsa.models import KINDS
 from tongsa.runs import data as data_module
 from tongsa.runs import planner
 from tongsa.runs.recipe import parse_recipe
+from tongsa.runs.run import create_run
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "src/tongsa/runs/presets").glob("*.toml"))
@@ -99,6 +100,28 @@ def test_the_remedy_for_missing_data_works(tmp_path: Path, monkeypatch: pytest.M
     recipe = ROOT / "recipes/multi30k-de-en.toml"
     small = [*SMALL, "model.tie_embeddings=target", "training.steps=2", f"data.folder={tmp_path}"]
     assert runs.train(recipe, run=tmp_path / "run", settings=small, quiet=True).step == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("recipe", ["multi30k-de-en", "multi30k-rnn", "nsmc"])
+def test_another_kind_on_a_recipe_gets_the_sizes_of_a_preset(recipe: str, kind: str, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.tsv", reversing(60))
+    path = ROOT / f"recipes/{recipe}.toml"
+    before = planner.resolve_recipe(path, data=pairs)
+    after = planner.resolve_recipe(path, data=pairs, settings=[f"model.kind={kind}", "model.dropout=0.25"])
+    assert (after.kind, after.model.dropout) == (kind, 0.25)  # type: ignore[attr-defined]
+    assert after.tokenizer == before.tokenizer
+    if kind == before.kind:
+        assert not after.remarks
+    else:
+        assert after.remarks == (
+            f"model.kind: {kind} instead of the recipe's {before.kind}; the sizes in [model] are those of a preset",
+        )
+        tokenizer = ["tokenizer.vocab_size=300", "tokenizer.subword_regularization=0", f"model.kind={kind}"]
+        tokenizer.append("training.device=cpu")
+        resolved = planner.resolve_recipe(path, data=pairs, settings=tokenizer)
+        if before.model.task == resolved.model.task == "seq2seq":
+            create_run(tmp_path, resolved, data_module.prepare_data(resolved, tmp_path))
 
 
 def test_your_own_files_replace_the_data_of_a_recipe(tmp_path: Path) -> None:

@@ -138,13 +138,13 @@ def test_five_pairs_are_enough_to_train_and_the_ledger_adds_up(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1h30m", 5400), ("2", 120), ("0.5h", 1800), ("1d", 86400)]
+    ("text", "seconds"), [("90s", 90), ("20m", 1200), ("1h30m", 5400), ("0.5h", 1800), ("1d", 86400)]
 )
 def test_time_budgets_are_parsed(text: str, seconds: float) -> None:
     assert planner.parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0m", "-5m", "ten", "5x", "m"])
+@pytest.mark.parametrize("text", ["", "0m", "-5m", "ten", "5x", "m", "20", "1h30"])
 def test_invalid_time_budgets_are_errors(text: str) -> None:
     with pytest.raises(InputError, match="--budget"):
         planner.parse_duration(text)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tongsa.cli.data_arguments import add_data_argument
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     if ledger.dropped:
         print_status(ledger.summary())
     text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
-    report = evaluate(text_model, pairs, _evaluation_config(options, loaded))
+    report = evaluate(text_model, pairs, _evaluation_config(options, loaded, pairs))
     if options.json:
         print_result(json.dumps(report.as_json() | {"dropped": ledger.dropped}, ensure_ascii=False))
         return
@@ -86,13 +87,28 @@ def _read_pairs(options: argparse.Namespace, loaded: "Bundle", ledger: "Ledger")
     return [(pair.source, pair.target) for pair in pairs]
 
 
-def _evaluation_config(options: argparse.Namespace, loaded: "Bundle") -> "EvaluationConfig":
+def _evaluation_config(
+    options: argparse.Namespace, loaded: "Bundle", pairs: list[tuple[str, str]]
+) -> "EvaluationConfig":
     from tongsa.cli.file_format import file_format
     from tongsa.evaluation.evaluate import DEFAULT_METRICS, EvaluationConfig
-    from tongsa.evaluation.metrics import bleu_tokenizer
 
-    return EvaluationConfig(
-        metrics=options.metrics or loaded.metrics or DEFAULT_METRICS,
-        tokenize=options.tokenize or bleu_tokenizer(file_format(options, loaded, SETTING_TABLES).target_language),
-        decoding=decoding_settings(options),
-    )
+    metrics = options.metrics or loaded.metrics or DEFAULT_METRICS
+    language = file_format(options, loaded, SETTING_TABLES).target_language
+    tokenize = options.tokenize or _bleu_tokenizer(loaded, language, metrics, [target for _, target in pairs])
+    return EvaluationConfig(metrics=metrics, tokenize=tokenize, decoding=decoding_settings(options))
+
+
+def _bleu_tokenizer(loaded: "Bundle", language: str, metrics: Sequence[str], references: list[str]) -> str:
+    """Return the BLEU tokenizer of the target language; without one, that of the references, and say so."""
+    from tongsa.evaluation.metrics import bleu_tokenizer, guess_bleu_tokenizer
+
+    if language or loaded.config.task != "seq2seq" or "bleu" not in metrics:
+        return bleu_tokenizer(language)
+    tokenize, language = guess_bleu_tokenizer(references)
+    if language:
+        print_status(
+            f"target language: {language}, guessed from the references, so BLEU uses tok:{tokenize}. "
+            "To change: --tokenize NAME"
+        )
+    return tokenize

@@ -23,16 +23,14 @@ Train a model. Settings come from a recipe; without one, a preset is chosen for 
   tongsa train --data reviews.tsv --set model.kind=structured_self_attention --run runs/reviews
   tongsa train --data text.txt --set model.kind=rnn_lm --run runs/lm
   tongsa train --data mine.tsv --run runs/mine --set training.init_from=runs/general    fine-tune another run
-  tongsa train --resume runs/mine
+  tongsa train --resume runs/mine                                continue after an interruption
+  tongsa train --resume runs/mine --set training.steps=9000      train longer; or for more time: --budget 20m
 
 Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
 A language model reads plain text, one text per line. A classifier reads text<TAB>label.
 Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run gives the same bytes as an uninterrupted one.
 """
-NEW_RUN_ARGUMENTS = (
-    *("recipe", "data", "dev", "test", "columns", "header", "run", "budget", "seed", "threads", "device", "set"),
-    "resume_if_exists",
-)
+NEW_RUN_ARGUMENTS = ("recipe", "data", "dev", "test", "columns", "header", "run", "resume_if_exists")
 """Arguments that --resume does not allow."""
 NEXT_COMMANDS = {
     "seq2seq": ("echo '…' | ", "translate {}"),
@@ -46,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file; see recipes/")
     add_training_data_arguments(parser)
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="folder for the checkpoints, the model and the logs")
-    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time, e.g. 90s, 20m, 1h30m")
+    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time: 90s, 20m, 1h30m")
     add_training_arguments(parser, "training.steps=5000")
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the run in this folder")
     parser.add_argument(
@@ -60,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.workers < 1:
         raise InputError(f"--workers {options.workers}: too few. Give at least 1.")
+    worker_processes.check_count(options.workers)
     if options.workers > 1 and "RANK" not in os.environ:
         return worker_processes.launch_workers(options.argv, options.workers)
     worker_processes.terminate_with_launcher()
@@ -74,8 +73,9 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
 
     if options.resume is not None:
         if surplus := [_flag(name) for name in NEW_RUN_ARGUMENTS if _is_given(getattr(options, name))]:
-            raise InputError(f"--resume: the settings are those in run.toml. Leave out {', '.join(surplus)}.")
-        return options.resume, runs.resume(options.resume)
+            raise InputError(f"--resume: recipe, data and folder are those of the run. Leave out {', '.join(surplus)}.")
+        settings = training_settings(options)
+        return options.resume, runs.resume(options.resume, settings=settings, budget=options.budget)
     if options.run is None:
         raise InputError("--run is missing. Name a folder for this run, for example --run runs/mine.")
     progress = runs.train(

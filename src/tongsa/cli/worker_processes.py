@@ -16,10 +16,23 @@ from tongsa.program import PROGRAM_VARIABLE, format_command, program_name
 
 SHUTDOWN_TIMEOUT_SECONDS = 20.0
 """Time for the other workers to stop by themselves after one has failed."""
+MIN_WORKER_LIMIT = 8
+"""Number of workers that any machine may start, to try them."""
 RESUME_HINT = f"The last checkpoint is intact. Resume with {format_command('train --resume RUN')}."
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
 Worker = subprocess.Popen[bytes]
+
+
+def check_count(workers: int) -> None:
+    """Raise InputError for more workers than this machine has cores; torchrun has no such limit."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = max(MIN_WORKER_LIMIT, cores)
+    if workers > limit:
+        raise InputError(
+            f"--workers {workers}: this machine has {cores} cores, and more workers are slower. "
+            f"Use at most {limit} with --workers, or torchrun (docs/scaling.md)."
+        )
 
 
 def launch_workers(argv: Sequence[str], world_size: int) -> int:

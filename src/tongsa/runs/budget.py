@@ -58,7 +58,8 @@ def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds:
     remaining = time_budget * (1 - RESERVED_BUDGET_FRACTION) - (perf_counter() - started_at)
     affordable = int(remaining * VALIDATION_BUDGET_FRACTION / max(validation_seconds, 1e-3))
     validations = max(1, min(MAX_VALIDATIONS, affordable))
-    steps = max(1, int((remaining - validations * validation_seconds) / update_seconds))
+    validated = validations + run.is_adapted  # an initial model is validated before step 1
+    steps = max(1, int((remaining - validated * validation_seconds) / update_seconds))
     training = replace(
         fit_intervals(steps, run.recipe.training),
         validate_every=-(-steps // validations),

@@ -7,7 +7,6 @@ outputs, which are more regular than human translations, and needs less search. 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tongsa.decoding.results import Translation
 from tongsa.errors import InputError
 from tongsa.program import format_command
 from tongsa.runs.data import CorpusReader, check_data_files
-from tongsa.runs.planner import parse_duration, resolve_recipe
+from tongsa.runs.planner import parse_budget, resolve_recipe
 from tongsa.runs.recipe import DataConfig, Recipe, merge_tables
 from tongsa.runs.reporting import TranslationDisplay
 from tongsa.runs.train import start_run
@@ -63,7 +62,7 @@ def distil(
         quiet: Print nothing.
 
     """
-    time_budget = parse_duration(budget) if budget is not None else inf
+    time_budget = parse_budget(budget, settings)
     overrides: Table = {"training": {"init_from": str(teacher)}} if init_from_teacher else {}
     reader = CorpusReader()
     data = resolve_recipe(recipe, settings=settings, overrides=overrides, reader=reader).data

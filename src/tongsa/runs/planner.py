@@ -11,9 +11,9 @@ from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.errors import InputError
-from tongsa.interface import ModelConfig, Task
-from tongsa.runs.data import CorpusReader
-from tongsa.runs.recipe import Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.interface import Task
+from tongsa.runs.data import CorpusReader, check_data_files
+from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
 from tongsa.training.config import TrainingConfig
 
 PathOrPaths = Sequence[str | Path] | str | Path
@@ -27,19 +27,33 @@ SHORT_BUDGET_SECONDS = 600
 """Time budget up to which the short preset is used."""
 MAX_VALIDATIONS = 6
 """Validations in a run whose length is planned."""
-MIN_TOKENS_PER_THREAD = 512
-"""Batch size in tokens that keeps a CPU thread busy."""
+
+
+def parse_budget(budget: str | None, settings: Sequence[str] | str) -> float:
+    """Return the seconds of a time budget, infinity without one; it excludes `training.steps` among the settings."""
+    if budget is None:
+        return inf
+    if any(assignment.partition("=")[0].strip() == "training.steps" for assignment in as_strings(settings)):
+        raise InputError(
+            f"--budget {budget}: chooses training.steps, which is also set with --set. "
+            "Leave out --budget, or --set training.steps."
+        )
+    return parse_duration(budget)
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of `90s`, `20m`, `1h30m` or `2d`; a plain number is minutes."""
+    """Return the seconds of `90s`, `20m`, `1h30m` or `2d`."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower().replace(" ", ""):
         raise InputError(f"--budget {text}: not a time. Write for example 90s, 20m or 1h30m.")
-    seconds = sum(float(number) * SECONDS_PER_UNIT[unit or "m"] for number, unit in parts)
-    if seconds <= 0:
+    if any(not unit for _, unit in parts):
+        raise InputError(
+            f"--budget {text}: no unit. Write for example {text.strip()}m for minutes or {text.strip()}s for seconds."
+        )
+    duration = sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in parts)
+    if duration <= 0:
         raise InputError(f"--budget {text}: no time. Write for example 20m.")
-    return seconds
+    return duration
 
 
 def resolve_recipe(
@@ -90,9 +104,28 @@ def resolve_recipe(
             budget = inf if init_from else time_budget
             preset = _preset_settings(merge_tables(values, requested), budget, reader or CorpusReader())
             values = merge_tables(preset, values)
-        return parse_recipe(merge_tables(values, requested))
+        values, remarks = _replace_other_kind(values, requested, time_budget, reader or CorpusReader(), str(recipe))
+        return replace(parse_recipe(merge_tables(values, requested)), remarks=remarks)
     except ConfigError as error:
         raise ConfigError(f"{_error_origin(values, str(error), recipe)}: {error}") from None
+
+
+def _replace_other_kind(
+    values: Table, requested: Table, time_budget: float, reader: CorpusReader, origin: str
+) -> tuple[Table, tuple[str, ...]]:
+    """Replace the model settings of a recipe if `--set model.kind` names another kind: sizes are those of a preset."""
+    recipe_kind, kind = (table.get("model", {}).get("kind", "transformer") for table in (values, requested))
+    if "kind" not in requested.get("model", {}) or kind == recipe_kind or not values.get("model"):
+        return values, ()
+    values = values | {"model": {}}
+    data = merge_tables(values, requested).get("data", {})
+    check_data_files(config.build_config(DataConfig, data, "data"), origin)
+    sizes = _preset_settings(merge_tables(values, requested), time_budget, reader)["model"]
+    shared = merge_tables(values, requested).get("tokenizer", {}).get("shared", True)
+    if not shared and getattr(parse_recipe({"model": sizes}).model, "tie_embeddings", "") == "all":
+        sizes["tie_embeddings"] = "target"  # "all" needs one vocabulary
+    remark = f"model.kind: {kind} instead of the recipe's {recipe_kind}; the sizes in [model] are those of a preset"
+    return values | {"model": sizes}, (remark,)
 
 
 def _error_origin(values: Table, message: str, recipe: str | Path | None) -> str:
@@ -210,24 +243,3 @@ def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
         checkpoint_every=max(1, min(training.checkpoint_every, -(-steps // 10))),
         lr=replace(training.lr, warmup=max(1, min(training.lr.warmup, steps // 8))),
     )
-
-
-def fit_grad_accumulation(training: TrainingConfig, parallelism: int) -> TrainingConfig:
-    """Split an update into enough batches for all ranks or threads; with sharding, into as many for each rank."""
-    batches = training.grad_accumulation
-    if batches >= parallelism and not (training.shard and batches % parallelism):
-        return training
-    total_tokens, batches = training.batch_tokens * batches, -(-batches // parallelism) * parallelism
-    return replace(training, grad_accumulation=batches, batch_tokens=max(1, total_tokens // batches))
-
-
-def parallel_batches(training: TrainingConfig, model: ModelConfig) -> int:
-    """Return the number of batches of an update that one process computes in parallel, one per CPU thread.
-
-    It is 1 for batch normalization, which needs the whole batch, and with a memory limit.
-    """
-    is_supported = training.device == "cpu" and training.precision == "fp32" and not training.compile
-    is_limited = training.memory_limit_mib or training.micro_batch_tokens
-    if not is_supported or is_limited or getattr(model, "norm_kind", "") == "batch":
-        return 1
-    return max(1, min(training.threads, training.batch_tokens * training.grad_accumulation // MIN_TOKENS_PER_THREAD))

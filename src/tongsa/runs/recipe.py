@@ -33,9 +33,9 @@ class DataConfig:
     license: str = ""
     """License for the model card, e.g. "cc-by-4.0", the Hugging Face Hub's name; it depends on the training data."""
     source_language: str = ""
-    """Language code of the source, such as en."""
+    """Language code such as `en`. A new run guesses missing languages from its training data."""
     target_language: str = ""
-    """Language code of the target, such as ko; BLEU chooses its tokenizer by it."""
+    """Language code such as `ko`; it also selects the tokenizer for BLEU."""
     columns: tuple[int, int] = (1, 2)
     """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
@@ -71,6 +71,8 @@ class Recipe:
     model: ModelConfig
     training: TrainingConfig
     decoding: DecodingConfig
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+    """Messages for the user about settings that were replaced."""
 
     def to_table(self) -> Table:
         """Return all settings, defaults included. `parse_recipe` reads them back."""

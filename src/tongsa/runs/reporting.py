@@ -15,7 +15,6 @@ from rich.table import Column
 
 from tongsa.errors import InputError
 from tongsa.runs.run import Run
-from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import Journal
 from tongsa.training.loop import UpdateResult
@@ -176,15 +175,13 @@ class RunReporter:
 
 
 @contextmanager
-def open_reporter(
-    run: Run, progress: TrainingProgress, distributed: DistributedContext, *, quiet: bool
-) -> Iterator[RunReporter]:
-    """Yield the reporter of a run that continues after `progress`."""
+def open_reporter(run: Run, last_step: int, distributed: DistributedContext, *, quiet: bool) -> Iterator[RunReporter]:
+    """Yield the reporter of a run that continues after `last_step`; -1 for a run without a checkpoint."""
     training, is_main = run.recipe.training, distributed.is_main_process
     with (
-        ProgressDisplay(training.steps, progress.step, quiet=quiet or not is_main) as display,
+        ProgressDisplay(training.steps, max(0, last_step), quiet=quiet or not is_main) as display,
         TensorBoardWriter(run.folder / "tensorboard", training.tensorboard and is_main) as tensorboard,
-        Journal(run.folder / "journal.jsonl", last_step=progress.step) if is_main else nullcontext() as journal,
+        Journal(run.folder / "journal.jsonl", last_step=last_step) if is_main else nullcontext() as journal,
     ):
         yield RunReporter(training.steps, display, tensorboard, journal)
 

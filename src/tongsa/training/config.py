@@ -14,11 +14,13 @@ class TrainingConfig:
 
     steps: Positive = 100_000
     """Number of optimizer updates."""
+    steps_changed_at: tuple[int, ...] = ()
+    """Steps at which `--resume` changed the number of updates; written by tongsa, empty in a new run."""
     batch_tokens: Positive = 25_000
     """Batch size in tokens: the longer of source and target side, padding included (section 5.1)."""
     grad_accumulation: Positive = 1
     """Gradient accumulation: batches per update. Four batches of 6,250 tokens train like one of 25,000.
-    Distributed processes share these batches."""
+    Threads and distributed processes share these batches. On a CPU, a new run cuts a single batch into several."""
     micro_batch_tokens: NonNegative = 0
     """Micro-batch size: maximum tokens per side in one forward and backward pass. 0: the whole batch at once."""
     memory_limit_mib: NonNegative = 0
@@ -61,8 +63,8 @@ class TrainingConfig:
     """Early stopping: stop after this many validations without improvement. 0: no early stopping."""
     checkpoint_every: Positive = 500
     """Updates between two checkpoints."""
-    keep_checkpoints: Positive = 2
-    """Newest checkpoints to keep."""
+    keep_checkpoints: NonNegative = 0
+    """Newest checkpoints to keep. 0: two during the training, and the last one when the run has finished."""
     precision: Precision = "auto"
     """Precision of the computation; auto takes bf16 where it is supported and faster, else fp32."""
     device: str = "auto"
