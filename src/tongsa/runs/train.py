@@ -16,6 +16,7 @@ from tongsa.runs import doctor
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
 from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.plan_warnings import plan_warnings
 from tongsa.runs.planner import PathOrPaths, fit_grad_accumulation, parallel_batches, parse_duration, resolve_recipe
 from tongsa.runs.recipe import Recipe, broadcast_recipe
 from tongsa.runs.reporting import ProgressDisplay, format_duration
@@ -90,6 +91,8 @@ def start_run(
             run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
             display.log(f"{run.recipe.training.steps:,} steps fit into {format_duration(time_budget)} on this machine")
         if distributed.is_main_process:
+            for warning in plan_warnings(run, time_budget):
+                display.log(warning, "yellow")
             write_settings(run)
         return _train_and_test(run, distributed, display)
 
