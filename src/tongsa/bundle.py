@@ -269,9 +269,9 @@ def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]
             f"{folder / 'model.toml'}: kind {kind!r} is code outside tongsa. To let the server execute it: "
             "tongsa serve … --set own_kinds=true"
         )
-    is_run = (folder.parent / "run.toml").exists()
+    parent = folder.resolve().parent
     try:
-        return find_kind(kind, folder.parent if is_run else folder)
+        return find_kind(kind, parent if (parent / "run.toml").exists() else folder)
     except settings.ConfigError as error:
         raise BundleError(f"{folder / 'model.toml'}: {error}") from None
 
