@@ -25,7 +25,7 @@ from tongsa.decoding.text_model import ModelDescription
 from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
-from tongsa.models import KINDS
+from tongsa.models.own_kind import find_kind, is_own_kind
 from tongsa.program import format_command
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
@@ -52,7 +52,7 @@ class Bundle:
     """A trained model with its tokenizers and settings."""
 
     kind: str
-    """Kind of model, a key of KINDS."""
+    """Kind of model: a key of KINDS, or package.module:Config."""
     config: ModelConfig
     model: EncoderDecoder
     source_tokenizer: SubwordTokenizer
@@ -237,7 +237,8 @@ def find_bundle(path: Path) -> Path:
     raise BundleError(f"{path}: no model here (no model.toml). Give the folder of a run or of a model.")
 
 
-def load_bundle(path: Path, device: str = "cpu") -> Bundle:
+def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> Bundle:
+    """Load a model. One of the user's own kind imports the module of that kind; `own_kinds=False` refuses to."""
     folder = find_bundle(path)
     description = settings.read_toml(folder / "model.toml")
     version = description.get("format")
@@ -251,10 +252,9 @@ def load_bundle(path: Path, device: str = "cpu") -> Bundle:
         )
     try:
         kind = description["kind"]
-        if kind not in KINDS:
-            raise BundleError(f"{folder / 'model.toml'}: unknown kind {kind!r}; {settings.did_you_mean(kind, KINDS)}")
+        config_class = _find_kind(kind, folder, own_kinds=own_kinds)
         data = {name: _read_verified(folder / name, digest) for name, digest in description["sha256"].items()}
-        config = settings.build_config(KINDS[kind], description["model"], "model")
+        config = settings.build_config(config_class, description["model"], "model")
         source = SubwordTokenizer(data["tokenizer.model"], description["jamo"])
         target = _target_tokenizer(data, source)
         model = config.build(len(source), len(target))
@@ -273,6 +273,20 @@ def load_bundle(path: Path, device: str = "cpu") -> Bundle:
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise BundleError(f"{folder}: damaged ({error}). Copy it again, or train again.") from None
+
+
+def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]:
+    """Return the settings class of a kind; no code is imported from the folder of the model or of its run."""
+    if is_own_kind(kind) and not own_kinds:
+        raise BundleError(
+            f"{folder / 'model.toml'}: kind {kind!r} is code outside tongsa. To let the server execute it: "
+            "tongsa serve … --set own_kinds=true"
+        )
+    parent = folder.resolve().parent
+    try:
+        return find_kind(kind, parent if (parent / "run.toml").exists() else folder)
+    except settings.ConfigError as error:
+        raise BundleError(f"{folder / 'model.toml'}: {error}") from None
 
 
 def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:

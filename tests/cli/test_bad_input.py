@@ -81,7 +81,7 @@ def test_damaged_weights_are_recognized(trained: Path, tmp_path: Path) -> None:
     [
         ("format = 1", "format = 99", "newer tongsa"),
         ("format = 1\n", "", "no format number"),
-        ('kind = "transformer"', 'kind = "perceptron"', "unknown kind 'perceptron'"),
+        ('kind = "transformer"', 'kind = "perceptron"', "'perceptron' is not a kind of model"),
         ("width = 32", "width = 64", "damaged"),
         ("width = 32", "wide = 32", "unknown key"),
         ("[decoding]", "[decode]", "damaged"),

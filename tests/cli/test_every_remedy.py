@@ -604,6 +604,20 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/runs/test_plan_warnings.py::test_a_plan_that_does_not_read_the_data_names_the_steps_that_do": (
+        "--set training.steps={epoch_steps}",
+    ),
+    "tests/runs/test_plan_warnings.py::test_too_little_data_can_start_from_a_trained_model": (
+        "start from a trained model with --set training.init_from=RUN",
+    ),
+    "tests/runs/test_plan_warnings.py::test_a_classifier_of_random_labels_overfits_and_says_so": (
+        "early stopping (training.patience)",
+    ),
+    "tests/test_own_kind.py::test_no_code_is_imported_from_the_folder_of_a_model": (
+        "Run tongsa in the folder of {module_name}.py",
+        "move it to the current directory or install it.",
+    ),
+    "tests/test_own_kind.py::test_a_server_loads_an_own_kind_only_if_allowed": ("tongsa serve … --set own_kinds=true",),
     "tests/test_bundle.py::test_the_remedy_for_an_ensemble_with_other_tokenizers_works": (
         "tokenizer.reuse_from={first}",
         " --set tokenizer.shared=false",
@@ -677,6 +691,8 @@ NOT_TRIED = (
     ("SentencePiece cannot train it on this text", "no text is known for which it fails"),
     ("no GPU for worker", "needs a GPU"),
     ("Lower training.batch_tokens.", "needs exhausted memory"),
+    ("for example --budget 5m", "takes minutes"),
+    ("model.kind: {kind}: ", "code of the user's own, repaired by the user"),
 )
 """A part of a message, and the reason why no test follows its remedy."""
 REMEDY = re.compile(

@@ -1,30 +1,28 @@
 """Planner: resolve a recipe from a file, the command line and a preset for the size of the data."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.resources import files as resources
 from math import inf
 from pathlib import Path
 
 from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
-from tongsa.data.ledger import Ledger, Pair
+from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
-from tongsa.interface import Task
+from tongsa.runs.batch_cut import cut_update
 from tongsa.runs.data import CorpusReader, check_data_files
+from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.preset_choice import TimeBudget, choose_preset
 from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.runs.update_speed import estimate_update_seconds
 from tongsa.training.config import TrainingConfig
 
 PathOrPaths = Sequence[str | Path] | str | Path
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-SMALL_CORPUS_WORDS, LARGE_CORPUS_WORDS = 30_000, 5_000_000
-"""Words on the target side: limits between the small, medium and large presets."""
-SMALL_TEXT_CHARACTERS, SMALL_TEXT_VOCAB_SIZE = 500_000, 1500
-"""With fewer characters of text, a BPE vocabulary has this size."""
-SHORT_BUDGET_SECONDS = 600
-"""Time budget up to which the short preset is used."""
+ESTIMATE_BUDGET_FRACTION = 0.02
+"""Fraction of the time budget after which no further update of a preset is measured."""
 MAX_VALIDATIONS = 6
 """Validations in a run whose length is planned."""
 
@@ -145,9 +143,21 @@ def _preset_settings(requested: Table, time_budget: float, reader: CorpusReader)
     partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
     task = partial.model.task
     train = reader.read(partial.data, task, partial.data.train, Ledger(None))
-    preset = choose_preset(train, partial.kind, task, time_budget)
+    time = TimeBudget(time_budget, _update_timer(time_budget)) if time_budget < inf else None
+    preset = choose_preset(train, partial.kind, partial.model, requested, time)
     training = parse_recipe(merge_tables(preset, requested)).training
     return merge_tables(preset, {"training": config.to_table(fit_intervals(training.steps, training))})
+
+
+def _update_timer(time_budget: float) -> Callable[[Recipe, int], float]:
+    """Return a function that measures the time of an update as one process of this machine would compute it."""
+
+    def measure(recipe: Recipe, length: int) -> float:
+        training, _ = cut_update(configure_hardware(recipe.training), recipe.model)
+        recipe = replace(recipe, training=training)
+        return estimate_update_seconds(recipe, length, ESTIMATE_BUDGET_FRACTION * time_budget)
+
+    return measure
 
 
 def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
@@ -167,71 +177,6 @@ def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
 def as_strings(values: PathOrPaths) -> list[str]:
     """Return a list; a single string or path is one item."""
     return [str(value) for value in ([values] if isinstance(values, str | Path) else values)]
-
-
-def load_preset(name: str) -> Table:
-    """Read presets/NAME.toml."""
-    return config.read_toml(Path(str(resources("tongsa.runs") / "presets" / f"{name}.toml")))
-
-
-def choose_preset(
-    pairs: Sequence[Pair], kind: str = "transformer", task: Task = "seq2seq", time_budget: float = inf
-) -> Table:
-    """Return the settings for a corpus of this size, this kind of model and a time budget in seconds."""
-    words = sum(map(_count_words, (pair.source if task == "classification" else pair.target for pair in pairs)))
-    characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
-    alphabet_size = len({character for pair in pairs for character in pair.source + pair.target})
-    preset = load_preset(_preset_name(words, kind, time_budget))
-    epochs, tokenizer, training = preset.pop("preset")["epochs"], preset["tokenizer"], preset["training"]
-    preset["model"] = {"kind": kind} | model_preset(kind, preset["model"])
-    if tokenizer["model"] == "bpe" and characters < SMALL_TEXT_CHARACTERS:
-        tokenizer["vocab_size"] = SMALL_TEXT_VOCAB_SIZE
-    tokenizer["vocab_size"] = max(tokenizer["vocab_size"], 300 + 2 * alphabet_size)
-    tokens = max(1, round(1.25 * words))
-    training["steps"] = max(300, min(100_000, epochs * tokens // training["batch_tokens"]))
-    return preset
-
-
-def _preset_name(words: int, kind: str, time_budget: float) -> str:
-    if words < SMALL_CORPUS_WORDS:
-        return "small"
-    if words >= LARGE_CORPUS_WORDS:
-        return "large"
-    if kind != "transformer":
-        return "medium-other-kinds"
-    return "short" if time_budget <= SHORT_BUDGET_SECONDS else "medium"
-
-
-def _count_words(text: str) -> int:
-    """Count words; in a script without spaces six characters count as a word."""
-    return max(len(text.split()), len(text) // 6)
-
-
-def model_preset(kind: str, transformer: Table) -> Table:
-    """Return the sizes of a kind with about as many parameters as a Transformer of these sizes."""
-    width, layers, dropout = transformer["width"], transformer["encoder_layers"], transformer["dropout"]
-    blocks: Table = {key: transformer[key] for key in ("width", "ffn_width", "heads", "dropout", "norm")}
-    tables: dict[str, Table] = {
-        "transformer": transformer,
-        "transformer_classifier": blocks | {"layers": layers, "hidden": width},
-        "transformer_lm": blocks | {"layers": 2 * layers},
-        "conv_s2s": {
-            "width": width,
-            "hidden": width,
-            "encoder_layers": layers + 1,
-            "decoder_layers": layers + 1,
-            "dropout": dropout,
-        },
-        "structured_self_attention": {
-            "embedding": width,
-            "width": width,
-            "attention": width,
-            "hops": 8,
-            "hidden": width,
-        },
-        "rnn_lm": {"width": 2 * width, "layers": 2, "dropout": dropout},
-    }
-    return tables.get(kind, {"embedding": width, "width": 2 * width, "dropout": dropout})
 
 
 def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:

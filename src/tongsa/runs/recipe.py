@@ -12,7 +12,7 @@ from tongsa.data.ledger import LengthLimits
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig
-from tongsa.models import KINDS
+from tongsa.models.own_kind import find_kind
 from tongsa.tokenization.subword import TokenizerConfig
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import DistributedContext
@@ -67,7 +67,7 @@ class Recipe:
     data: DataConfig
     tokenizer: TokenizerConfig
     kind: str
-    """Kind of model, a key of KINDS."""
+    """Kind of model: a key of KINDS, or package.module:Config."""
     model: ModelConfig
     training: TrainingConfig
     decoding: DecodingConfig
@@ -99,8 +99,7 @@ def parse_recipe(values: Table, file_name: str = "") -> Recipe:
         sections = _RecipeSections(**values)
         model = dict(sections.model)
         kind = model.pop("kind", "transformer")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ConfigError(f"model.kind: {kind!r} is not a kind of model; {config.did_you_mean(str(kind), KINDS)}")
+        config_class = find_kind(kind)
         if sections.decoding.get("shortlist"):
             raise ConfigError(
                 "decoding.shortlist: needs a trained model. Leave it out, and run tongsa shortlist after the training."
@@ -109,7 +108,7 @@ def parse_recipe(values: Table, file_name: str = "") -> Recipe:
             data=config.build_config(DataConfig, sections.data, "data"),
             tokenizer=config.build_config(TokenizerConfig, sections.tokenizer, "tokenizer"),
             kind=kind,
-            model=config.build_config(KINDS[kind], model, "model"),
+            model=config.build_config(config_class, model, "model"),
             training=config.build_config(TrainingConfig, sections.training, "training"),
             decoding=config.build_config(DecodingConfig, sections.decoding, "decoding"),
         )

@@ -20,6 +20,7 @@ from tongsa.runs.card import add_test_scores
 from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.languages import guess_languages
+from tongsa.runs.plan_warnings import plan_warnings
 from tongsa.runs.planner import PathOrPaths, parse_budget, resolve_recipe
 from tongsa.runs.recipe import Recipe, broadcast_recipe
 from tongsa.runs.reporting import ProgressDisplay, format_duration
@@ -110,6 +111,8 @@ def start_run(
                 f"instead of {steps:,}"
             )
         if distributed.is_main_process:
+            for warning in plan_warnings(run, time_budget):
+                display.log(warning, "yellow")
             write_settings(run)
         return _train_and_test(run, distributed, display)
 

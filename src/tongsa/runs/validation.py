@@ -17,6 +17,7 @@ from tongsa.evaluation.evaluate import EvaluationReport, evaluate
 from tongsa.interface import load_tensors, named_tensors
 from tongsa.runs import hardware
 from tongsa.runs.card import model_card
+from tongsa.runs.plan_warnings import overfitting_warning
 from tongsa.runs.reporting import RunReporter
 from tongsa.runs.run import Run
 from tongsa.training import checkpoint
@@ -81,6 +82,8 @@ def _validate_on_main(
     seconds = round(perf_counter() - started_at, 2)
     reporter.log_validation(progress.step, record, is_best=is_best, seconds=seconds)
     _log_validation(run, progress, report, reporter, is_best=is_best)
+    if warning := overfitting_warning(read_journal(run.folder / "journal.jsonl")):
+        reporter.log(warning, "yellow")
     return progress
 
 

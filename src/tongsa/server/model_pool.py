@@ -112,7 +112,7 @@ def load_model(source: ModelSource, config: ServerConfig) -> LoadedModel:
     from tongsa.bundle import load_bundle
     from tongsa.visualize import panels
 
-    bundle = load_bundle(source.folder)
+    bundle = load_bundle(source.folder, own_kinds=config.own_kinds)
     task = bundle.config.task
     text_model: Translator | TextClassifier | TextGenerator = (
         bundle.translator(engine=config.engine) if task == "seq2seq" else bundle.text_model()

@@ -1,9 +1,10 @@
 """Settings that all Transformers share: width, heads, attention, norms, positions."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tongsa.config import Fraction, NonNegative, Positive, check_ranges
+from tongsa.interface import PresetName
 from tongsa.nn.attention import AttentionScore
 from tongsa.nn.feed_forward import Activation
 from tongsa.nn.multi_head import HeadConfig
@@ -77,3 +78,8 @@ class TransformerStackConfig:
             score_function=self.attention,
             qk_norm=self.qk_norm,
         )
+
+
+def stack_preset(name: PresetName) -> dict[str, Any]:
+    """Return the settings that the presets of all Transformers share."""
+    return {"heads": 8 if name == "large" else 4, "dropout": 0.15 if name == "medium" else 0.1, "norm": "pre"}
