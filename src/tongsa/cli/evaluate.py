@@ -23,7 +23,7 @@ Evaluate a model on a test set. Each score is printed with its signature.
 
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
 """
-SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "set", "tokenize")
+SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "split_sentences", "set", "tokenize")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

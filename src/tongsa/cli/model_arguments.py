@@ -10,6 +10,9 @@ from tongsa.errors import InputError
 if TYPE_CHECKING:
     from tongsa.runs.translate_job import ModelSpec
 
+DECODING_FLAGS = ("beam", "alpha", "split_sentences")
+"""Decoding settings that have a flag."""
+
 
 def add_run_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run or of a model")
@@ -30,6 +33,13 @@ def add_beam_arguments(parser: argparse.ArgumentParser) -> None:
 def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that `model_spec` and `decoding_settings` read."""
     add_beam_arguments(parser)
+    parser.add_argument(
+        "--no-split",
+        dest="split_sentences",
+        action="store_const",
+        const=False,
+        help="take each line as one sentence (decoding.split_sentences)",
+    )
     add_set_argument(parser, "decoding.no_repeat_ngram=3 (docs/decoding.md)")
     parser.add_argument(
         "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="decoding engine (docs/export.md)"
@@ -59,7 +69,7 @@ def decoding_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def decoding_flags(options: argparse.Namespace) -> dict[str, Any]:
     """Return the decoding settings that have a flag, without those that are not set."""
-    return {name: value for name in ("beam", "alpha") if (value := getattr(options, name)) is not None}
+    return {name: value for name in DECODING_FLAGS if (value := getattr(options, name)) is not None}
 
 
 def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,10 @@ from tongsa.config import In, NonNegative, NonNegativeFloat, Positive, check_ran
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
-    """Settings of beam search."""
+    """Settings of decoding: how a text is split, and of beam search."""
+
+    split_sentences: bool = True
+    """Translate the sentences of a text one by one; false if each text is one sentence."""
 
     beam: Positive = 4
     """Number of hypotheses kept in each step; 1 is greedy search."""

@@ -1,8 +1,9 @@
 """Translator: text in, translations out. The command line, the server, validation and evaluation decode with it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,21 @@ from numpy.typing import NDArray
 from tongsa.batch import Examples, Indices, Padded, Ragged, append_eos, pad
 from tongsa.config import build_config, to_table
 from tongsa.data.normalize import normalize
+from tongsa.data.sentence_splitter import split_sentences
+from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding.batches import Capacity, EncodedTexts, SearchBatch, assign_to_threads, make_batches
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints
 from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
+from tongsa.decoding.documents import MAX_SENTENCE_TOKENS, Document, require_one_sentence
 from tongsa.decoding.engines.engine import Engine, supports_all
 from tongsa.decoding.engines.torch import TorchEngine
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.glossary import Glossary, OutputLimits, TermConstraint, constraint_phrases, term_constraints
 from tongsa.decoding.request import DecodeRequest
-from tongsa.decoding.results import Translation
+from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist
@@ -71,11 +75,17 @@ class Translator(TextModel):
         fusion: ShallowFusion | None = None,
         engine: Engine | None = None,
         load_shortlist: Callable[[], Shortlist] = missing_shortlist,
+        source_language: str = "",
+        profile: TrainingProfile | None = None,
         batch_tokens: int = 4096,
     ) -> None:
-        """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed."""
+        """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed.
+
+        With the `profile` of the training data, translations tell which input is unlike it.
+        """
         super().__init__(model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens)
         self.config = config
+        self.source_language, self.profile = source_language, profile
         self.fusion = fusion
         self.engine = engine if engine and not (ensemble or fusion) else None
         if fusion:
@@ -96,6 +106,15 @@ class Translator(TextModel):
     def __call__(self, text: str) -> Translation:
         return self.translate([text])[0]
 
+    def translate_sentence(
+        self, sentence: str, observer: SearchObserver | None = None, **settings: float | str | None
+    ) -> Translation:
+        """Translate one sentence as a whole, for a view of its attention or search; refuse a text of several."""
+        if self.config.split_sentences and len(split_sentences(sentence, self.source_language)) > 1:
+            raise InputError(f"a view shows one sentence, but this text has several: {sentence[:60]!r}. Give one.")
+        config = self.config_with(settings | {"split_sentences": False})
+        return self.decode([sentence], DecodeRequest(config=config, observer=observer))[0]
+
     def translate(
         self,
         texts: Iterable[str],
@@ -109,8 +128,9 @@ class Translator(TextModel):
     ) -> list[Translation]:
         """Return a translation for each text, in order; an empty text has an empty translation.
 
-        `prefixes` are forced beginnings of the outputs; with `sampling` the `nbest` outputs are drawn. `settings` are
-        fields of DecodingConfig, such as beam or alpha, that replace those of the model.
+        The sentences of a text are translated one by one, unless `split_sentences` is False. `prefixes` are forced
+        beginnings of the outputs; with `sampling` the `nbest` outputs are drawn. `settings` are fields of
+        DecodingConfig, such as beam or alpha, that replace those of the model.
         """
         request = DecodeRequest(
             config=self.config_with(settings),
@@ -131,6 +151,29 @@ class Translator(TextModel):
         """Return a translation for each text, in order."""
         texts = ensure_text_list(texts)
         request.check_texts(texts)
+        if not request.config.split_sentences:
+            return self._decode_sentences(texts, request)
+        documents = [self.split_text(text) for text in texts]
+        if any(request.prefixes):
+            require_one_sentence(documents)
+        prefixes = [prefix for prefix, document in zip(request.prefixes, documents, strict=False) if document.spans]
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        translations = iter(self._decode_sentences(sentences, replace(request, prefixes=prefixes)))
+        return [join_translations(document, list(islice(translations, len(document.spans)))) for document in documents]
+
+    def split_text(self, text: str, max_tokens: int = MAX_SENTENCE_TOKENS) -> Document:
+        """Return the sentences of a text; one that is too long for the model, or for `max_tokens`, is split."""
+        return self.split_to_fit(Document(text, split_sentences(text, self.source_language)), max_tokens)
+
+    def split_to_fit(self, document: Document, max_tokens: int) -> Document:
+        """Split the sentences of a document that are too long for the model, or have more than `max_tokens` tokens."""
+
+        def count_tokens(sentence: str) -> int:
+            return len(self.source_tokenizer.encode(sentence))
+
+        return document.split_to_fit(count_tokens, min(max_tokens, self.max_positions - 1))
+
+    def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
         encoded = self._encode(texts, request)
         # one thread: an observer sees one step at a time, and the same seed draws the same samples
         one_thread = bool(request.sampling or request.observer) or self.device.type != "cpu"
@@ -142,17 +185,36 @@ class Translator(TextModel):
         else:
             sampler = request.sampling.build() if request.sampling else None
             search = partial(self.torch_engine.decode, request=request, sampler=sampler)
-        translations = [EMPTY_TRANSLATION] * len(texts)
+        translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
         for batch, nbest_lists in zip(batches, parallel_map(search, batches, threads), strict=True):
             if not all(nbest_lists):
                 max_lengths = {int(i): encoded.max_lengths[i] for i in batch.indices}
                 raise InputError(explain_no_output(request.config, encoded.constraints, max_lengths))
             for i, hypotheses in zip(batch.indices.tolist(), nbest_lists, strict=True):
                 truncated = bool(encoded.tokens.lengths[i] >= self.max_positions)
-                translations[i] = self._to_translation(
+                translation = self._to_translation(
                     encoded.source(i), hypotheses, truncated=truncated, terms=encoded.terms.get(i, ())
                 )
+                translations[i] = self._compare_with_training(translation, texts[i], sampled=bool(request.sampling))
         return translations
+
+    def _compare_with_training(self, translation: Translation, source: str, *, sampled: bool) -> Translation:
+        """Add the source to all hypotheses, and what the profile of the training data tells about them."""
+        profile, source_length = self.profile, len(translation.source_tokens)
+        unseen_words = profile.unseen_words(source) if profile else ()
+        is_longer = bool(profile and profile.is_much_longer(source_length))
+
+        def compare(hypothesis: Translation) -> Translation:
+            return replace(
+                hypothesis,
+                source=source,
+                unseen_words=unseen_words,
+                low_score=bool(profile and not sampled and hypothesis.mean_log_prob < profile.min_log_prob),
+                longer_than_training=is_longer,
+                alternatives=tuple(map(compare, hypothesis.alternatives)),
+            )
+
+        return compare(translation)
 
     def _encode(self, texts: Sequence[str], request: DecodeRequest) -> EncodedTexts:
         tokens = Ragged(self.source_tokenizer.encode_all(texts))

@@ -56,7 +56,7 @@ def attention_examples(text_model: AnyTextModel, texts: Sequence[str]) -> list[A
         return [classification_example(*pair) for pair in zip(text_model.classify(texts), texts, strict=True)]
     if isinstance(text_model, TextGenerator):
         return [language_model_example(text_model, text) for text in texts]
-    return [translation_example(*pair) for pair in zip(text_model.translate(texts), texts, strict=True)]
+    return [translation_example(text_model.translate_sentence(text), text) for text in texts]
 
 
 def position_panel(text_model: AnyTextModel) -> dict[str, Any]:

@@ -189,9 +189,7 @@ def build_search_tree(
     except ValueError as error:
         raise InputError(str(error)) from None
     recorder = SearchRecorder(translator.target_tokenizer, config, max_pruned)
-    (translation,) = translator.translate(
-        [text], observer=recorder, beam=config.beam, alpha=config.alpha, beam_groups=1
-    )
+    translation = translator.translate_sentence(text, recorder, beam=config.beam, alpha=config.alpha, beam_groups=1)
     source = translator.source_tokenizer.encode_all([text])[0][: translator.max_positions - 1]
     return SearchTree(
         text=normalize(text),

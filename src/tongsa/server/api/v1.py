@@ -23,7 +23,7 @@ from tongsa.server.api.schemas import (
 from tongsa.server.api.validation import RequestModel, parse_json_object, parse_request
 from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask
 from tongsa.server.documents import (
-    Document,
+    QueuedDocument,
     check_prefix_fits,
     create_documents,
     inflight_count,
@@ -79,7 +79,7 @@ async def translate(request: Request) -> Response:
 
 
 async def stream_lines(
-    context: ServerContext, queue: ModelQueue, documents: list[Document]
+    context: ServerContext, queue: ModelQueue, documents: list[QueuedDocument]
 ) -> AsyncGenerator[dict[str, Any], None]:
     async with aclosing(stream_sentences(context, queue, documents)) as sentences:
         while item := await with_timeout(anext(sentences, None), context.config.timeout):
@@ -189,7 +189,7 @@ def _attention_example(text_model: Any, query: AttentionRequest) -> "AttentionEx
     if text_model.task == "language_model":
         return language_model_example(text_model, query.text)
     if query.target is None:
-        return translation_example(text_model(query.text), query.text)
+        return translation_example(text_model.translate_sentence(query.text), query.text)
     translator: Translator = text_model
     pair = normalize(query.text), normalize(query.target)
     examples = translator.encode_pairs([pair])
