@@ -20,9 +20,9 @@ from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, is_usable_export, load_metadata
 from tongsa.decoding.engines.engine import Engine, EngineName
 from tongsa.decoding.generator import TextGenerator
-from tongsa.decoding.shortlist import Shortlist
+from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_classifier import TextClassifier
-from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
+from tongsa.decoding.translator import ShallowFusion, Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
 from tongsa.models import KINDS

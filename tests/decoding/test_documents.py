@@ -8,8 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from export.bundles import TARGET, transformer
+from export.bundles import SOURCE, TARGET, transformer
 from tongsa.data.sentence_splitter import Span, split_lines, split_sentences
+from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.documents import Document, DocumentError
 from tongsa.decoding.glossary import Glossary
@@ -57,7 +58,7 @@ def test_a_translated_text_is_the_join_of_its_sentences(translator: Translator) 
     (joined,) = translator.translate([f" {TWO}\n"], nbest=3)
     first, second = (translator.translate([text], nbest=3)[0] for text in ("a b cd.", "D e fg!"))
     assert [hypothesis.text for hypothesis in joined.nbest] == [
-        f" {one.text}  {other.text}\n" for one, other in zip(first.nbest, second.nbest, strict=True)
+        f" {before.text}  {after.text}\n" for before, after in zip(first.nbest, second.nbest, strict=True)
     ]
     assert [(part.source, part.start, part.end) for part in joined.sentences] == [
         ("a b cd.", 1, 8),
@@ -98,8 +99,8 @@ def test_a_prefix_needs_one_sentence(translator: Translator) -> None:
     with pytest.raises(DocumentError, match="text 2: 2 sentences") as error:
         translator.translate(["a b", TWO], prefixes=["가", "가"])
     assert error.value.index == 1
-    whole = translator.translate(["a b", TWO], prefixes=["가", "가"], split_sentences=False)
-    assert [translation.text[0] for translation in whole] == ["가", "가"]
+    unsplit = translator.translate(["a b", TWO], prefixes=["가", "가"], split_sentences=False)
+    assert [translation.text[0] for translation in unsplit] == ["가", "가"]
     assert [translation.text[:1] for translation in translator.translate(["", "a b"], prefixes=["가", "나"])] == [
         "",
         "나",
@@ -126,3 +127,15 @@ def test_a_sentence_too_long_for_the_model_is_translated_in_parts(translator: Tr
 
 def test_lines_are_spans_without_surrounding_white_space() -> None:
     assert split_lines(" A. B.\r\n\n  c ") == [Span(1, 6), Span(11, 12)]
+
+
+def test_unseen_words_are_copied_if_the_setting_says_so(translator: Translator) -> None:
+    names = [f"A{letter}B" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    bundle = transformer(target=SOURCE, positions="learned", seed=1)
+    profile = TrainingProfile.from_pairs([(name, name) for name in names], longest_source=20)
+    copying = replace(bundle, profile=profile).translator()
+    (free,) = copying.translate(["AbA bc. GFg d"])
+    (copied,) = copying.translate(["AbA bc. GFg d"], copy_unseen_words=True)
+    assert "AbA" not in free.text and [term.text for term in copied.terms] == ["AbA", "GFg"]
+    assert "AbA" in copied.sentences[0].text and "GFg" in copied.sentences[1].text
+    assert translator.translate(["AbA bc"], copy_unseen_words=True) == translator.translate(["AbA bc"])

@@ -24,7 +24,9 @@ Translate = Callable[..., tuple[int, list[str], str]]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_model(tmp_path_factory.mktemp("remarks") / "model")
-    profile = replace(TrainingProfile.from_sources(["나는 집에 간다", "ab"], longest_source=10), min_log_prob=-9.0)
+    profile = replace(
+        TrainingProfile.from_pairs([("나는 집에 간다", ""), ("ab", "")], longest_source=10), min_log_prob=-9.0
+    )
     loaded = load_bundle(folder)
     save_bundle(folder, replace(loaded, profile=profile, decoding=replace(loaded.decoding, min_tokens=2)), "")
     return folder
@@ -66,9 +68,9 @@ def test_a_line_of_several_sentences_stays_one_line(translate: Translate) -> Non
     assert len(lines) == 1 and len(lines[0].splitlines()) == 1
     assert lines[0].count("\t") == 3
     _, (split,), _ = translate("나는 집에 간다. Ab ab.\n", "--json")
-    _, (whole,), _ = translate("나는 집에 간다. Ab ab.\n", "--json", "--no-split")
-    assert [len(json.loads(line)["sentences"]) for line in (split, whole)] == [2, 1]
-    assert whole == translate("나는 집에 간다. Ab ab.\n", "--json", "--set", "decoding.split_sentences=false")[1][0]
+    _, (unsplit,), _ = translate("나는 집에 간다. Ab ab.\n", "--json", "--no-split")
+    assert [len(json.loads(line)["sentences"]) for line in (split, unsplit)] == [2, 1]
+    assert unsplit == translate("나는 집에 간다. Ab ab.\n", "--json", "--set", "decoding.split_sentences=false")[1][0]
 
 
 def test_a_prefix_for_a_line_of_two_sentences_names_the_line(translate: Translate) -> None:

@@ -43,7 +43,7 @@ class Surfaces:
 @pytest.fixture(scope="module")
 def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
     run = random_model(tmp_path_factory.mktemp("same") / "en-ko")
-    profile = TrainingProfile.from_sources(["abc def AB 가"], longest_source=12)
+    profile = TrainingProfile.from_pairs([("abc def AB 가", "")], longest_source=12)
     profile = replace(profile, min_log_prob=-1.5)
     save_run(run, replace(load_bundle(run), profile=profile))
     with live_server(run) as server:

@@ -49,6 +49,12 @@ def _is_skipped(word: str, script: str, before: str) -> bool:
     return len(word) == 1 and script not in UNSPACED_SCRIPTS
 
 
+def word_shape(word: str) -> str:
+    """Return the script of a word and the kind of its letters: lower case, capitalized, or other capitals."""
+    case = "lower" if word == word.lower() else "title" if word[1:] == word[1:].lower() else "capitals"
+    return f"{character_script(word[0])} {case}"
+
+
 def word_stem(word: str, language: str = "") -> str:
     """Return the stem of a word in an agglutinative language; of another, the word itself. Case is removed.
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Examples, Indices, Padded, Ragged, append_eos, pad
+from tongsa.batch import Examples, Indices, Padded, Ragged
 from tongsa.config import build_config, to_table
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import split_sentences
@@ -20,6 +20,7 @@ from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints
+from tongsa.decoding.continuations import continuations
 from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
 from tongsa.decoding.documents import MAX_SENTENCE_TOKENS, Document, require_one_sentence
 from tongsa.decoding.engines.engine import Engine, supports_all
@@ -30,11 +31,11 @@ from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
-from tongsa.decoding.shortlist import Shortlist
+from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_model import TextModel, ensure_text_list
+from tongsa.decoding.training_comparison import compare_with_training, with_copied_words
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
-from tongsa.tokenization.special import EOS
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.torch_threads import parallel_map
@@ -52,11 +53,6 @@ class ShallowFusion:
     def __post_init__(self) -> None:
         if not 0 <= self.weight < float("inf"):
             raise InputError(f"--lm-weight {self.weight}: must be 0 or more. Try 0.2.")
-
-
-def missing_shortlist() -> Shortlist:
-    """Raise InputError: a model that was not loaded from a folder has no shortlist."""
-    raise InputError("shortlist: this model has none. Save the model, run tongsa shortlist, and load it again.")
 
 
 class Translator(TextModel):
@@ -105,15 +101,6 @@ class Translator(TextModel):
 
     def __call__(self, text: str) -> Translation:
         return self.translate([text])[0]
-
-    def translate_sentence(
-        self, sentence: str, observer: SearchObserver | None = None, **settings: float | str | None
-    ) -> Translation:
-        """Translate one sentence as a whole, for a view of its attention or search; refuse a text of several."""
-        if self.config.split_sentences and len(split_sentences(sentence, self.source_language)) > 1:
-            raise InputError(f"a view shows one sentence, but this text has several: {sentence[:60]!r}. Give one.")
-        config = self.config_with(settings | {"split_sentences": False})
-        return self.decode([sentence], DecodeRequest(config=config, observer=observer))[0]
 
     def translate(
         self,
@@ -174,6 +161,8 @@ class Translator(TextModel):
         return document.split_to_fit(count_tokens, min(max_tokens, self.max_positions - 1))
 
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
+        if request.config.copy_unseen_words:
+            request = with_copied_words(request, texts, self.profile)
         encoded = self._encode(texts, request)
         # one thread: an observer sees one step at a time, and the same seed draws the same samples
         one_thread = bool(request.sampling or request.observer) or self.device.type != "cpu"
@@ -195,26 +184,9 @@ class Translator(TextModel):
                 translation = self._to_translation(
                     encoded.source(i), hypotheses, truncated=truncated, terms=encoded.terms.get(i, ())
                 )
-                translations[i] = self._compare_with_training(translation, texts[i], sampled=bool(request.sampling))
+                is_sampled = bool(request.sampling)
+                translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
         return translations
-
-    def _compare_with_training(self, translation: Translation, source: str, *, sampled: bool) -> Translation:
-        """Add the source to all hypotheses, and what the profile of the training data tells about them."""
-        profile, source_length = self.profile, len(translation.source_tokens)
-        unseen_words = profile.unseen_words(source) if profile else ()
-        is_longer = bool(profile and profile.is_much_longer(source_length))
-
-        def compare(hypothesis: Translation) -> Translation:
-            return replace(
-                hypothesis,
-                source=source,
-                unseen_words=unseen_words,
-                low_score=bool(profile and not sampled and hypothesis.mean_log_prob < profile.min_log_prob),
-                longer_than_training=is_longer,
-                alternatives=tuple(map(compare, hypothesis.alternatives)),
-            )
-
-        return compare(translation)
 
     def _encode(self, texts: Sequence[str], request: DecodeRequest) -> EncodedTexts:
         tokens = Ragged(self.source_tokenizer.encode_all(texts))
@@ -286,7 +258,6 @@ class Translator(TextModel):
                 hypotheses[row] = by_torch
         return hypotheses
 
-    @torch.inference_mode()
     def alternatives(
         self, text: str, prefix: str = "", *, count: int = 5, **settings: float | str
     ) -> list[Translation]:
@@ -297,21 +268,7 @@ class Translator(TextModel):
         request = DecodeRequest(config=self.config_with(settings))
         source = Ragged(self.source_tokenizer.encode_all([text]))[0][: self.max_positions - 1]
         prefix_tokens = self.target_tokenizer.encode_all([normalize(prefix)])[0]
-        max_length = min(len(source) + 1 + request.config.max_extra_tokens, self.max_positions - 1)
-        if not len(source) or len(prefix_tokens) > max_length:
-            return []
-        scores = self.torch_engine.next_token_scores(pad([append_eos(source)]), prefix_tokens, request.config)
-        if not prefix_tokens:
-            scores[EOS] = -torch.inf  # an empty output is not a continuation
-        if len(prefix_tokens) == max_length:
-            scores[EOS + 1 :] = -torch.inf
-        likeliest = scores.topk(min(count, len(scores)))
-        prefixes = [(*prefix_tokens, int(token)) for score, token in zip(*likeliest, strict=True) if score > -torch.inf]
-        if not prefixes:
-            return []
-        constraints = [OutputConstraints(tokens) for tokens in prefixes]
-        batch = SearchBatch([[append_eos(source)] * len(prefixes)], constraints=constraints)
-        nbest_lists = self.torch_engine.decode(batch, request)
+        nbest_lists = continuations(self.torch_engine, source, prefix_tokens, request, count)
         return [self._to_translation(source, hypotheses[:1], truncated=False) for hypotheses in nbest_lists]
 
     def _to_translation(

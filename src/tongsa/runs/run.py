@@ -69,12 +69,12 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
 
 def _training_profile(recipe: Recipe, data: PreparedData) -> TrainingProfile:
     """Return the profile of the training sources; the longest in tokens is searched among the longest in characters."""
-    longest = heapq.nlargest(
+    sources = heapq.nlargest(
         MAX_SOURCES_MEASURED, {pair.source for pair in data.train}, key=lambda text: (len(text), text)
     )
-    longest_source = max(map(len, data.source_tokenizer.encode_all(longest)))
-    sources = (pair.source for pair in data.train)
-    return TrainingProfile.from_sources(sources, longest_source, recipe.data.source_language)
+    longest_source = max(map(len, data.source_tokenizer.encode_all(sources)))
+    pairs = [(pair.source, pair.target) for pair in data.train]
+    return TrainingProfile.from_pairs(pairs, longest_source, recipe.data.source_language)
 
 
 def _check_compatibility(recipe: Recipe, data: PreparedData) -> None:

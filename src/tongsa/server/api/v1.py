@@ -182,14 +182,19 @@ async def attention(request: Request) -> Response:
 def _attention_example(text_model: Any, query: AttentionRequest) -> "AttentionExample":
     """Return the attention along the model's own output, or along the given translation."""
     from tongsa.visualize.attention import AttentionExample
-    from tongsa.visualize.examples import classification_example, language_model_example, translation_example
+    from tongsa.visualize.examples import (
+        classification_example,
+        language_model_example,
+        translate_sentence,
+        translation_example,
+    )
 
     if text_model.task == "classification":
         return classification_example(text_model(query.text), query.text)
     if text_model.task == "language_model":
         return language_model_example(text_model, query.text)
     if query.target is None:
-        return translation_example(text_model.translate_sentence(query.text), query.text)
+        return translation_example(translate_sentence(text_model, query.text), query.text)
     translator: Translator = text_model
     pair = normalize(query.text), normalize(query.target)
     examples = translator.encode_pairs([pair])
