@@ -34,7 +34,7 @@ def translator() -> Translator:
 @given(TEXTS, st.integers(1, 8))
 def test_all_but_white_space_is_in_a_sentence_and_joining_gives_the_text(text: str, max_tokens: int) -> None:
     for spans in (split_sentences(text), split_lines(text)):
-        document = Document(text, spans).split_to_fit(len, max_tokens)
+        document = Document(text, spans).split_to_fit(lambda sentence: len(sentence) <= max_tokens)
         assert document.join(document.sentences) == text
         assert (
             "".join(document.sentences).split() == text.split() or not document.join([""] * len(document.spans)).strip()

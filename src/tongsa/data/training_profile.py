@@ -6,8 +6,9 @@ probability of about the number of words divided by 4 billion.
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -28,6 +29,7 @@ RARE_COUNT = 2
 """A word of at most this many occurrences stands for the words that do not occur."""
 MIN_RARE_WORDS, MIN_COPIED_LETTERS, COPIED_FRACTION = 20, 3, 0.5
 """A shape is copied if it has enough rare words, and the targets copy more than this fraction of them."""
+WORD_CACHE_SIZE = 1 << 16
 Hashes = NDArray[np.uint32]
 
 
@@ -65,15 +67,23 @@ class TrainingProfile:
 
     def unseen_words(self, text: str) -> tuple[str, ...]:
         """Return the words that do not occur in the training data, not even with other endings; each once."""
-        words = {word_stem(word, self.language): word for word in reversed(list(split_words(normalize(text))))}
-        if not words:
-            return ()
-        hashes = _hashes(words)
-        positions = np.searchsorted(self.stem_hashes, hashes)
-        padded = np.append(self.stem_hashes, np.uint32(0))
-        is_seen = (positions < len(self.stem_hashes)) & (padded[positions] == hashes)
-        unseen = [word for word, seen in zip(words.values(), is_seen.tolist(), strict=True) if not seen]
-        return tuple(reversed(unseen))
+        words: dict[str, str] = {}
+        for chunk in normalize(text).split():
+            for stem, word in self._find_unseen(chunk):
+                words.setdefault(stem, word)
+        return tuple(words.values())
+
+    @cached_property
+    def _find_unseen(self) -> Callable[[str], list[tuple[str, str]]]:
+        """Map a text without spaces to its unseen words, each with its stem; cached, because words repeat."""
+
+        def find_unseen(chunk: str) -> list[tuple[str, str]]:
+            words = [(word_stem(word, self.language), word) for word in split_words(chunk)]
+            hashes = _hashes(stem for stem, _ in words)
+            first, last = (np.searchsorted(self.stem_hashes, hashes, side) for side in ("left", "right"))
+            return [word for word, is_unseen in zip(words, (first == last).tolist(), strict=True) if is_unseen]
+
+        return lru_cache(maxsize=WORD_CACHE_SIZE)(find_unseen)
 
     def is_much_longer(self, source_tokens: int) -> bool:
         return source_tokens > MUCH_LONGER * self.longest_source
@@ -108,9 +118,11 @@ def _copied_shapes(
     for chunk, count in chunks.items():
         for word in words[chunk]:
             counts[word] += count
+    rare_words = {word for word, count in counts.items() if count <= RARE_COUNT}
+    rare_chunks = {chunk for chunk in chunks if not rare_words.isdisjoint(words[chunk])}
     rare, copied = Counter[str](), Counter[str]()
     for source, target in pairs:
-        for word in {word for chunk in source.split() for word in words[chunk] if counts[word] <= RARE_COUNT}:
+        for word in {word for chunk in rare_chunks.intersection(source.split()) for word in words[chunk]} & rare_words:
             shape = word_shape(word)
             rare[shape] += 1
             copied[shape] += len(word) >= MIN_COPIED_LETTERS and word in target

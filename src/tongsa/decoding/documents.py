@@ -37,9 +37,9 @@ class Document(NamedTuple):
         """True if the whole text is one sentence, without white space around it."""
         return list(self.spans) == [(0, len(self.text))]
 
-    def split_to_fit(self, count_tokens: Callable[[str], int], max_tokens: int) -> Self:
-        """Split sentences of more than `max_tokens` tokens into parts. Nothing is lost."""
-        spans = [part for span in self.spans for part in _split_span(self.text, span, count_tokens, max_tokens)]
+    def split_to_fit(self, fits: Callable[[str], bool]) -> Self:
+        """Split sentences that do not fit into parts that do. Nothing is lost."""
+        spans = [part for span in self.spans for part in _split_span(self.text, span, fits)]
         return self._replace(spans=spans)
 
     def spans_with_space(self) -> Iterator[tuple[Span, str]]:
@@ -63,15 +63,12 @@ class Document(NamedTuple):
         return starts
 
 
-def _split_span(text: str, span: Span, count_tokens: Callable[[str], int], max_tokens: int) -> list[Span]:
-    """Split a sentence that is too long in halves until all parts fit."""
-    if span.end - span.start < 2 or count_tokens(text[slice(*span)]) <= max_tokens:
+def _split_span(text: str, span: Span, fits: Callable[[str], bool]) -> list[Span]:
+    """Split a sentence that is too long in halves until all parts fit; a single character is not split."""
+    if span.end - span.start < 2 or fits(text[slice(*span)]):
         return [span]
     return [
-        part
-        for half in split_in_half(text, span)
-        if half.end > half.start
-        for part in _split_span(text, half, count_tokens, max_tokens)
+        part for half in split_in_half(text, span) if half.end > half.start for part in _split_span(text, half, fits)
     ]
 
 

@@ -40,6 +40,8 @@ from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.torch_threads import parallel_map
 
+MAX_TOKENS_PER_BYTE = 3
+"""Upper bound of the tokens for a byte of UTF-8: normalization or jamo may triple the bytes, a token has one or more."""
 EMPTY_TRANSLATION = Translation("", 0.0, 0.0, (), ())
 
 
@@ -155,10 +157,13 @@ class Translator(TextModel):
     def split_to_fit(self, document: Document, max_tokens: int) -> Document:
         """Split the sentences of a document that are too long for the model, or have more than `max_tokens` tokens."""
 
-        def count_tokens(sentence: str) -> int:
-            return len(self.source_tokenizer.encode(sentence))
+        limit = min(max_tokens, self.max_positions - 1)
 
-        return document.split_to_fit(count_tokens, min(max_tokens, self.max_positions - 1))
+        def fits(sentence: str) -> bool:
+            max_count = MAX_TOKENS_PER_BYTE * len(sentence.encode("utf-8", "surrogatepass")) + 1
+            return max_count <= limit or len(self.source_tokenizer.encode(sentence)) <= limit
+
+        return document.split_to_fit(fits)
 
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
         if request.config.copy_unseen_words:
