@@ -41,7 +41,7 @@ from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.torch_threads import parallel_map
 
 MAX_TOKENS_PER_BYTE = 3
-"""Upper bound of the tokens for a byte of UTF-8: normalization or jamo may triple the bytes, a token has one or more."""
+"""Upper bound of the tokens for a byte of UTF-8: normalization and jamo at most triple the bytes."""
 EMPTY_TRANSLATION = Translation("", 0.0, 0.0, (), ())
 
 
@@ -156,7 +156,6 @@ class Translator(TextModel):
 
     def split_to_fit(self, document: Document, max_tokens: int) -> Document:
         """Split the sentences of a document that are too long for the model, or have more than `max_tokens` tokens."""
-
         limit = min(max_tokens, self.max_positions - 1)
 
         def fits(sentence: str) -> bool:
