@@ -98,7 +98,7 @@ class TranslationDisplay(ProgressDisplay):
     def log_remark_count(self) -> None:
         """Print how many remarks were not printed."""
         if self.remarks > MAX_REMARKS:
-            self.log(f"… and {self.remarks - MAX_REMARKS:,} more lines; --json has the remarks of every line")
+            self.log(f"… and {self.remarks - MAX_REMARKS:,} more lines like these")
 
     def update(self, bytes_read: int, lines: int) -> None:
         seconds = max(monotonic() - self.started_at, 1e-3)

@@ -169,10 +169,13 @@ def _remark(translation: Translation) -> str:
 
 
 def _format_text(_: str, translation: Translation, *, alignments: bool) -> str:
-    """Return the output on one line. The white space between sentences may have tabs and line separators."""
+    """Return the output on one line, without surrounding white space.
+
+    The white space between its sentences is that of the source, which may have tabs and line separators.
+    """
     cells = []
     for hypothesis in translation.nbest:
-        cells.append(_LINE_BREAK.sub(" ", hypothesis.text))
+        cells.append(_LINE_BREAK.sub(" ", hypothesis.text.strip()))
         if alignments:
             cells.append(_pharaoh_alignment(hypothesis))
     return "\t".join(cell.replace("\t", " ") for cell in cells) if len(cells) > 1 else cells[0]
