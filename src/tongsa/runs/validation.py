@@ -112,8 +112,7 @@ def _log_validation(
 def save_best_model(
     run: Run, progress: TrainingProgress, report: EvaluationReport, tensors: dict[str, Tensor] | None = None
 ) -> None:
-    file_hashes = json.loads((run.folder / "data.json").read_text("utf-8"))
-    card = model_card(run.recipe, run.bundle, progress, report, file_hashes)
+    card = model_card(run, progress, report)
     bundle.save_bundle(run.folder / "model", _with_score_threshold(run, report), card, tensors)
 
 
