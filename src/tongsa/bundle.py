@@ -22,10 +22,12 @@ from tongsa.decoding.engines.engine import Engine, EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_classifier import TextClassifier
+from tongsa.decoding.text_model import ModelDescription
 from tongsa.decoding.translator import ShallowFusion, Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
 from tongsa.models import KINDS
+from tongsa.program import format_command
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
@@ -66,6 +68,16 @@ class Bundle:
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
 
+    @property
+    def info(self) -> ModelDescription:
+        return ModelDescription(
+            kind=self.kind,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            metrics=self.metrics,
+            folder=self.folder,
+        )
+
     def translator(
         self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
     ) -> Translator:
@@ -92,6 +104,7 @@ class Bundle:
             load_shortlist=load_shortlist,
             source_language=self.source_language,
             profile=self.profile,
+            info=self.info,
         )
 
     def _read_shortlist(self, folder: Path) -> Shortlist:
@@ -115,11 +128,11 @@ class Bundle:
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
-        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer)
+        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
 
     def generator(self) -> TextGenerator:
         self._require_task("language_model")
-        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer)
+        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
 
     def text_model(self) -> Translator | TextClassifier | TextGenerator:
         """Return the translator, classifier or generator, by the model's task."""
@@ -173,7 +186,7 @@ def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
     if load_metadata(export).weights_sha256 != weights_sha256:
         raise InputError(
             f"{export}: exported from other weights. "
-            f"Export again: tongsa export {artifact_folder(folder)} --to ctranslate2"
+            f"Export again: {format_command('export {} --to ctranslate2', artifact_folder(folder))}"
         )
     return export
 
@@ -225,13 +238,13 @@ def find_bundle(path: Path) -> Path:
         raise BundleError(f"{path}: no such folder. Give the folder of a run or of a model.")
     if (path / "run.toml").is_file():
         raise BundleError(
-            f"{path}: this run has no model yet. Resume it: tongsa train --resume {path} (if its model was "
-            f"deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
+            f"{path}: this run has no model yet. Resume it: {format_command('train --resume {}', path)} "
+            f"(if its model was deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
         )
     raise BundleError(f"{path}: no model here (no model.toml). Give the folder of a run or of a model.")
 
 
-def load_bundle(path: Path) -> Bundle:
+def load_bundle(path: Path, device: str = "cpu") -> Bundle:
     folder = find_bundle(path)
     description = settings.read_toml(folder / "model.toml")
     version = description.get("format")
@@ -256,7 +269,7 @@ def load_bundle(path: Path) -> Bundle:
         return Bundle(
             kind=kind,
             config=config,
-            model=model.eval(),
+            model=model.to(device).eval(),
             source_tokenizer=source,
             target_tokenizer=target,
             decoding=settings.build_config(DecodingConfig, description["decoding"], "decoding"),

@@ -148,7 +148,7 @@ TRANSLATE = "translate run texts.txt"
 CASES = {
     "dev set of a recipe": Case(
         "train recipe.toml --dev dev.tsv --run new",
-        "To change the dev set of a recipe: --set data.dev=FILE",
+        "set of a recipe: --set data.{name}=FILE",
         ["train recipe.toml --run new --set data.dev=dev.tsv"],
     ),
     "no data": Case(f"train --run new {QUICK}", "or your own files (--data FILE)"),
@@ -304,8 +304,16 @@ CASES = {
         f"{TRANSLATE} --mbr 4 --set decoding.beam=3", "and --set decoding.", [f"{TRANSLATE} --mbr 4"]
     ),
     "too many samples": Case(f"{TRANSLATE} --mbr 1001", "Give 1 to {", [f"{TRANSLATE} --mbr 3"]),
-    "existing output": Case(f"{TRANSLATE} -o done.txt", "{RESTART_HINT}."),
-    "existing output, the flag": Case(f"{TRANSLATE} -o done.txt", "start again with --restart"),
+    "output without a journal": Case(
+        f"{TRANSLATE} -o done.txt",
+        "{RESTART_HINT}.",
+        before=lambda folder: (folder / "done.txt.partial").write_text("a\n", "utf-8"),
+    ),
+    "output without a journal, the flag": Case(
+        f"{TRANSLATE} -o done.txt",
+        "start again with --restart",
+        before=lambda folder: (folder / "done.txt.partial").write_text("a\n", "utf-8"),
+    ),
     "ray without an output file": Case(f"{TRANSLATE} --executor ray", "Add -o OUT.", [f"{TRANSLATE} -o other.txt"]),
     "no export": Case(
         f"{TRANSLATE} --engine ctranslate2", "no CTranslate2 model. Make one: tongsa export RUN --to ctranslate2"
@@ -401,6 +409,12 @@ CASES = {
     ),
     "hypotheses below 0": Case(
         "search-tree run 'a b' --pruned=-1", "0 shows none, 3 the three best.", ["search-tree run 'a b' --pruned 3"]
+    ),
+    "unknown setting": Case("settings zzzz", "see the list: tongsa settings"),
+    "column that is missing": Case(
+        "score run dev.tsv --columns 1 3",
+        "Change --columns",
+        ["score run dev.tsv --columns 1 2"],
     ),
     "server without a model": Case("serve", "for example: tongsa serve runs/mine"),
     "two models with a name": Case("serve run run", "already. Write NAME=RUN.", ["serve run other=run"]),
@@ -590,7 +604,7 @@ ELSEWHERE = {
         " --set tokenizer.jamo=true",
     ),
     "tests/cli/test_remedies.py::test_the_next_command_that_is_printed_works": (
-        "tongsa translate {run}",
+        "{translate} --engine ctranslate2",
         "next: tongsa translate {options.run} --set decoding.shortlist=true",
     ),
     "tests/cli/test_remedies.py::test_a_failed_command_succeeds_after_its_remedy": (
@@ -618,6 +632,9 @@ ELSEWHERE = {
     "tests/decoding/test_glossary.py::test_a_term_that_does_not_fit_is_skipped_and_the_others_are_enforced": (
         "max_extra_tokens (--set decoding.max_extra_tokens=200).",
     ),
+    "tests/test_system.py::test_every_command_runs_without_posix": (
+        "this system does not tell the memory of a process. Write training.memory_limit_mib = 0",
+    ),
     "tests/runs/test_planner.py::test_the_remedy_for_missing_data_works": ("pass --set data.folder=DIR.",),
     "tests/runs/test_input_remarks.py::test_a_prefix_for_a_line_of_two_sentences_names_the_line": (
         "take the text as one: --no-split",
@@ -628,13 +645,12 @@ ELSEWHERE = {
 NOT_TRIED = (
     ("pip install", "installs packages"),
     ("halve training.batch_tokens and double", "needs a batch that exceeds the memory of the machine"),
-    ("tongsa classify {run}", "the next step after a training, not a remedy; the command is run in CASES"),
-    ("tongsa sample {run}", "the next step after a training, not a remedy; the command is run in CASES"),
     ("tongsa demo: English", "the title of a page"),
     ("decoding.no_repeat_ngram=3 (docs", "an example in the help"),
     ("the process that started this worker has ended", "needs a killed launcher"),
     ("Decompress the input to a file.", "needs Ray"),
     ("is not a kind of model; {", "a suggestion of a similar name, tried for keys"),
+    ("no table {table} here; {", "a suggestion of a similar name, tried for keys"),
     ("data.train is empty. Restore the file", "the file of the user, restored in tests/runs/test_edges.py"),
     (
         "Continue with: tongsa train --resume {run.folder}",
@@ -662,7 +678,7 @@ def source_messages() -> Iterator[tuple[str, str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
                 skipped.update(map(id, node.values))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("add_argument", "format_command")):
                 skipped.update(map(id, ast.walk(node)))
         for node in ast.walk(tree):
             text = literal_text(node)
@@ -680,8 +696,17 @@ def literal_text(node: ast.AST) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(map(literal_text, node.values))
     if isinstance(node, ast.FormattedValue):
-        return f"{{{ast.unparse(node.value)}}}"
+        return command_text(node.value) or f"{{{ast.unparse(node.value)}}}"
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def command_text(node: ast.expr) -> str:
+    """Return the text of format_command("train --resume {}", folder): `tongsa train --resume {folder}`."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) != "format_command":
+        return ""
+    template, *arguments = node.args
+    text = template.value if isinstance(template, ast.Constant) else ""
+    return f"tongsa {str(text).format(*(f'{{{ast.unparse(argument)}}}' for argument in arguments))}"
 
 
 def test_every_remedy_is_tried_or_has_a_reason() -> None:
@@ -700,6 +725,23 @@ def test_every_remedy_is_tried_or_has_a_reason() -> None:
         if not any(part in text for text in messages.values())
     ]
     assert not unused, "no message has these parts any more"
+
+
+COMMAND_WITH_ARGUMENTS = re.compile(rf"\btongsa (?:{'|'.join(COMMANDS)}) (?:--|\{{|…|[A-Z]{{2,}}|runs/)")
+
+
+def test_printed_commands_are_made_by_format_command() -> None:
+    """They begin with the program as the user typed it, and their paths are quoted."""
+    bare = []
+    for path in sorted((ROOT / "src" / "tongsa").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in docstrings
+            text = ast.unparse(node) if is_text else ""
+            if "\\n" not in text and "\n" not in text and COMMAND_WITH_ARGUMENTS.search(text):
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno}: {text}")  # type: ignore[attr-defined]
+    assert not bare, "use tongsa.program.format_command in\n" + "\n".join(bare)
 
 
 def test_tests_elsewhere_exist() -> None:

@@ -1,5 +1,6 @@
 """Edge cases of runs and commands that once failed."""
 
+import argparse
 import io
 import json
 import math
@@ -198,7 +199,8 @@ def test_score_answers_each_typed_line(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    events.extend("answered" for _ in score._read_pairs("-", needs_source=True, group_by_source=False))
+    options = argparse.Namespace(file="-", columns=None, header=False, rerank=False)
+    events.extend("answered" for _ in score._read_pairs(options, needs_source=True))
     assert events == ["typed", "answered"] * 2
 
 

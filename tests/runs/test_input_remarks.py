@@ -59,7 +59,7 @@ def test_a_low_score_and_an_unusual_length_are_said(model: Path, tmp_path: Path,
     loaded = load_bundle(model)
     assert loaded.profile is not None
     save_bundle(tmp_path / "sure", replace(loaded, profile=replace(loaded.profile, min_log_prob=0.0)), "")
-    (translation,) = tongsa.load(tmp_path / "sure").translate(["ab"])
+    (translation,) = tongsa.load(tmp_path / "sure", task="seq2seq").translate(["ab"])
     assert translation.low_score
 
 
@@ -90,7 +90,7 @@ def test_a_job_does_not_resume_with_another_splitting(model: Path) -> None:
 def test_a_model_without_a_profile_loads_and_reports_nothing(model: Path, tmp_path: Path) -> None:
     save_bundle(tmp_path / "old", replace(load_bundle(model), profile=None), "")
     assert not (tmp_path / "old" / "profile.safetensors").exists()
-    translation = tongsa.load(tmp_path / "old")("unknown words")
+    translation = tongsa.load(tmp_path / "old", task="seq2seq")("unknown words")
     assert (translation.unseen_words, translation.low_score, translation.longer_than_training) == ((), False, False)
 
 
@@ -106,4 +106,4 @@ def test_training_saves_the_profile_of_its_sources(tmp_path: Path) -> None:
     assert not any(loaded.profile.unseen_words(source) for source, _ in pairs)
     assert loaded.profile.longest_source == max(map(len, loaded.source_tokenizer.encode_all(text for text, _ in pairs)))
     assert -20 < loaded.profile.min_log_prob < 0
-    assert tongsa.load(tmp_path / "run")("abc ab").unseen_words == ("abc",)
+    assert tongsa.load(tmp_path / "run", task="seq2seq")("abc ab").unseen_words == ("abc",)

@@ -36,7 +36,7 @@ class Surfaces:
     """One model, with a profile of its training data, behind three interfaces."""
 
     def __init__(self, run: Path, server: LiveServer) -> None:
-        self.server, self.translator = server, tongsa.load(run)
+        self.server, self.translator = server, tongsa.load(run, task="seq2seq")
         self.translate_lines = TranslateJobConfig(models=ModelSpec(run=run), as_json=True).build()
 
 
@@ -78,5 +78,5 @@ def test_the_server_follows_the_setting_of_the_model(tmp_path: Path) -> None:
         (result,) = server.translate("abc. Def!\n gfe. A")
     assert [sentence["source"] for sentence in result["sentences"]] == ["abc. Def!", "gfe. A"]
     assert [sentence["text"] for sentence in result["sentences"]] == [
-        translation.text for translation in tongsa.load(run).translate(["abc. Def!", "gfe. A"])
+        translation.text for translation in tongsa.load(run, task="seq2seq").translate(["abc. Def!", "gfe. A"])
     ]

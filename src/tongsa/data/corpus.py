@@ -91,11 +91,17 @@ def _read_text_file(path: Path, ledger: Ledger) -> Iterator[Pair]:
 def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
     """Yield the lines of a file, of standard input ("-") or of a binary stream, unchanged; empty lines included."""
     if source == "-":
-        source = sys.stdin.buffer
+        source = standard_input()
     name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
     raw_lines = _raw_lines(Path(source)) if isinstance(source, str | Path) else _strip_line_ends(source)
     for number, raw in enumerate(raw_lines, start=1):
         yield decode_line(raw, f"{name}:{number}")
+
+
+def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise CorpusError("standard input: closed. Give a file, or redirect the input.")
+    return sys.stdin.buffer
 
 
 def decode_line(raw: bytes, location: str) -> str:

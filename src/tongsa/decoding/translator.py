@@ -32,7 +32,7 @@ from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
-from tongsa.decoding.text_model import TextModel, ensure_text_list
+from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text_list
 from tongsa.decoding.training_comparison import compare_with_training, with_copied_words
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
@@ -76,12 +76,15 @@ class Translator(TextModel):
         source_language: str = "",
         profile: TrainingProfile | None = None,
         batch_tokens: int = 4096,
+        info: ModelDescription | None = None,
     ) -> None:
         """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed.
 
         With the `profile` of the training data, translations tell which input is unlike it.
         """
-        super().__init__(model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens)
+        super().__init__(
+            model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens, info=info
+        )
         self.config = config
         self.source_language, self.profile = source_language, profile
         self.fusion = fusion

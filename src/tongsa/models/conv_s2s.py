@@ -44,7 +44,9 @@ class ConvS2SConfig:
     kernel: Positive = 3
     """Kernel width (k): centered on the position in the encoder, ending at it in the decoder."""
     encoder_layers: Positive = 20
+    """Convolutions of the encoder."""
     decoder_layers: Positive = 20
+    """Convolutions of the decoder; each has its own attention."""
     dropout: Fraction = 0.2
     """On embeddings, on the input of every convolution and before the output layer (section 4.2)."""
     max_positions: Positive = 1024

@@ -35,7 +35,9 @@ class RNNConfig:
     embedding: Positive = 100
     """Width of the token embeddings, which is also the rank of the input and output matrices."""
     layers: Positive = 1
+    """Recurrent layers on each side."""
     cell: CellKind = "gru"
+    """Recurrent cell."""
     context_input: Literal["always", "start"] = "always"
     """The decoder reads the summary at every step (Cho et al.), or only as its first state (Sutskever et al.)."""
     output: Literal["maxout", "linear"] = "maxout"

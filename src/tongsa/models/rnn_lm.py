@@ -25,7 +25,9 @@ class RNNLMConfig:
     width: Positive = 650
     """Width of the token embeddings and of the state of every layer."""
     layers: Positive = 2
+    """Recurrent layers."""
     cell: CellKind = "lstm"
+    """Recurrent cell."""
     dropout: Fraction = 0.5
     """On embeddings, between layers and before the output, never on the recurrent connections (Zaremba et al. 3.2)."""
     tie_embeddings: Literal["target", "none"] = "target"

@@ -47,6 +47,7 @@ def resolve_recipe(
     *,
     data: PathOrPaths = (),
     dev: PathOrPaths = (),
+    test: PathOrPaths = (),
     settings: Sequence[str] | str = (),
     overrides: Table | None = None,
     time_budget: float = inf,
@@ -58,6 +59,7 @@ def resolve_recipe(
         recipe: TOML file; without it a preset is chosen for the size of the data.
         data: Training files, instead of the recipe's; relative to the current directory, not to `data.folder`.
         dev: Development files, together with `data`.
+        test: Test files, together with `data`.
         settings: Assignments as for `--set`.
         overrides: Tables of settings.
         time_budget: Seconds; a short budget selects a smaller preset.
@@ -66,15 +68,18 @@ def resolve_recipe(
     """
     values = config.read_toml(Path(recipe)) if recipe is not None else {}
     requested: Table = {}
-    for assignment in _as_strings(settings):
+    for assignment in as_strings(settings):
         config.override(requested, assignment)
     requested = merge_tables(requested, overrides or {})
     if data:
-        values = merge_tables(values, {"data": {"train": _as_strings(data), "dev": _as_strings(dev), "folder": ""}})
-        for key in ("test", "dataset"):  # of the recipe's own data
-            values["data"].pop(key, None)
-    elif dev:
-        raise InputError("--dev: only together with --data. To change the dev set of a recipe: --set data.dev=FILE")
+        values = merge_tables(values, {"data": {"train": as_strings(data), "dev": as_strings(dev), "folder": ""}})
+        values["data"]["test"] = as_strings(test)
+        values["data"].pop("dataset", None)  # of the recipe's own data
+    elif dev or test:
+        name = "dev" if dev else "test"
+        raise InputError(
+            f"--{name}: only together with --data. To change the {name} set of a recipe: --set data.{name}=FILE"
+        )
     elif recipe is None:
         raise InputError("no training data. Give a recipe (a .toml file) or your own files (--data FILE).")
     try:
@@ -126,7 +131,7 @@ def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
     return settings
 
 
-def _as_strings(values: PathOrPaths) -> list[str]:
+def as_strings(values: PathOrPaths) -> list[str]:
     """Return a list; a single string or path is one item."""
     return [str(value) for value in ([values] if isinstance(values, str | Path) else values)]
 

@@ -33,7 +33,9 @@ class DataConfig:
     license: str = ""
     """License for the model card, e.g. "cc-by-4.0", the Hugging Face Hub's name; it depends on the training data."""
     source_language: str = ""
+    """Language code of the source, such as en."""
     target_language: str = ""
+    """Language code of the target, such as ko; BLEU chooses its tokenizer by it."""
     columns: tuple[int, int] = (1, 2)
     """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False

@@ -13,6 +13,7 @@ from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig
 from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.interface import named_tensors
+from tongsa.program import format_command
 from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.planner import fit_grad_accumulation
@@ -97,7 +98,9 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> 
     """Load an existing run from its run.toml; the weights are the initial ones."""
     settings = folder / "run.toml"
     if not settings.is_file():
-        raise InputError(f"{folder}: not a run (no run.toml). Start one with: tongsa train … --run {folder}")
+        raise InputError(
+            f"{folder}: not a run (no run.toml). Start one with: {format_command('train … --run {}', folder)}"
+        )
     recipe = parse_recipe(config.read_toml(settings), str(settings))
     if not recipe.data.train:
         raise InputError(f"{settings}: data.train is empty. Restore the file, or start a new run.")

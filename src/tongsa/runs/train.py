@@ -12,6 +12,7 @@ from time import perf_counter
 from tongsa import bundle, storage
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import evaluate
+from tongsa.program import format_command
 from tongsa.runs import doctor
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
 from tongsa.runs.card import add_test_scores
@@ -32,6 +33,7 @@ def train(
     run: Path,
     data: PathOrPaths = (),
     dev: PathOrPaths = (),
+    test: PathOrPaths = (),
     settings: Sequence[str] = (),
     budget: str | None = None,
     resume_if_exists: bool = False,
@@ -44,6 +46,7 @@ def train(
         run: Folder of the run.
         data: Training files, instead of the recipe's.
         dev: Development files, together with `data`.
+        test: Test files, together with `data`; scored once, with the best model.
         settings: Assignments as for `--set`, for example "training.steps=1000".
         budget: Time limit such as "20m"; the number of steps is chosen to fit.
         resume_if_exists: Resume the run if the folder holds one.
@@ -53,7 +56,9 @@ def train(
     time_budget = parse_duration(budget) if budget is not None else inf
 
     def resolve(reader: CorpusReader) -> Recipe:
-        resolved = resolve_recipe(recipe, data=data, dev=dev, settings=settings, time_budget=time_budget, reader=reader)
+        resolved = resolve_recipe(
+            recipe, data=data, dev=dev, test=test, settings=settings, time_budget=time_budget, reader=reader
+        )
         check_data_files(resolved.data, str(recipe))
         return resolved
 
@@ -124,7 +129,7 @@ def _prepare_run_folder(folder: Path) -> None:
     with storage.explain_os_errors(folder):
         if (folder / "run.toml").exists():
             raise InputError(
-                f"{folder}: holds a run already. Resume it with: tongsa train --resume {folder}, "
+                f"{folder}: holds a run already. Resume it with: {format_command('train --resume {}', folder)}, "
                 "or choose another folder."
             )
         if any((folder / "checkpoints").glob("*")):
@@ -163,4 +168,5 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
         add_test_scores(run.folder / "model", run, report)
         display.log(f"test: {report.summary()}", "green")
+    distributed.barrier()  # the other ranks may load the model only now
     return progress

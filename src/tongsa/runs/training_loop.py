@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.interface import named_tensors
+from tongsa.program import format_command
 from tongsa.runs.data import epoch_examples
 from tongsa.runs.reporting import RunReporter, open_reporter
 from tongsa.runs.run import Run
@@ -92,7 +93,8 @@ def _train_to_end(
                 break
             if is_stopping and not is_last:
                 raise InterruptedRun(
-                    f"stopped and saved at step {update.step:,}. Continue with: tongsa train --resume {run.folder}"
+                    f"stopped and saved at step {update.step:,}. "
+                    f"Continue with: {format_command('train --resume {}', run.folder)}"
                 )
     return progress
 

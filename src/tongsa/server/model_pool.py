@@ -1,6 +1,7 @@
 """Models of a server: loaded after the port is open, selected by name or languages, replaced while requests run."""
 
 import logging
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
     for argument in arguments:
         name, equals, path = argument.partition("=")
         folder = Path(path if equals else argument)
-        name = name if equals else folder.resolve().name
+        name = name if equals else os.path.basename(os.path.realpath(folder))  # noqa: PTH119 - no error for a loop
         if not name:
             raise InputError(f"{argument}: no name. Write NAME=RUN.")
         if name in sources:

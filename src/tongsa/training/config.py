@@ -26,17 +26,23 @@ class TrainingConfig:
     shard: bool = False
     """Shard the model over the distributed processes (FSDP2) instead of replicating it (DDP)."""
     seed: NonNegative = 1
+    """Random seed of initial weights, data order, dropout and dev split."""
     init_from: str = ""
     """Folder of a run or bundle: initialize tokenizer and weights from it, where the shapes match."""
     label_smoothing: Fraction = 0.1
     """Label smoothing ε (section 5.4)."""
     optimizer: Literal["adam", "adamw", "muon"] = "adam"
+    """Adam (section 5.3), AdamW (Loshchilov and Hutter 2019), or Muon for the matrices and AdamW for the rest."""
     adam_lr_scale: NonNegativeFloat = 1.0
     """With `muon`: factor on the learning rate of the parameters that AdamW updates (embeddings, norms, biases)."""
     beta1: Fraction = 0.9
+    """Decay of Adam's mean of the gradients (β₁)."""
     beta2: Fraction = 0.98
+    """Decay of Adam's mean of the squared gradients (β₂)."""
     epsilon: float = 1e-9
+    """Added to the denominator of Adam's update (ε)."""
     weight_decay: NonNegativeFloat = 0.0
+    """Weight decay of the matrices, not of biases and norms: decoupled in AdamW and Muon, L2 penalty in Adam."""
     clip_grad_norm: NonNegativeFloat = 0.0
     """Gradient clipping: maximum global gradient norm. 0: no clipping."""
     lr: LRScheduleConfig = field(default_factory=LRScheduleConfig)
@@ -58,7 +64,9 @@ class TrainingConfig:
     keep_checkpoints: Positive = 2
     """Newest checkpoints to keep."""
     precision: Precision = "auto"
+    """Precision of the computation; auto takes bf16 where it is supported and faster, else fp32."""
     device: str = "auto"
+    """Device such as cpu, cuda or cuda:1; auto takes a GPU if there is one."""
     threads: NonNegative = 0
     """CPU threads. 0: PyTorch's default."""
     compile: bool = False

@@ -13,6 +13,7 @@ from tongsa.models.transformer.encoder import TransformerEncoder
 @dataclass(frozen=True, kw_only=True)
 class TransformerClassifierConfig(TransformerStackConfig):
     layers: Positive = 6
+    """Layers (N)."""
     hidden: Positive = 512
     """Width of the hidden layer between the mean of the slots and the labels."""
 

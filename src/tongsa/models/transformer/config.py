@@ -20,6 +20,7 @@ class TransformerStackConfig:
     ffn_width: Positive = 2048
     """Width of the hidden layer of the feed-forward network (d_ff)."""
     heads: Positive = 8
+    """Attention heads of every layer (h)."""
     key_width: NonNegative = 0
     """Width of each head's queries and keys (d_k); 0 is width / heads."""
     value_width: NonNegative = 0
@@ -42,9 +43,11 @@ class TransformerStackConfig:
     norm: Literal["post", "pre"] = "post"
     """norm(x + sublayer(x)) as in the paper, or x + sublayer(norm(x)), which needs no long warm-up."""
     norm_kind: NormKind = "layer"
+    """Normalization; layer is the paper's."""
     groups: Positive = 8
     """Groups of a group norm."""
     positions: PositionKind = "sinusoidal"
+    """Positional encoding; sinusoidal is the paper's (section 3.5), rotary that of Su et al. (2021)."""
     max_positions: Positive = 1024
     """Number of learned position embeddings; the other kinds have no limit."""
 

@@ -19,6 +19,7 @@ from tongsa.nn.output import embedding_table
 @dataclass(frozen=True, kw_only=True)
 class TransformerLMConfig(TransformerStackConfig):
     layers: Positive = 6
+    """Layers (N)."""
     tie_embeddings: Literal["target", "none"] = "target"
     """One matrix for embeddings and output (section 3.4), or two."""
 

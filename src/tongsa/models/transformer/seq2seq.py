@@ -17,7 +17,9 @@ class TransformerConfig(TransformerStackConfig):
     """The defaults are the paper's base model: 44,138,496 + 512·V parameters."""
 
     encoder_layers: Positive = 6
+    """Layers of the encoder (N)."""
     decoder_layers: Positive = 6
+    """Layers of the decoder (N)."""
     tie_embeddings: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output (section 3.4); for target and output; or three."""
 
