@@ -14,15 +14,16 @@ from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
 from tongsa import storage
+from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding import shortlist
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, is_usable_export, load_metadata
 from tongsa.decoding.engines.engine import Engine, EngineName
 from tongsa.decoding.generator import TextGenerator
-from tongsa.decoding.shortlist import Shortlist
+from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.text_model import ModelDescription
-from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
+from tongsa.decoding.translator import ShallowFusion, Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
 from tongsa.models.own_kind import find_kind, is_own_kind
@@ -31,7 +32,7 @@ from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 
-LABELS_FILE, TARGET_TOKENIZER_FILE = "labels.json", "target-tokenizer.model"
+LABELS_FILE, TARGET_TOKENIZER_FILE, PROFILE_FILE = "labels.json", "target-tokenizer.model", "profile.safetensors"
 FORMAT_VERSION = 1
 """Increased when older versions of tongsa could not read what this one writes."""
 
@@ -62,6 +63,8 @@ class Bundle:
     target_language: str = ""
     metrics: tuple[str, ...] = ()
     """Default metrics for evaluation."""
+    profile: TrainingProfile | None = None
+    """Profile of the training data; models of older versions have none."""
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
 
@@ -99,6 +102,8 @@ class Bundle:
             fusion=fusion,
             engine=loaded_engine,
             load_shortlist=load_shortlist,
+            source_language=self.source_language,
+            profile=self.profile,
             info=self.info,
         )
 
@@ -199,6 +204,8 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
         content[LABELS_FILE if bundle.config.task == "classification" else TARGET_TOKENIZER_FILE] = (
             bundle.target_tokenizer.model_bytes
         )
+    if bundle.profile is not None:
+        content[PROFILE_FILE] = bundle.profile.to_bytes()
     description: dict[str, Any] = {
         "format": FORMAT_VERSION,
         "kind": bundle.kind,
@@ -269,6 +276,7 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
             source_language=description["source_language"],
             target_language=description["target_language"],
             metrics=tuple(description.get("metrics", ())),
+            profile=_profile(data, description["source_language"]),
             folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
@@ -287,6 +295,10 @@ def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]
         return find_kind(kind, parent if (parent / "run.toml").exists() else folder)
     except settings.ConfigError as error:
         raise BundleError(f"{folder / 'model.toml'}: {error}") from None
+
+
+def _profile(data: dict[str, bytes], source_language: str) -> TrainingProfile | None:
+    return TrainingProfile.from_bytes(data[PROFILE_FILE], source_language) if PROFILE_FILE in data else None
 
 
 def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:

@@ -133,6 +133,13 @@ def test_a_word_offers_other_continuations(page: Page, post: Post) -> None:
     assert translation(page) == offered[0], "the choice is lost when the text changes"
 
 
+def test_words_that_the_model_has_not_seen_are_named(page: Page) -> None:
+    write(page, "I go home. Quokkas go home.")
+    expect(page.locator("#alternatives-facts")).to_contain_text("The model has not seen these words: Quokkas.")
+    page.click("#language")
+    expect(page.locator("#alternatives-facts")).to_contain_text("모델이 학습하지 않은 단어: Quokkas.")
+
+
 def test_glossary_terms_are_used_and_reported(page: Page) -> None:
     write(page, "I go home.")
     page.click("#glossary summary")

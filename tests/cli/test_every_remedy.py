@@ -667,6 +667,9 @@ ELSEWHERE = {
         "To change: --tokenize NAME",
     ),
     "tests/runs/test_planner.py::test_the_remedy_for_missing_data_works": ("pass --set data.folder=DIR.",),
+    "tests/runs/test_input_remarks.py::test_a_prefix_for_a_line_of_two_sentences_names_the_line": (
+        "take the text as one: --no-split",
+    ),
     "tests/runs/test_distillation.py::test_outputs_of_another_job_are_not_reused": ("choose another --run.",),
 }
 """Tests that follow remedies, with parts of the messages."""

@@ -43,8 +43,8 @@ def make_generator(max_positions: int) -> TextGenerator:
 
 
 def test_an_ensemble_truncates_to_its_shortest_member() -> None:
-    translation = make_conv_s2s(200).translator([make_conv_s2s(20)])(LONG_TEXT)
-    assert translation.truncated
+    translator = make_conv_s2s(200).translator([make_conv_s2s(20)])
+    assert translator.translate([LONG_TEXT], split_sentences=False)[0].truncated
 
 
 def test_an_ensemble_refuses_to_score_what_is_too_long_for_a_member() -> None:
@@ -53,7 +53,8 @@ def test_an_ensemble_refuses_to_score_what_is_too_long_for_a_member() -> None:
 
 
 def test_shallow_fusion_stops_at_the_positions_of_the_language_model() -> None:
-    translation = make_conv_s2s(200).translator(fusion=ShallowFusion(make_generator(20), 0.5))(LONG_TEXT)
+    translator = make_conv_s2s(200).translator(fusion=ShallowFusion(make_generator(20), 0.5))
+    translation = translator.translate([LONG_TEXT], split_sentences=False)[0]
     assert len(translation.tokens) < 20
 
 

@@ -49,7 +49,8 @@ def test_a_record_has_the_names_of_the_attributes(translator: Translator) -> Non
     translation = translator.translate(["the cat sleeps"], nbest=2)[0]
     record = translation.record
     assert list(record) == [
-        *("text", "score", "log_prob", "tokens", "token_log_probs", "source_tokens", "truncated", "terms", "nbest")
+        *("text", "score", "log_prob", "tokens", "token_log_probs", "source_tokens", "truncated", "terms", "nbest"),
+        *("sentences", "unseen_words", "low_score", "longer_than_training"),
     ]
     for name in ("text", "score", "log_prob", "truncated"):
         assert record[name] == getattr(translation, name)

@@ -49,7 +49,8 @@ def test_json_has_the_names_of_the_python_interface(translate: Translate) -> Non
     _, lines, _ = translate("--json", "--nbest", "2", "--alignments")
     record = json.loads(lines[0])
     shared = ["text", "score", "log_prob", "tokens", "token_log_probs"]
-    assert list(record) == ["source", *shared, "source_tokens", "truncated", "terms", "nbest"]
+    warnings = ["unseen_words", "low_score", "longer_than_training"]
+    assert list(record) == ["source", *shared, "source_tokens", "truncated", "terms", "nbest", "sentences", *warnings]
     assert [list(hypothesis) for hypothesis in record["nbest"]] == [[*shared, "alignment"]] * 2
     assert [record[name] for name in shared] == [record["nbest"][0][name] for name in shared]
     assert len(record["token_log_probs"]) == len(record["tokens"]) + 1

@@ -33,7 +33,7 @@ Evaluate a model on a test set. Each score is printed with its signature.
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
 """
 SETTING_TABLES = ("decoding", "data")
-SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "tokenize")
+SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "split_sentences", "tokenize")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

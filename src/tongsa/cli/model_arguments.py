@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tongsa.decoding.sampling import SamplingConfig
     from tongsa.runs.translate_job import ModelSpec
 
+DECODING_FLAGS = ("beam", "alpha", "split_sentences")
+"""Decoding settings that have a flag."""
 SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 
@@ -78,6 +80,13 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
     add_beam_arguments(group)
     group.add_argument(
+        "--no-split",
+        dest="split_sentences",
+        action="store_const",
+        const=False,
+        help="take each line as one sentence (decoding.split_sentences)",
+    )
+    group.add_argument(
         "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="decoding engine (docs/export.md)"
     )
     group.add_argument(
@@ -139,7 +148,7 @@ def decoding_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def decoding_flags(options: argparse.Namespace) -> dict[str, Any]:
     """Return the decoding settings that have a flag, without those that are not set."""
-    return {name: value for name in ("beam", "alpha") if (value := getattr(options, name)) is not None}
+    return {name: value for name in DECODING_FLAGS if (value := getattr(options, name)) is not None}
 
 
 def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 HELP = "translate text: one output line per input line"
 DESCRIPTION = """\
-Translate text: one output line per input line, in order. Files of any length are streamed.
+Translate text: one output line per input line, in order. A line may have several sentences. Files of any length are
+streamed.
 
   echo 'I go home' | tongsa translate runs/mine
   tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
@@ -112,13 +113,14 @@ def _translate_to_stdout(file: str, job: "TranslateJobConfig") -> None:
                     print_result(line)
                 sys.stdout.flush()
                 _report_progress(chunk, result, display, reader)
+            display.log_remark_count()
 
 
 def _report_progress(
     chunk: "Chunk", result: "TranslatedChunk", display: "TranslationDisplay", reader: "ChunkReader"
 ) -> None:
-    for i in result.truncated:
-        display.log(f"{chunk.name}:{chunk.first_line + i + 1}: longer than the model can read, truncated")
+    for i, remark in result.remarks:
+        display.log_remark(f"{chunk.name}:{chunk.first_line + i + 1}: {remark}")
     display.update(reader.bytes_read, chunk.first_line + len(chunk))
 
 
@@ -140,7 +142,8 @@ def _translate_to_file(options: argparse.Namespace, job: "TranslateJobConfig") -
                 raise InterruptedRun(f"stopped: {lines}. The same command resumes.") from None
         output.finish()
         truncated = f", {output.progress.truncated:,} of them truncated" if output.progress.truncated else ""
-        print_status(f"done: {output.progress.lines:,} lines{truncated} in {output.output}")
+        remarked = f", {output.progress.remarked:,} with a remark" if output.progress.remarked else ""
+        print_status(f"done: {output.progress.lines:,} lines{truncated}{remarked} in {output.output}")
 
 
 def _file_translator(executor: str, job: "TranslateJobConfig") -> "FileTranslator":
@@ -162,6 +165,7 @@ def _translate_into(output: "ResumableOutput", reader: "ChunkReader", translate_
         for chunk, result in translate_chunks(reader):
             output.write(chunk, result)
             _report_progress(chunk, result, display, reader)
+        display.log_remark_count()
 
 
 @contextmanager

@@ -75,6 +75,12 @@ def split_sentences(text: str, language: str = "") -> list[Span]:
     return spans
 
 
+def split_lines(text: str) -> list[Span]:
+    """Return the spans of the lines, without surrounding white space and without empty lines."""
+    lines = (_TRIMMED.search(text, *line.span()) for line in _LINE.finditer(text))
+    return [Span(*line.span()) for line in lines if line]
+
+
 def split_in_half(text: str, span: Span) -> tuple[Span, Span]:
     """Split a long sentence near its middle: after a comma, else at a space, else between any two characters."""
     middle, reach = (span.start + span.end) // 2, (span.end - span.start) // 4

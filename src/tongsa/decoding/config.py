@@ -8,8 +8,13 @@ from tongsa.config import In, NonNegative, NonNegativeFloat, Positive, check_ran
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
-    """Settings of beam search."""
+    """Settings of decoding: how a text is split, and of beam search."""
 
+    split_sentences: bool = True
+    """Translate the sentences of a text one by one; false if each text is one sentence."""
+
+    copy_unseen_words: bool = False
+    """Copy words that the training data do not have, if they look like those that it copies, such as names."""
     beam: Positive = 4
     """Number of hypotheses kept in each step; 1 is greedy search."""
     length_normalization: Literal["gnmt", "plain", "none"] = "gnmt"

@@ -11,8 +11,11 @@ from functools import cache
 
 from sacrebleu.metrics.chrf import CHRF
 
+from tongsa.data.sentence_splitter import Span
+from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.documents import Document
 from tongsa.decoding.request import DecodeRequest
-from tongsa.decoding.results import Translation
+from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.translator import Translator
 
@@ -49,15 +52,28 @@ def mbr_decode(
     *,
     num_samples: int = DEFAULT_NUM_SAMPLES,
     sampling: SamplingConfig | None = None,
+    config: DecodingConfig | None = None,
     utility: Utility = chrf,
 ) -> list[Translation]:
-    """Return for each text the sample with the highest mean utility against all samples; its score is that mean."""
-    request = DecodeRequest(config=translator.config, nbest=num_samples, sampling=sampling or SamplingConfig())
+    """Return for each text the sample with the highest mean utility against all samples; its score is that mean.
+
+    The sentences of a text are chosen one by one. `config` replaces the model's decoding settings.
+    """
+    request = DecodeRequest(
+        config=config or translator.config, nbest=num_samples, sampling=sampling or SamplingConfig()
+    )
     translations = []
     for translation in translator.decode(texts, request):
-        samples = translation.nbest
-        sample_texts = [sample.text for sample in samples]
-        utilities = expected_utilities(sample_texts, sample_texts, utility)
-        best = max(range(len(samples)), key=utilities.__getitem__)
-        translations.append(replace(samples[best], score=utilities[best], alternatives=()))
+        document = Document(translation.source, [Span(part.start, part.end) for part in translation.sentences])
+        chosen = [_most_useful_sample(sentence, utility) for sentence in translation.sentences]
+        translations.append(join_translations(document, chosen))
     return translations
+
+
+def _most_useful_sample(translation: Translation, utility: Utility) -> Translation:
+    """Return the sample of one sentence with the highest mean utility."""
+    samples = translation.nbest
+    sample_texts = [sample.text for sample in samples]
+    utilities = expected_utilities(sample_texts, sample_texts, utility)
+    best = max(range(len(samples)), key=utilities.__getitem__)
+    return replace(samples[best], score=utilities[best], alternatives=())

@@ -98,3 +98,8 @@ def _is_valid(arrays: ShortlistCandidates, source_size: int, target_size: int) -
     return right_shape and all(
         part.dtype == np.int32 and part.min(initial=0) >= 0 and part.max(initial=0) < target_size for part in arrays
     )
+
+
+def missing_shortlist() -> Shortlist:
+    """Raise InputError: a model that was not loaded from a folder has no shortlist."""
+    raise InputError("shortlist: this model has none. Save the model, run tongsa shortlist, and load it again.")

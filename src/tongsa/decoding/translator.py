@@ -1,40 +1,47 @@
 """Translator: text in, translations out. The command line, the server, validation and evaluation decode with it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Examples, Indices, Padded, Ragged, append_eos, pad
+from tongsa.batch import Examples, Indices, Padded, Ragged
 from tongsa.config import build_config, to_table
 from tongsa.data.normalize import normalize
+from tongsa.data.sentence_splitter import split_sentences
+from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding.batches import Capacity, EncodedTexts, SearchBatch, assign_to_threads, make_batches
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints
+from tongsa.decoding.continuations import continuations
 from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
+from tongsa.decoding.documents import MAX_SENTENCE_TOKENS, Document, require_one_sentence
 from tongsa.decoding.engines.engine import Engine, supports_all
 from tongsa.decoding.engines.torch import TorchEngine
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.glossary import Glossary, OutputLimits, TermConstraint, constraint_phrases, term_constraints
 from tongsa.decoding.request import DecodeRequest
-from tongsa.decoding.results import Translation
+from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
-from tongsa.decoding.shortlist import Shortlist
+from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text_list
+from tongsa.decoding.training_comparison import compare_with_training, with_copied_words
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
-from tongsa.tokenization.special import EOS
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.torch_threads import parallel_map
 
+MAX_TOKENS_PER_BYTE = 3
+"""Upper bound of the tokens for a byte of UTF-8: normalization and jamo at most triple the bytes."""
 EMPTY_TRANSLATION = Translation("", 0.0, 0.0, (), ())
 
 
@@ -48,11 +55,6 @@ class ShallowFusion:
     def __post_init__(self) -> None:
         if not 0 <= self.weight < float("inf"):
             raise InputError(f"--lm-weight {self.weight}: must be 0 or more. Try 0.2.")
-
-
-def missing_shortlist() -> Shortlist:
-    """Raise InputError: a model that was not loaded from a folder has no shortlist."""
-    raise InputError("shortlist: this model has none. Save the model, run tongsa shortlist, and load it again.")
 
 
 class Translator(TextModel):
@@ -71,14 +73,20 @@ class Translator(TextModel):
         fusion: ShallowFusion | None = None,
         engine: Engine | None = None,
         load_shortlist: Callable[[], Shortlist] = missing_shortlist,
+        source_language: str = "",
+        profile: TrainingProfile | None = None,
         batch_tokens: int = 4096,
         info: ModelDescription | None = None,
     ) -> None:
-        """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed."""
+        """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed.
+
+        With the `profile` of the training data, translations tell which input is unlike it.
+        """
         super().__init__(
             model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens, info=info
         )
         self.config = config
+        self.source_language, self.profile = source_language, profile
         self.fusion = fusion
         self.engine = engine if engine and not (ensemble or fusion) else None
         if fusion:
@@ -112,8 +120,9 @@ class Translator(TextModel):
     ) -> list[Translation]:
         """Return a translation for each text, in order; an empty text has an empty translation.
 
-        `prefixes` are forced beginnings of the outputs; with `sampling` the `nbest` outputs are drawn. `settings` are
-        fields of DecodingConfig, such as beam or alpha, that replace those of the model.
+        The sentences of a text are translated one by one, unless `split_sentences` is False. `prefixes` are forced
+        beginnings of the outputs; with `sampling` the `nbest` outputs are drawn. `settings` are fields of
+        DecodingConfig, such as beam or alpha, that replace those of the model.
         """
         request = DecodeRequest(
             config=self.config_with(settings),
@@ -134,6 +143,33 @@ class Translator(TextModel):
         """Return a translation for each text, in order."""
         texts = ensure_text_list(texts)
         request.check_texts(texts)
+        if not request.config.split_sentences:
+            return self._decode_sentences(texts, request)
+        documents = [self.split_text(text) for text in texts]
+        if any(request.prefixes):
+            require_one_sentence(documents)
+        prefixes = [prefix for prefix, document in zip(request.prefixes, documents, strict=False) if document.spans]
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        translations = iter(self._decode_sentences(sentences, replace(request, prefixes=prefixes)))
+        return [join_translations(document, list(islice(translations, len(document.spans)))) for document in documents]
+
+    def split_text(self, text: str, max_tokens: int = MAX_SENTENCE_TOKENS) -> Document:
+        """Return the sentences of a text; one that is too long for the model, or for `max_tokens`, is split."""
+        return self.split_to_fit(Document(text, split_sentences(text, self.source_language)), max_tokens)
+
+    def split_to_fit(self, document: Document, max_tokens: int) -> Document:
+        """Split the sentences of a document that are too long for the model, or have more than `max_tokens` tokens."""
+        limit = min(max_tokens, self.max_positions - 1)
+
+        def fits(sentence: str) -> bool:
+            max_count = MAX_TOKENS_PER_BYTE * len(sentence.encode("utf-8", "surrogatepass")) + 1
+            return max_count <= limit or len(self.source_tokenizer.encode(sentence)) <= limit
+
+        return document.split_to_fit(fits)
+
+    def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
+        if request.config.copy_unseen_words:
+            request = with_copied_words(request, texts, self.profile)
         encoded = self._encode(texts, request)
         # one thread: an observer sees one step at a time, and the same seed draws the same samples
         one_thread = bool(request.sampling or request.observer) or self.device.type != "cpu"
@@ -145,16 +181,18 @@ class Translator(TextModel):
         else:
             sampler = request.sampling.build() if request.sampling else None
             search = partial(self.torch_engine.decode, request=request, sampler=sampler)
-        translations = [EMPTY_TRANSLATION] * len(texts)
+        translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
         for batch, nbest_lists in zip(batches, parallel_map(search, batches, threads), strict=True):
             if not all(nbest_lists):
                 max_lengths = {int(i): encoded.max_lengths[i] for i in batch.indices}
                 raise InputError(explain_no_output(request.config, encoded.constraints, max_lengths))
             for i, hypotheses in zip(batch.indices.tolist(), nbest_lists, strict=True):
                 truncated = bool(encoded.tokens.lengths[i] >= self.max_positions)
-                translations[i] = self._to_translation(
+                translation = self._to_translation(
                     encoded.source(i), hypotheses, truncated=truncated, terms=encoded.terms.get(i, ())
                 )
+                is_sampled = bool(request.sampling)
+                translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
         return translations
 
     def _encode(self, texts: Sequence[str], request: DecodeRequest) -> EncodedTexts:
@@ -227,7 +265,6 @@ class Translator(TextModel):
                 hypotheses[row] = by_torch
         return hypotheses
 
-    @torch.inference_mode()
     def alternatives(
         self, text: str, prefix: str = "", *, count: int = 5, **settings: float | str
     ) -> list[Translation]:
@@ -238,21 +275,7 @@ class Translator(TextModel):
         request = DecodeRequest(config=self.config_with(settings))
         source = Ragged(self.source_tokenizer.encode_all([text]))[0][: self.max_positions - 1]
         prefix_tokens = self.target_tokenizer.encode_all([normalize(prefix)])[0]
-        max_length = min(len(source) + 1 + request.config.max_extra_tokens, self.max_positions - 1)
-        if not len(source) or len(prefix_tokens) > max_length:
-            return []
-        scores = self.torch_engine.next_token_scores(pad([append_eos(source)]), prefix_tokens, request.config)
-        if not prefix_tokens:
-            scores[EOS] = -torch.inf  # an empty output is not a continuation
-        if len(prefix_tokens) == max_length:
-            scores[EOS + 1 :] = -torch.inf
-        likeliest = scores.topk(min(count, len(scores)))
-        prefixes = [(*prefix_tokens, int(token)) for score, token in zip(*likeliest, strict=True) if score > -torch.inf]
-        if not prefixes:
-            return []
-        constraints = [OutputConstraints(tokens) for tokens in prefixes]
-        batch = SearchBatch([[append_eos(source)] * len(prefixes)], constraints=constraints)
-        nbest_lists = self.torch_engine.decode(batch, request)
+        nbest_lists = continuations(self.torch_engine, source, prefix_tokens, request, count)
         return [self._to_translation(source, hypotheses[:1], truncated=False) for hypotheses in nbest_lists]
 
     def _to_translation(

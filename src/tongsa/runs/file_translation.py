@@ -102,9 +102,9 @@ def _translate_into(
 
 
 def report_chunk(chunk: Chunk, result: TranslatedChunk, display: TranslationDisplay, reader: ChunkReader) -> None:
-    """Show the progress, and the lines that were truncated."""
-    for i in result.truncated:
-        display.log(f"{chunk.name}:{chunk.first_line + i + 1}: longer than the model can read, truncated")
+    """Show the progress, and remarks on lines that were truncated or are unlike the training data."""
+    for i, remark in result.remarks:
+        display.log_remark(f"{chunk.name}:{chunk.first_line + i + 1}: {remark}")
     display.update(reader.bytes_read, chunk.first_line + len(chunk))
 
 

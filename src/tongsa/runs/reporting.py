@@ -79,6 +79,10 @@ class ProgressDisplay:
         self.console.print(escape(message), style=style or None)
 
 
+MAX_REMARKS = 10
+"""Number of remarks about lines of an input that are printed."""
+
+
 class TranslationDisplay(ProgressDisplay):
     """Progress of a file translation, measured in bytes and shown in lines."""
 
@@ -87,6 +91,18 @@ class TranslationDisplay(ProgressDisplay):
     ) -> None:
         super().__init__(total_bytes, bytes_read, enabled=enabled, quiet=quiet)
         self.start_line = lines
+        self.remarks = 0
+
+    def log_remark(self, remark: str) -> None:
+        """Print a remark about a line of the input; after MAX_REMARKS they are only counted."""
+        self.remarks += 1
+        if self.remarks <= MAX_REMARKS:
+            self.log(remark)
+
+    def log_remark_count(self) -> None:
+        """Print how many remarks were not printed."""
+        if self.remarks > MAX_REMARKS:
+            self.log(f"… and {self.remarks - MAX_REMARKS:,} more lines like these")
 
     def update(self, bytes_read: int, lines: int) -> None:
         seconds = max(monotonic() - self.started_at, 1e-3)

@@ -1,5 +1,6 @@
 """A run: its folder, recipe, data and model."""
 
+import heapq
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import torch
 
 from tongsa import bundle, config, storage
 from tongsa.bundle import Bundle
+from tongsa.data.training_profile import TrainingProfile
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig
 from tongsa.evaluation.metrics import bleu_tokenizer
@@ -17,6 +19,9 @@ from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
+
+MAX_SOURCES_MEASURED = 1000
+"""Number of sources, the longest in characters, whose tokens are counted for the profile."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,19 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
         source_language=recipe.data.source_language,
         target_language=recipe.data.target_language,
         metrics=recipe.data.metrics,
+        profile=_training_profile(recipe, data) if data.task == "seq2seq" else None,
     )
     return Run(folder, recipe, data, new_bundle)
+
+
+def _training_profile(recipe: Recipe, data: PreparedData) -> TrainingProfile:
+    """Return the profile of the training sources; the longest in tokens is searched among the longest in characters."""
+    sources = heapq.nlargest(
+        MAX_SOURCES_MEASURED, {pair.source for pair in data.train}, key=lambda text: (len(text), text)
+    )
+    longest_source = max(map(len, data.source_tokenizer.encode_all(sources)))
+    pairs = [(pair.source, pair.target) for pair in data.train]
+    return TrainingProfile.from_pairs(pairs, longest_source, recipe.data.source_language)
 
 
 def _check_compatibility(recipe: Recipe, data: PreparedData) -> None:

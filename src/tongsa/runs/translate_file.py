@@ -28,6 +28,8 @@ class TranslatedChunk(NamedTuple):
     lines: Sequence[str]
     truncated: Sequence[int] = ()
     """Indices of lines that were longer than the model can read."""
+    remarks: Sequence[tuple[int, str]] = ()
+    """Lines unlike the training data: index and remark."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,8 @@ class TranslationProgress:
     """Bytes of the output."""
     truncated: int = 0
     """Number of lines that were longer than the model can read."""
+    remarked: int = 0
+    """Number of lines with a remark."""
     input_sha256: str = hashlib.sha256().hexdigest()
     """SHA-256 of the bytes read."""
 
@@ -143,6 +147,7 @@ class ResumableOutput:
             bytes_read=self.progress.bytes_read + len(chunk.raw),
             bytes_written=self.progress.bytes_written + len(content),
             truncated=self.progress.truncated + len(result.truncated),
+            remarked=self.progress.remarked + len(result.remarks),
             input_sha256=self.digest.hexdigest(),
         )
         self._save_journal()

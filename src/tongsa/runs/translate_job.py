@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import bundle, storage
+from tongsa.decoding.documents import DocumentError
 from tongsa.decoding.engines.engine import EngineName
 from tongsa.decoding.glossary import Glossary
 from tongsa.decoding.mbr import mbr_decode
@@ -19,6 +21,9 @@ from tongsa.decoding.translator import ShallowFusion, Translator
 from tongsa.errors import InputError
 from tongsa.runs.translate_file import TranslatedChunk
 
+MAX_WORDS_SHOWN = 5
+"""Number of unseen words in a remark about a line."""
+_LINE_BREAK = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 LineTranslator = Callable[[Sequence[str], int], TranslatedChunk]
 """Translate lines; the second argument is the number of lines before them in the input."""
 LineFormatter = Callable[[str, Translation], str]
@@ -83,13 +88,20 @@ class TranslateJobConfig:
 
         def translate_lines(lines: Sequence[str], first_line: int) -> TranslatedChunk:
             sampling = self._sampling_config(first_line)
-            if self.mbr_samples:
-                translations = mbr_decode(translator, lines, num_samples=self.mbr_samples, sampling=sampling)
-            else:
-                prefixes = [self.prefix] * len(lines) if self.prefix else ()
-                translations = translator.decode(lines, replace(request, prefixes=prefixes, sampling=sampling))
+            try:
+                if self.mbr_samples:
+                    translations = mbr_decode(
+                        translator, lines, num_samples=self.mbr_samples, sampling=sampling, config=request.config
+                    )
+                else:
+                    prefixes = [self.prefix] * len(lines) if self.prefix else ()
+                    translations = translator.decode(lines, replace(request, prefixes=prefixes, sampling=sampling))
+            except DocumentError as error:
+                raise InputError(f"line {first_line + error.index + 1:,}: {error.reason}") from None
             output = [format_line(line, translation) for line, translation in zip(lines, translations, strict=True)]
-            return TranslatedChunk(output, [i for i, translation in enumerate(translations) if translation.truncated])
+            remarks = [(i, remark) for i, translation in enumerate(translations) if (remark := _remark(translation))]
+            truncated = [i for i, translation in enumerate(translations) if translation.truncated]
+            return TranslatedChunk(output, truncated, remarks)
 
         return translate_lines
 
@@ -98,13 +110,14 @@ class TranslateJobConfig:
         if self.mbr_samples:
             if not 1 <= self.mbr_samples <= MAX_SAMPLES_PER_TEXT:
                 raise InputError(f"--mbr {self.mbr_samples}: out of range. Give 1 to {MAX_SAMPLES_PER_TEXT}.")
-            if self.decoding_overrides or self.glossary or self.prefix or self.nbest > 1:
+            if self.decoding_overrides.keys() - {"split_sentences"} or self.glossary or self.prefix or self.nbest > 1:
                 raise InputError(
                     "--mbr: not with beam search settings. "
                     "Leave out --beam, --alpha, --nbest, --prefix, --glossary and --set decoding."
                 )
             sampling = self.sampling or SamplingConfig()
-            return DecodeRequest(config=translator.config, nbest=self.mbr_samples, sampling=sampling)
+            config = translator.config_with(self.decoding_overrides)
+            return DecodeRequest(config=config, nbest=self.mbr_samples, sampling=sampling)
         return DecodeRequest(
             config=translator.config_with(self.decoding_overrides),
             nbest=self.nbest,
@@ -145,13 +158,32 @@ def _model_sha256(path: Path) -> str:
     return storage.file_sha256(bundle.find_bundle(path) / "model.toml")
 
 
+def _remark(translation: Translation) -> str:
+    """Return in one line what the user should know about an input and its translation; mostly empty."""
+    remarks = []
+    if translation.truncated:
+        remarks.append("longer than the model can read, truncated")
+    elif translation.longer_than_training:
+        remarks.append("much longer than any sentence of the training data")
+    if words := translation.unseen_words:
+        more = f" and {len(words) - MAX_WORDS_SHOWN:,} more" if len(words) > MAX_WORDS_SHOWN else ""
+        remarks.append(f"not in the training data: {', '.join(words[:MAX_WORDS_SHOWN])}{more}")
+    if translation.low_score:
+        remarks.append("low score")
+    return "; ".join(remarks)
+
+
 def _format_text(_: str, translation: Translation, *, alignments: bool) -> str:
+    """Return the output on one line, without surrounding white space.
+
+    The white space between its sentences is that of the source, which may have tabs and line separators.
+    """
     cells = []
     for hypothesis in translation.nbest:
-        cells.append(hypothesis.text)
+        cells.append(_LINE_BREAK.sub(" ", hypothesis.text.strip()))
         if alignments:
             cells.append(_pharaoh_alignment(hypothesis))
-    return "\t".join(cells)
+    return "\t".join(cell.replace("\t", " ") for cell in cells) if len(cells) > 1 else cells[0]
 
 
 def _format_json(source: str, translation: Translation, *, alignments: bool) -> str:

@@ -12,7 +12,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from tongsa import bundle, storage
+from tongsa.bundle import Bundle
 from tongsa.data.ledger import Pair
+from tongsa.data.training_profile import low_score_threshold
 from tongsa.evaluation.evaluate import EvaluationReport, evaluate
 from tongsa.interface import load_tensors, named_tensors
 from tongsa.runs import hardware
@@ -116,7 +118,18 @@ def _log_validation(
 def save_best_model(
     run: Run, progress: TrainingProgress, report: EvaluationReport, tensors: dict[str, Tensor] | None = None
 ) -> None:
-    bundle.save_bundle(run.folder / "model", run.bundle, model_card(run, progress, report), tensors)
+    card = model_card(run, progress, report)
+    bundle.save_bundle(run.folder / "model", _with_score_threshold(run, report), card, tensors)
+
+
+def _with_score_threshold(run: Run, report: EvaluationReport) -> Bundle:
+    """Return the bundle with the threshold for low scores; scores on the training pairs would be too high for it."""
+    profile = run.bundle.profile
+    if profile is None or run.data.dev is run.data.train:
+        return run.bundle
+    sentences = [sentence for translation in report.translations for sentence in translation.sentences]
+    threshold = low_score_threshold([sentence.mean_log_prob for sentence in sentences])
+    return replace(run.bundle, profile=replace(profile, min_log_prob=threshold))
 
 
 def _save_recent_weights(run: Run, step: int, tensors: dict[str, Tensor] | None) -> None:

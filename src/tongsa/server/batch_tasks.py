@@ -70,7 +70,7 @@ class TranslateTask:
 
         beam = self.beam or max(model.text_model.config.beam, self.nbest)
         request = DecodeRequest(
-            config=model.text_model.config_with({"beam": beam, **settings}),
+            config=model.text_model.config_with({"beam": beam, "split_sentences": False, **settings}),
             nbest=self.nbest,
             prefixes=[sentence.prefix for sentence in sentences] if self.has_prefix else (),
             glossary=Glossary.from_pairs(self.glossary_terms) if self.glossary_terms else None,
@@ -165,7 +165,7 @@ def sentence_response(
         "confidence": confidence(translation),
         "alternatives": [alternative_response(alternative, details) for alternative in translation.alternatives],
         "truncated": translation.truncated,
-    }
+    } | translation.input_warnings
     if ALIGNMENTS in details and has_cross_attention:
         response["alignment"] = word_alignment(source, translation)
     if WORD_PROBABILITIES in details:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from tongsa.config import In, NonNegativeFloat, Positive, PositiveFloat, check_ranges
+from tongsa.decoding.documents import MAX_SENTENCE_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class ServerConfig:
     """Addresses of proxies whose X-Forwarded-For header is trusted."""
     batch_tokens: Positive = 4096
     """Source tokens of one batch; fewer where a request has a wider beam than the model's default."""
-    max_sentence_tokens: Positive = 256
+    max_sentence_tokens: Positive = MAX_SENTENCE_TOKENS
     """A longer sentence is translated in parts, because time grows quadratically with the length."""
     batch_wait_ms: NonNegativeFloat = 5.0
     """Milliseconds that the first sentence of a batch waits for others."""

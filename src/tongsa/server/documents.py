@@ -1,4 +1,4 @@
-"""Texts of any number of sentences: split, queued, translated in order, joined with their original white space."""
+"""Texts of a request: their sentences are queued, and translated in order; decoding/documents.py splits and joins."""
 
 import math
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tongsa.data.normalize import normalize
-from tongsa.data.sentence_splitter import Span, split_in_half, split_sentences
+from tongsa.data.sentence_splitter import Span
+from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.api.schemas import TranslateRequest
 from tongsa.server.batch_tasks import DETAILS, TranslateTask
@@ -22,32 +23,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Document:
-    """A text, the spans of its sentences, and a queue entry for each."""
+class QueuedDocument:
+    """A text with the spans of its sentences, and a queue entry for each."""
 
-    text: str
-    spans: Sequence[Span]
+    document: Document
     sentences: Sequence[QueuedSentence]
 
 
-def create_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[Document]:
+def create_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[QueuedDocument]:
     """Split the texts of a request into sentences that can be queued."""
     from tongsa.decoding.glossary import Glossary  # imports torch, which is loaded after the port is open
 
     glossary = Glossary.from_pairs((term.source, term.target) for term in request.glossary)
-    max_tokens = min(config.max_sentence_tokens, model.text_model.max_positions - 1)
     documents = []
     for text in request.text:
-        spans = [
-            part
-            for span in split_sentences(text, model.source_language)
-            for part in split_to_fit(model, text, span, max_tokens)
-        ]
+        document = model.split_text(text, config.max_sentence_tokens)
         sentences = [
-            _create_sentence(model, request, glossary, text[slice(*span)], check_outputs=config.output_checks)
-            for span in spans
+            _create_sentence(model, request, glossary, sentence, check_outputs=config.output_checks)
+            for sentence in document.sentences
         ]
-        documents.append(Document(text, spans, sentences))
+        documents.append(QueuedDocument(document, sentences))
     if request.prefix and [len(document.sentences) for document in documents] != [1]:
         raise bad_request_error("prefix: needs one text of one sentence. Send one sentence, or no prefix.")
     if request.prefix:
@@ -61,18 +56,6 @@ def check_prefix_fits(translator: Any, text: str, prefix: str) -> None:
     max_length = min(source_length + translator.config.max_extra_tokens, translator.max_positions - 1)
     if prefix and len(translator.target_tokenizer.encode_all([normalize(prefix)])[0]) >= max_length:
         raise InputError("prefix: longer than a translation of this text can be. Shorten it.")
-
-
-def split_to_fit(model: LoadedModel, text: str, span: Span, max_tokens: int) -> list[Span]:
-    """Split a sentence that is too long in halves until all parts fit; nothing of it is lost."""
-    if model.count_tokens(text[slice(*span)]) <= max_tokens + 1 or span.end - span.start < 2:
-        return [span]
-    return [
-        part
-        for half in split_in_half(text, span)
-        if half.end > half.start
-        for part in split_to_fit(model, text, half, max_tokens)
-    ]
 
 
 def _create_sentence(
@@ -110,7 +93,7 @@ async def stream_results(
 
 
 async def stream_sentences(
-    context: ServerContext, queue: ModelQueue, documents: Sequence[Document]
+    context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument]
 ) -> AsyncGenerator[tuple[int, dict[str, Any]], None]:
     """Yield (index of the text, translated sentence with its positions) for all sentences in order."""
     queue.check_capacity(inflight_count(context, documents))
@@ -130,35 +113,27 @@ async def stream_sentences(
             )
 
 
-def inflight_count(context: ServerContext, documents: Sequence[Document]) -> int:
+def inflight_count(context: ServerContext, documents: Sequence[QueuedDocument]) -> int:
     """Return how many sentences of these documents are queued at the same time."""
     return min(context.config.max_inflight_per_request, sum(len(document.sentences) for document in documents))
 
 
-def _sentence_positions(documents: Sequence[Document]) -> Iterator[tuple[int, Span, str]]:
+def _sentence_positions(documents: Sequence[QueuedDocument]) -> Iterator[tuple[int, Span, str]]:
     """Yield (index of the text, span in it, white space before it) for all sentences in order."""
-    for index, document in enumerate(documents):
-        end = 0
-        for span in document.spans:
-            yield index, span, document.text[end : span.start]
-            end = span.end
+    for index, queued in enumerate(documents):
+        for span, space in queued.document.spans_with_space():
+            yield index, span, space
 
 
 async def translate_documents(
-    context: ServerContext, queue: ModelQueue, documents: Sequence[Document]
+    context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument]
 ) -> list[dict[str, Any]]:
     """Translate all sentences of the documents and join them to texts."""
     sentences: list[list[dict[str, Any]]] = [[] for _ in documents]
     async with aclosing(stream_sentences(context, queue, documents)) as stream:
         async for index, sentence in stream:
             sentences[index].append(sentence)
-    return [join_sentences(*pair) for pair in zip(documents, sentences, strict=True)]
-
-
-def join_sentences(document: Document, sentences: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return a translated text: its sentences with the white space of the source between them."""
-    parts, end = [], 0
-    for span, sentence in zip(document.spans, sentences, strict=True):
-        parts += [document.text[end : span.start], sentence["text"]]
-        end = span.end
-    return {"text": "".join([*parts, document.text[end:]]), "sentences": list(sentences)}
+    return [
+        {"text": queued.document.join([sentence["text"] for sentence in translated]), "sentences": translated}
+        for queued, translated in zip(documents, sentences, strict=True)
+    ]

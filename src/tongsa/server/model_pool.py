@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongsa.config import did_you_mean
+from tongsa.data.sentence_splitter import split_lines
+from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, bad_request_error, busy_error
@@ -83,6 +85,14 @@ class LoadedModel:
     def count_tokens(self, text: str) -> int:
         """Return the length in source tokens, </s> included."""
         return len(self.text_model.source_tokenizer.encode(text)) + 1
+
+    def split_text(self, text: str, max_tokens: int) -> Document:
+        """Return the sentences of a text, or its lines without decoding.split_sentences; long ones are split."""
+        if self.text_model.config.split_sentences:
+            document: Document = self.text_model.split_text(text, max_tokens)
+        else:
+            document = self.text_model.split_to_fit(Document(text, split_lines(text)), max_tokens)
+        return document
 
     def engine_supports(self, token_count: int) -> bool:
         """Return whether the fast engine accepts a source of this length.

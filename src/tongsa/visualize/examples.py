@@ -1,10 +1,25 @@
 """Attention examples made from the results of a translator, a classifier or a language model."""
 
 from tongsa.data.normalize import normalize
+from tongsa.data.sentence_splitter import split_sentences
+from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.generator import TextGenerator
+from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation
 from tongsa.decoding.text_classifier import Classification
+from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
 from tongsa.visualize.attention import AttentionExample
+
+
+def translate_sentence(
+    translator: Translator, text: str, observer: SearchObserver | None = None, **settings: float | str | None
+) -> Translation:
+    """Translate one sentence as a whole, for a view of its attention or search; refuse a text of several."""
+    if translator.config.split_sentences and len(split_sentences(text, translator.source_language)) > 1:
+        raise InputError(f"a view shows one sentence, but this text has several: {text[:60]!r}. Give one.")
+    config = translator.config_with(settings | {"split_sentences": False})
+    return translator.decode([text], DecodeRequest(config=config, observer=observer))[0]
 
 
 def translation_example(translation: Translation, text: str, reference: str = "") -> AttentionExample:

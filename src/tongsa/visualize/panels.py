@@ -14,7 +14,12 @@ from tongsa.errors import InputError
 from tongsa.training import journal
 from tongsa.visualize import attention, curves, positions, search_tree
 from tongsa.visualize.attention import AttentionExample
-from tongsa.visualize.examples import classification_example, language_model_example, translation_example
+from tongsa.visualize.examples import (
+    classification_example,
+    language_model_example,
+    translate_sentence,
+    translation_example,
+)
 from tongsa.visualize.page import Page
 
 AnyTextModel = Translator | TextClassifier | TextGenerator
@@ -82,7 +87,7 @@ def attention_examples(text_model: AnyTextModel, texts: Sequence[str]) -> list[A
         return [classification_example(*pair) for pair in zip(text_model.classify(texts), texts, strict=True)]
     if isinstance(text_model, TextGenerator):
         return [language_model_example(text_model, text) for text in texts]
-    return [translation_example(*pair) for pair in zip(text_model.translate(texts), texts, strict=True)]
+    return [translation_example(translate_sentence(text_model, text), text) for text in texts]
 
 
 def position_panel(text_model: AnyTextModel) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.tokenization.special import EOS
 from tongsa.tokenization.tokenizer import Tokenizer
+from tongsa.visualize.examples import translate_sentence
 from tongsa.visualize.page import render_html
 
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
@@ -187,9 +188,7 @@ def build_search_tree(
     except ValueError as error:
         raise InputError(str(error)) from None
     recorder = SearchRecorder(translator.target_tokenizer, config, max_pruned)
-    (translation,) = translator.translate(
-        [text], observer=recorder, beam=config.beam, alpha=config.alpha, beam_groups=1
-    )
+    translation = translate_sentence(translator, text, recorder, beam=config.beam, alpha=config.alpha, beam_groups=1)
     source = translator.source_tokenizer.encode_all([text])[0][: translator.max_positions - 1]
     return SearchTree(
         text=normalize(text),

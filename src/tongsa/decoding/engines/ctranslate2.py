@@ -24,7 +24,14 @@ METADATA_FILE = "tongsa.json"
 VMAP_FILE = "vmap.txt"
 """The shortlist in CTranslate2's format."""
 
-SUPPORTED_SETTINGS = ("beam", "length_normalization", "alpha", "max_extra_tokens")
+SUPPORTED_SETTINGS = (
+    "split_sentences",
+    "copy_unseen_words",
+    "beam",
+    "length_normalization",
+    "alpha",
+    "max_extra_tokens",
+)
 """Settings of DecodingConfig that this engine supports; `shortlist` too, if one was exported."""
 
 MAX_BATCH_SENTENCES, MAX_BATCH_SENTENCES_WITH_SHORTLIST = 64, 32

@@ -226,6 +226,12 @@ class TranslatedSentence(TypedDict):
     """The translation comes from a second search, because the first one failed a check."""
     truncated: bool
     """The source is too long for the model; only its beginning was translated."""
+    unseen_words: list[str]
+    """Words of the source that do not occur in the training data."""
+    low_score: bool
+    """The model finds its output less probable than nearly all outputs for its dev set."""
+    longer_than_training: bool
+    """The source is much longer than any source of the training data."""
     alignment: NotRequired[WordAlignment]
     words: NotRequired[list[WordProbability]]
     tokens: NotRequired[list[TokenProbability]]

@@ -23,7 +23,7 @@ from tongsa.server.api.schemas import (
 from tongsa.server.api.validation import RequestModel, parse_json_object, parse_request
 from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask
 from tongsa.server.documents import (
-    Document,
+    QueuedDocument,
     check_prefix_fits,
     create_documents,
     inflight_count,
@@ -79,7 +79,7 @@ async def translate(request: Request) -> Response:
 
 
 async def stream_lines(
-    context: ServerContext, queue: ModelQueue, documents: list[Document]
+    context: ServerContext, queue: ModelQueue, documents: list[QueuedDocument]
 ) -> AsyncGenerator[dict[str, Any], None]:
     async with aclosing(stream_sentences(context, queue, documents)) as sentences:
         while item := await with_timeout(anext(sentences, None), context.config.timeout):
@@ -182,14 +182,19 @@ async def attention(request: Request) -> Response:
 def _attention_example(text_model: Any, query: AttentionRequest) -> "AttentionExample":
     """Return the attention along the model's own output, or along the given translation."""
     from tongsa.visualize.attention import AttentionExample
-    from tongsa.visualize.examples import classification_example, language_model_example, translation_example
+    from tongsa.visualize.examples import (
+        classification_example,
+        language_model_example,
+        translate_sentence,
+        translation_example,
+    )
 
     if text_model.task == "classification":
         return classification_example(text_model(query.text), query.text)
     if text_model.task == "language_model":
         return language_model_example(text_model, query.text)
     if query.target is None:
-        return translation_example(text_model(query.text), query.text)
+        return translation_example(translate_sentence(text_model, query.text), query.text)
     translator: Translator = text_model
     pair = normalize(query.text), normalize(query.target)
     examples = translator.encode_pairs([pair])

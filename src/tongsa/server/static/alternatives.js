@@ -1,6 +1,6 @@
 /** Alternatives: other translations of a sentence, and other continuations from a word of it. */
 import { postJSON } from "./api.js";
-import { formatPercent, labels, onLanguageChange } from "./labels.js";
+import { formatPercent, labels, onLanguageChange, sentenceNotes, unseenWordNotes } from "./labels.js";
 
 const element = (id) => document.getElementById(id);
 const menu = element("menu");
@@ -24,12 +24,10 @@ export const setupAlternatives = (session) => {
     item.append(button);
     return item;
   };
-  const facts = ({ confidence, flags = [], truncated, retried }) => {
-    const texts = flags.map((flag) => labels().flags[flag] || flag);
-    if (truncated) texts.push(labels().flags.truncated);
-    if (retried) texts.push(labels().flags.retried);
-    if (typeof confidence === "number") texts.unshift(`${labels().confidence(formatPercent(confidence))}.`);
-    return texts.join(" ");
+  const facts = (sentence) => {
+    const { confidence } = sentence, isKnown = typeof confidence === "number";
+    const texts = isKnown ? [`${labels().confidence(formatPercent(confidence))}.`] : [];
+    return [...texts, ...sentenceNotes(sentence), ...unseenWordNotes(session.sentences())].join(" ");
   };
   const show = () => {
     const sentences = session.sentences(), number = Math.min(session.active(), sentences.length - 1), sentence = sentences[number];

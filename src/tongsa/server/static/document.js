@@ -1,7 +1,7 @@
 /** Translation of a text file: sentence by sentence as results arrive; line breaks and blank lines are kept. */
 import { MAX_RETRIES, postStream, RequestError } from "./api.js";
 import { codePointOffsets, countCharacters } from "./characters.js";
-import { formatPercent, labels, onLanguageChange } from "./labels.js";
+import { formatPercent, labels, onLanguageChange, sentenceNotes, unseenWordNotes } from "./labels.js";
 import { hideNotice, showNotice } from "./notice.js";
 import { joinSentences, locateSentence } from "./sentences.js";
 
@@ -71,12 +71,11 @@ export const setupDocuments = (session, limits) => {
       Object.assign(paragraph, { textContent: text, lang, dir: "auto" });
       row.append(paragraph);
     }
-    const flags = (sentence.flags || []).map((flag) => labels().flags[flag] || flag);
-    if (sentence.truncated) flags.push(labels().flags.truncated);
-    if (flags.length) {
+    const notes = [...sentenceNotes({ ...sentence, retried: false }), ...unseenWordNotes([sentence])];
+    if (notes.length) {
       const note = document.createElement("p");
       note.className = "flag small";
-      note.textContent = flags.join(" ");
+      note.textContent = notes.join(" ");
       row.append(note);
     }
     element("document-rows").append(row);

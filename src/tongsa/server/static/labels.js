@@ -18,7 +18,9 @@ const ENGLISH = {
     loop: "The model repeats itself here.", length: "The translation is unusually short or long for its source.",
     copy: "Much of the translation is copied from the source.", coverage: "A part of the source may be missing.",
     truncated: "The sentence is too long for the model; only its beginning was translated.", retried: "A first translation failed a check and was replaced.",
+    low_score: "The model is unsure of this translation.", longer_than_training: "The sentence is much longer than those the model has learned from.",
   },
+  unseenWords: (words) => `The model has not seen these words: ${words.join(", ")}.`,
   documentTitle: "Translate a text file", chooseFile: "Choose a file",
   documentHelp: "Drop a text file here or choose one. It is translated sentence by sentence, and line breaks are kept. The file is sent to this server only.",
   progress: (count, share) => `${englishSentences(count)} · ${share}`,
@@ -58,7 +60,9 @@ const KOREAN = {
     loop: "모델이 같은 말을 반복했습니다.", length: "원문에 비해 번역이 지나치게 짧거나 깁니다.",
     copy: "원문을 그대로 옮긴 부분이 많습니다.", coverage: "원문의 일부가 번역에서 빠졌을 수 있습니다.",
     truncated: "문장이 모델의 최대 길이를 넘어 앞부분만 번역했습니다.", retried: "첫 번역이 검사를 통과하지 못해 다시 번역했습니다.",
+    low_score: "모델이 확신하지 못하는 번역입니다.", longer_than_training: "모델이 학습한 문장보다 훨씬 긴 문장입니다.",
   },
+  unseenWords: (words) => `모델이 학습하지 않은 단어: ${words.join(", ")}.`,
   documentTitle: "텍스트 파일 번역", chooseFile: "파일 선택",
   documentHelp: "텍스트 파일을 여기에 끌어다 놓거나 선택하세요. 문장 단위로 번역하며 줄바꿈은 그대로 유지합니다. 파일은 이 서버로만 전송됩니다.",
   progress: (count, share) => `${number(count, "ko")}문장 · ${share}`,
@@ -99,6 +103,17 @@ export const languageName = (code) => {
   } catch {
     return code;
   }
+};
+
+/** Return what the reader should know about a translated sentence, without its unseen words. */
+export const sentenceNotes = (sentence) => {
+  const marks = ["truncated", "retried", "low_score", "longer_than_training"].filter((name) => sentence[name]);
+  return [...(sentence.flags || []), ...marks].map((name) => labels().flags[name] || name);
+};
+/** Return a note on the words of these sentences that the model has not seen, or an empty list. */
+export const unseenWordNotes = (sentences) => {
+  const words = [...new Set(sentences.flatMap((sentence) => sentence.unseen_words || []))];
+  return words.length ? [labels().unseenWords(words)] : [];
 };
 
 export const formatPercent = (share) => `${Math.round(share * 100)}%`;

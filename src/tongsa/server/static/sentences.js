@@ -29,7 +29,7 @@ const withWords = (response) => {
 
 /** Return the sentence with another translation, whose details may be unknown. */
 export const replaceTranslation = (sentence, { text, alignment, words = [], confidence = null, flags = [] }) => ({
-  ...sentence, ...withWords({ ...sentence, text, alignment, words }), begin: sentence.begin, end: sentence.end, confidence, flags,
+  ...sentence, ...withWords({ ...sentence, text, alignment, words }), begin: sentence.begin, end: sentence.end, confidence, flags, low_score: false,
 });
 
 /** Return the whole translation, with the white space of the source between its sentences. */
