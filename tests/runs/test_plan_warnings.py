@@ -9,7 +9,7 @@ from command_line import run_command, set_flags
 from tiny import SMALL, reversing, write_pairs
 from tongsa.runs.plan_warnings import overfitting_warning
 
-BY_HEART, TOO_FEW_STEPS, UNREAD, OVERFITTING = "by heart", "too few to learn", "of the training data", "overfitting:"
+MEMORIZED, TOO_FEW_STEPS, UNREAD, OVERFITTING = "will memorize them", "too few to learn", "that read the training data once", "overfitting:"
 
 
 def warnings(*arguments: object, cwd: Path) -> str:
@@ -23,7 +23,7 @@ def test_a_plan_that_does_not_read_the_data_names_the_steps_that_do(tmp_path: Pa
     command = ["--data", "pairs.tsv", *set_flags(*SMALL, "training.batch_tokens=1024")]
     stderr = warnings(*command, "--run", "a", *set_flags("training.steps=1"), cwd=tmp_path)
     assert UNREAD in stderr
-    assert BY_HEART not in stderr
+    assert MEMORIZED not in stderr
     (remedy,) = re.findall(r"Give --set (training.steps=\d+)", stderr)
     assert UNREAD not in warnings(*command, "--run", "b", *set_flags(remedy), cwd=tmp_path)
 
@@ -31,7 +31,7 @@ def test_a_plan_that_does_not_read_the_data_names_the_steps_that_do(tmp_path: Pa
 def test_too_little_data_can_start_from_a_trained_model(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv", reversing(40))
     stderr = warnings("--data", "pairs.tsv", "--run", "a", *set_flags(*SMALL, "training.steps=9"), cwd=tmp_path)
-    assert f"only 38 training examples: the model will learn them {BY_HEART}" in stderr
+    assert f"only 38 training examples: the model will learn them {MEMORIZED}" in stderr
     (remedy,) = re.findall(r"--set (training.init_from=)RUN", stderr)
     warnings("--data", "pairs.tsv", "--run", "b", *set_flags(f"{remedy}a", "training.steps=1"), cwd=tmp_path)
 
@@ -39,7 +39,7 @@ def test_too_little_data_can_start_from_a_trained_model(tmp_path: Path) -> None:
 def test_a_budget_of_seconds_is_too_short(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv", reversing(40))
     stderr = warnings("--data", "pairs.tsv", "--run", "a", "--budget", "0.01s", *set_flags(*SMALL), cwd=tmp_path)
-    assert f"only 1 steps fit into the time budget: {TOO_FEW_STEPS}" in stderr
+    assert f"training.steps: 1 fit into the time budget, {TOO_FEW_STEPS}" in stderr
 
 
 def journal(*losses: tuple[float, float]) -> list[dict[str, Any]]:

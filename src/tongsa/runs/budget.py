@@ -25,6 +25,8 @@ RESERVED_BUDGET_FRACTION = 0.03
 """Fraction of the time budget kept for work that is not measured."""
 VALIDATION_BUDGET_FRACTION = 0.15
 """Fraction of the time budget for validations."""
+MIN_VALIDATION_SENTENCES = 32
+"""Sentences translated in a validation, however short the budget."""
 
 
 def fit_memory_limit(run: Run, distributed: DistributedContext = SINGLE_PROCESS) -> Recipe:
@@ -51,15 +53,21 @@ def fit_time_budget(
 
 
 def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds: float) -> Recipe:
-    validation_seconds = _measure_validation_seconds(run)
+    sentence_seconds = _measure_validation_seconds(run)
     remaining = time_budget * (1 - RESERVED_BUDGET_FRACTION) - (perf_counter() - started_at)
-    affordable = int(remaining * VALIDATION_BUDGET_FRACTION / max(validation_seconds, 1e-3))
-    validations = max(1, min(MAX_VALIDATIONS, affordable))
+    affordable = int(remaining * VALIDATION_BUDGET_FRACTION / max(sentence_seconds, 1e-6))  # sentences
+    sentences = len(validation_pairs(run))
+    if run.data.task == "seq2seq" and sentences > affordable:  # a short budget: one validation on fewer sentences
+        sentences = min(sentences, max(MIN_VALIDATION_SENTENCES, affordable))
+    validations = max(1, min(MAX_VALIDATIONS, affordable // sentences))
     validated = validations + run.is_adapted  # an initial model is validated before step 1
-    steps = max(1, int((remaining - validated * validation_seconds) / update_seconds))
+    steps = max(1, int((remaining - validated * sentences * sentence_seconds) / update_seconds))
     training = replace(
         fit_intervals(steps, run.recipe.training),
         validate_every=-(-steps // validations),
+        validate_sentences=sentences
+        if sentences < len(validation_pairs(run))
+        else run.recipe.training.validate_sentences,
         checkpoint_every=max(1, int(60 / update_seconds)),
     )
     return replace(run.recipe, training=training)
@@ -85,10 +93,10 @@ def _measure_update_seconds(run: Run, max_seconds: float, distributed: Distribut
 
 
 def _measure_validation_seconds(run: Run) -> float:
-    """Return the estimated time of a validation. An untrained model does not stop, so outputs are limited."""
+    """Return the estimated time per sentence. An untrained model does not stop, so outputs are limited."""
     pairs = [(pair.source, pair.target) for pair in validation_pairs(run)]
-    sample = pairs[:: max(1, len(pairs) // 64)]
+    sample = pairs[:: max(1, len(pairs) // MIN_VALIDATION_SENTENCES)]
     limited = replace(run.bundle, decoding=replace(run.bundle.decoding, max_extra_tokens=0))
     started_at = perf_counter()
     evaluate(limited.text_model(), sample, run.evaluation_config)
-    return (perf_counter() - started_at) * len(pairs) / len(sample)
+    return (perf_counter() - started_at) / len(sample)

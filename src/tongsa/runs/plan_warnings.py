@@ -22,20 +22,20 @@ def plan_warnings(run: Run, time_budget: float = inf) -> Iterator[str]:
     training, pairs = run.recipe.training, len(run.data.train)
     if pairs < MIN_PAIRS:
         yield (
-            f"only {pairs:,} training examples: the model will learn them by heart. Collect some thousands, "
+            f"only {pairs:,} training examples: the model will memorize them. Collect some thousands, "
             "or start from a trained model with --set training.init_from=RUN"
         )
     if time_budget < inf and training.steps < MIN_STEPS:
         yield (
-            f"only {training.steps:,} steps fit into the time budget: too few to learn. Give more time, "
+            f"training.steps: {training.steps:,} fit into the time budget, too few to learn. Give more time, "
             "for example --budget 5m"
         )
     epoch_steps = count_epoch_steps(run)
     if training.steps < epoch_steps:
         remedy = "a longer --budget" if time_budget < inf else f"--set training.steps={epoch_steps}"
         yield (
-            f"{training.steps:,} steps read {training.steps / epoch_steps:.0%} of the training data; one epoch has "
-            f"{epoch_steps:,}. Give {remedy}, or a smaller model."
+            f"training.steps: {training.steps:,} of the {epoch_steps:,} that read the training data once "
+            f"({training.steps / epoch_steps:.0%}). Give {remedy}, or a smaller model."
         )
 
 

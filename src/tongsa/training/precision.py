@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from typing import Literal
 
 import torch
@@ -33,6 +34,7 @@ MIN_BF16_SPEEDUP = 3.0
 Below this speedup of plain layers, float32 is faster as a whole."""
 
 
+@cache  # the probe takes seconds, and planning and training both ask
 def measure_bf16_speedup(script: str = BF16_PROBE_SCRIPT) -> float:
     """Return the speedup of an update in bf16 over float32 on this CPU; 0 if the probe crashes."""
     try:
