@@ -9,7 +9,12 @@ from command_line import run_command, set_flags
 from tiny import SMALL, reversing, write_pairs
 from tongsa.runs.plan_warnings import overfitting_warning
 
-MEMORIZED, TOO_FEW_STEPS, UNREAD, OVERFITTING = "will memorize them", "too few to learn", "that read the training data once", "overfitting:"
+MEMORIZED, TOO_FEW_STEPS, UNREAD, OVERFITTING = (
+    "will memorize them",
+    "too few to learn",
+    "that read the training data once",
+    "overfitting:",
+)
 
 
 def warnings(*arguments: object, cwd: Path) -> str:
@@ -31,7 +36,7 @@ def test_a_plan_that_does_not_read_the_data_names_the_steps_that_do(tmp_path: Pa
 def test_too_little_data_can_start_from_a_trained_model(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv", reversing(40))
     stderr = warnings("--data", "pairs.tsv", "--run", "a", *set_flags(*SMALL, "training.steps=9"), cwd=tmp_path)
-    assert f"only 38 training examples: the model will learn them {MEMORIZED}" in stderr
+    assert f"only 38 training examples: the model {MEMORIZED}" in stderr
     (remedy,) = re.findall(r"--set (training.init_from=)RUN", stderr)
     warnings("--data", "pairs.tsv", "--run", "b", *set_flags(f"{remedy}a", "training.steps=1"), cwd=tmp_path)
 
