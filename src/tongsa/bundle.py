@@ -60,6 +60,8 @@ class Bundle:
     target_language: str = ""
     metrics: tuple[str, ...] = ()
     """Default metrics for evaluation."""
+    term_replacement: bool = False
+    """Trained on sources with replaced terms (data.term_replacement): glossary terms are replaced in the source."""
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
 
@@ -87,6 +89,7 @@ class Bundle:
             fusion=fusion,
             engine=loaded_engine,
             load_shortlist=load_shortlist,
+            term_replacement=all(bundle.term_replacement for bundle in (self, *ensemble)),
         )
 
     def _read_shortlist(self, folder: Path) -> Shortlist:
@@ -193,6 +196,7 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
         "target_language": bundle.target_language,
         "jamo": bundle.source_tokenizer.jamo,
         "metrics": list(bundle.metrics),
+        "term_replacement": bundle.term_replacement,
         "model": settings.to_table(bundle.config),
         "decoding": settings.to_table(bundle.decoding),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
@@ -256,6 +260,7 @@ def load_bundle(path: Path) -> Bundle:
             source_language=description["source_language"],
             target_language=description["target_language"],
             metrics=tuple(description.get("metrics", ())),
+            term_replacement=description.get("term_replacement", False),
             folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:

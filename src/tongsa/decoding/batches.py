@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tongsa.batch import Indices, Padded, Ragged, append_eos, batch_by_tokens, pad
 from tongsa.decoding.constraints import OutputConstraints
-from tongsa.decoding.glossary import TermConstraint
+from tongsa.decoding.term_constraints import OutputLimits
 
 MIN_BATCHES_PER_THREAD = 4
 """With fewer batches per thread than this, all threads get equally many."""
@@ -79,8 +79,17 @@ class EncodedTexts(NamedTuple):
     """Largest number of tokens of each output."""
     constraints: list[OutputConstraints]
     """Constraints of each output; empty if no output has any."""
-    terms: dict[int, list[TermConstraint]]
-    """Glossary terms of the texts that contain some, by index."""
+
+    @classmethod
+    def from_tokens(cls, sources: Sequence[Sequence[int]], constraints: Sequence[OutputConstraints]) -> "EncodedTexts":
+        """Return sources that fit into the model, with the constraints of their outputs."""
+        tokens = Ragged(sources)
+        return cls(tokens, tokens.lengths + 1, [], list(constraints))
+
+    def limits(self, index: int, no_repeat_ngram: int) -> OutputLimits:
+        """Return the limits on the terms of one output."""
+        prefix = self.constraints[index].prefix if self.constraints else ()
+        return OutputLimits(prefix, self.max_lengths[index], no_repeat_ngram)
 
     def source(self, index: int) -> NDArray[np.int32]:
         """Return the source tokens that are read, without EOS."""

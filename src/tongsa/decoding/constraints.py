@@ -6,24 +6,31 @@ the number of tokens that a hypothesis still needs to complete all phrases:
 1. The phrases of an output become one automaton (Aho and Corasick 1975). Its nodes are all prefixes of phrases. Reading
    a token moves to the longest prefix that the output now ends with. A failure link leads from a node to the next
    shorter such prefix, so overlapping phrases and false starts are handled.
-2. A state is the node and how often each phrase was completed. `tokens_needed(state)` is the smallest number of tokens
-   that completes the rest, overlaps included. Post and Vilar count completed tokens; the exact number needed is better.
-3. In each step the candidates of a hypothesis are its likeliest tokens, every token of a phrase, and EOS. A candidate
-   that can no longer complete all phrases within the maximum length is dropped. So is EOS while a phrase is missing.
-   So an output with all phrases is found if one of that length exists.
-4. Each number of tokens needed gets an equal share of the beam. Unused shares go to the best other candidates.
+2. A phrase is a run of whole words. An occurrence counts when the next token does not continue its last word
+   (`TokenClasses.continues_word`), so "lad" does not count in "ladder".
+3. A state is the node and how often each phrase was completed. `tokens_needed(state)` is the number of tokens that
+   completes the rest, overlaps included. Post and Vilar count completed tokens; the number needed is better.
+4. In each step the candidates of a hypothesis are its likeliest tokens, every token of a phrase, and EOS. A candidate
+   that can no longer complete all phrases within the maximum length is dropped. So is EOS while a phrase is missing,
+   and a new word after the end of the sentence: no phrase may follow it.
+5. Each number of tokens needed gets an equal share of the beam. Unused shares go to the best other candidates.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from tongsa.data.normalize import SPACE_MARK
 from tongsa.decoding.beams import Beams, Selection
+from tongsa.decoding.glossary import CONTINUES_WORD
 from tongsa.tokenization.special import EOS
+from tongsa.tokenization.words import BYTE_TOKEN
 
 MAX_PHRASES_PER_OUTPUT = 8
 """Largest number of phrases of an output: the number of states grows as 2 to this power."""
@@ -36,16 +43,51 @@ class OutputConstraints(NamedTuple):
     """The output begins with these tokens."""
     phrases: tuple[tuple[int, ...], ...] = ()
     """The output contains each of these token sequences; a sequence listed twice must occur twice."""
+    inner_sentence_ends: int = 0
+    """No phrase follows a sentence end after this many others."""
+    prefix_ends_word: bool = False
+    """The token after the prefix does not continue its last word."""
 
     def __bool__(self) -> bool:
         return bool(self.prefix or self.phrases)
 
     def map_tokens(self, mapping: Mapping[int, int]) -> "OutputConstraints":
         """Return the same constraints with other token ids, as in a subset of the vocabulary."""
-        return OutputConstraints(
-            tuple(mapping[token] for token in self.prefix),
-            tuple(tuple(mapping[token] for token in phrase) for phrase in self.phrases),
+        return self._replace(
+            prefix=tuple(mapping[token] for token in self.prefix),
+            phrases=tuple(tuple(mapping[token] for token in phrase) for phrase in self.phrases),
         )
+
+
+class TokenClasses(NamedTuple):
+    """Sets of tokens by what they do to a text."""
+
+    continues_word: frozenset[int] = frozenset()
+    """Tokens that begin with a letter or digit, of a script with spaces, that belongs to the word before."""
+    starts_word: frozenset[int] = frozenset()
+    ends_sentence: frozenset[int] = frozenset()
+    """Tokens that end with . ! ? …, perhaps with closing quotes."""
+
+    @classmethod
+    def from_strings(cls, tokens: Sequence[str]) -> "TokenClasses":
+        """Return the classes of a vocabulary."""
+        continues, ends = re.compile(CONTINUES_WORD), re.compile(r"[.!?…。！？]['\"”’)\]]*$")
+        return cls(
+            frozenset(i for i, token in enumerate(tokens) if continues.match(token) or BYTE_TOKEN.fullmatch(token)),
+            frozenset(i for i, token in enumerate(tokens) if token.startswith(SPACE_MARK)),
+            frozenset(i for i, token in enumerate(tokens) if ends.search(token)),
+        )
+
+    def map_tokens(self, mapping: Mapping[int, int]) -> "TokenClasses":
+        """Return the same classes with other token ids, as in a subset of the vocabulary."""
+        return TokenClasses(*(frozenset(mapping[token] for token in tokens & mapping.keys()) for tokens in self))
+
+    def has_ended(self, tokens: Sequence[int], inner_ends: int) -> bool:
+        """Return whether an output ends here: with a sentence end after `inner_ends` others."""
+        if not tokens or tokens[-1] not in self.ends_sentence:
+            return False
+        earlier = sum(first in self.ends_sentence and second in self.starts_word for first, second in pairwise(tokens))
+        return earlier >= inner_ends
 
 
 class ConstraintState(NamedTuple):
@@ -54,13 +96,15 @@ class ConstraintState(NamedTuple):
     node: int
     """The longest prefix of a phrase that the output ends with."""
     satisfied_counts: tuple[int, ...]
-    """Completed occurrences of each phrase, up to the required number."""
+    """Occurrences of each phrase before the last token, up to the required number."""
 
 
 class PhraseAutomaton:
     """Aho-Corasick automaton of the phrases of one output; a phrase that is given twice is required twice."""
 
-    def __init__(self, phrases: Iterable[Sequence[int]]) -> None:
+    def __init__(self, phrases: Iterable[Sequence[int]], continues_word: Container[int] = frozenset()) -> None:
+        """`continues_word` are the tokens that make the last word of a phrase another word."""
+        self.continues_word = continues_word
         counts = Counter(map(tuple, phrases))
         if not all(counts):
             raise ValueError("an empty phrase is contained in every output")
@@ -107,7 +151,15 @@ class PhraseAutomaton:
     def advance(self, state: ConstraintState, token: int) -> ConstraintState:
         """Return the state after one more token."""
         node = self._next_node(state.node, token, self.failure_links)
-        return ConstraintState(node, self._add_matches(state.satisfied_counts, self.matched_phrases[node]))
+        return ConstraintState(node, self._counts_before(state, token))
+
+    def _counts_before(self, state: ConstraintState, token: int) -> tuple[int, ...]:
+        """Return the counts before a token, which decides whether a phrase that ends here ends a word."""
+        return state.satisfied_counts if token in self.continues_word else self._counts_at_end(state)
+
+    def _counts_at_end(self, state: ConstraintState) -> tuple[int, ...]:
+        """Return the counts if the last word ends here."""
+        return self._add_matches(state.satisfied_counts, self.matched_phrases[state.node])
 
     def _add_matches(self, satisfied_counts: tuple[int, ...], matches: Sequence[int]) -> tuple[int, ...]:
         if not matches:
@@ -126,7 +178,7 @@ class PhraseAutomaton:
 
     @cached_property
     def tokens_needed(self) -> Callable[[ConstraintState], int]:
-        """Smallest number of tokens from a state to the end of all phrases.
+        """Number of tokens that suffices from a state to the end of all phrases.
 
         If no phrase contains another, the phrase that ends first also begins first, and only the next one can overlap
         with it. So it suffices to compare the orders of the phrases (dynamic programming, Held and Karp 1962).
@@ -134,21 +186,22 @@ class PhraseAutomaton:
         return cache(self._tokens_needed)
 
     def _tokens_needed(self, state: ConstraintState) -> int:
-        missing = [i for i, required in enumerate(self.required_counts) if state.satisfied_counts[i] < required]
+        counts = self._counts_at_end(state)
+        missing = [i for i, required in enumerate(self.required_counts) if counts[i] < required]
         overlaps = self.overlaps(state.node) if missing else ()
         lengths = (
-            len(self.phrases[i])
-            - overlap
-            + self.tokens_needed(
-                ConstraintState(
-                    self.node_ids[self.phrases[i]],
-                    self._add_matches(state.satisfied_counts, self.contained_phrases(i, overlap)),
-                )
-            )
+            len(self.phrases[i]) - overlap + self.tokens_needed(self._state_after_phrase(counts, i, overlap))
             for i in missing
             for overlap in overlaps[i]
+            # an overlap must not take back an occurrence that ends here
+            if not overlap or self._counts_before(state, self.phrases[i][overlap]) == counts
         )
         return min(lengths, default=0)
+
+    def _state_after_phrase(self, counts: tuple[int, ...], index: int, overlap: int) -> ConstraintState:
+        """Return the state after a phrase whose first `overlap` tokens were there already."""
+        contained = self.contained_phrases(index, overlap)
+        return ConstraintState(self.node_ids[self.phrases[index]], self._add_matches(counts, contained))
 
     @cached_property
     def overlaps(self) -> Callable[[int], list[list[int]]]:
@@ -166,15 +219,17 @@ class PhraseAutomaton:
         return overlaps
 
     def contained_phrases(self, index: int, overlap: int) -> list[int]:
-        """Return the phrases that end inside a phrase, itself included, after its first `overlap` tokens."""
-        return [phrase for end, phrase in self._match_ends[index] if end > overlap]
+        """Return the phrases that end inside a phrase, before its end and after its first `overlap` tokens."""
+        return [phrase for end, phrase in self._inner_matches[index] if end > overlap]
 
     @cached_property
-    def _match_ends(self) -> list[list[tuple[int, int]]]:
+    def _inner_matches(self) -> list[list[tuple[int, int]]]:
+        """For each phrase: the ends of the phrases that it contains as whole words, and these phrases."""
         return [
             [
                 (end, match)
-                for end in range(1, len(phrase) + 1)
+                for end in range(1, len(phrase))
+                if phrase[end] not in self.continues_word
                 for match in self.matched_phrases[self.node_ids[phrase[:end]]]
             ]
             for phrase in self.phrases
@@ -207,7 +262,11 @@ class _ConstrainedCandidate(NamedTuple):
 
 
 def dynamic_beam_allocation(
-    beam: int, automata: Sequence[PhraseAutomaton | None], max_lengths: Sequence[int], prefix_lengths: Sequence[int]
+    beam: int,
+    automata: Sequence[PhraseAutomaton | None],
+    constraints: Sequence[OutputConstraints],
+    max_lengths: Sequence[int],
+    token_classes: TokenClasses,
 ) -> Selection:
     """Select candidates so that each number of missing tokens has a share of the beam.
 
@@ -220,11 +279,20 @@ def dynamic_beam_allocation(
         length = beams.tokens.shape[2]  # BOS included
         for row, sentence in enumerate(beams.sentences):
             automaton = automata[sentence]
-            if automaton is None or length <= prefix_lengths[sentence]:  # inside a prefix there is one candidate
+            if automaton is None or length <= len(constraints[sentence].prefix):  # inside a prefix there is one candidate
                 continue
             tokens_left = max_lengths[sentence] - length + 1  # this token included
+            hypotheses = beams.tokens[row, :, 1:].tolist()  # without BOS
+            ended = [
+                token_classes.has_ended(tokens, constraints[sentence].inner_sentence_ends) for tokens in hypotheses
+            ]
             candidates = _constrained_candidates(
-                ranking_scores[row], beams.tokens[row].tolist(), automaton, tokens_left, beam
+                ranking_scores[row],
+                [automaton.state_after(tokens) for tokens in hypotheses],
+                [token_classes.starts_word if has_ended else frozenset() for has_ended in ended],
+                automaton,
+                tokens_left,
+                beam,
             )
             allocated = _allocate_beam(candidates, beam, automaton.tokens_needed(automaton.initial_state))
             # rows of a tensor have equal length: pad with an impossible candidate (-inf)
@@ -237,21 +305,25 @@ def dynamic_beam_allocation(
 
 def _constrained_candidates(
     ranking_scores: Tensor,  # (hypothesis, token)
-    prefixes: Sequence[Sequence[int]],
+    states: Sequence[ConstraintState],
+    forbidden: Sequence[Container[int]],
     automaton: PhraseAutomaton,
     tokens_left: int,
     beam: int,
 ) -> list[_ConstrainedCandidate]:
-    """Return the candidates of one sentence that can still complete all phrases, best first."""
+    """Return the candidates of one sentence that can still complete all phrases, best first.
+
+    `forbidden` are the tokens that each hypothesis cannot take while a phrase is missing.
+    """
     vocab_size, candidates = ranking_scores.shape[1], []
     likeliest = ranking_scores.topk(min(beam, vocab_size), dim=1).indices.tolist()
-    for hypothesis, prefix in enumerate(prefixes):
-        state = automaton.state_after(prefix[1:])  # without BOS
+    for hypothesis, state in enumerate(states):
         tokens = list(dict.fromkeys([*likeliest[hypothesis], *automaton.alphabet, EOS]))
+        is_missing = automaton.tokens_needed(state) > 0
         for token, score in zip(tokens, ranking_scores[hypothesis, tokens].tolist(), strict=True):
             needed = automaton.tokens_needed(automaton.advance(state, token) if token != EOS else state)
             possible = needed == 0 if token == EOS else needed < tokens_left
-            if possible and score > -torch.inf:
+            if possible and score > -torch.inf and not (is_missing and token in forbidden[hypothesis]):
                 candidates.append(_ConstrainedCandidate(score, hypothesis * vocab_size + token, needed))
     return sorted(candidates, reverse=True)
 

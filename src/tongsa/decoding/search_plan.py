@@ -15,9 +15,15 @@ from torch import Tensor
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchStrategy, Selection, topk_selection
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.constraints import OutputConstraints, PhraseAutomaton, dynamic_beam_allocation, satisfiable_phrases
+from tongsa.decoding.constraints import (
+    OutputConstraints,
+    PhraseAutomaton,
+    TokenClasses,
+    dynamic_beam_allocation,
+    satisfiable_phrases,
+)
 from tongsa.decoding.request import DecodeRequest
-from tongsa.decoding.rules import diverse_beam_selection, forced_prefix, rules_from_config, sampling_selection
+from tongsa.decoding.rules import diverse_beam_selection, forced_prefix, rules_from_config, sampling_selection, word_end
 from tongsa.decoding.sampling import Sampler
 from tongsa.interface import S
 
@@ -31,8 +37,10 @@ class SearchPlan:
         max_lengths: Tensor,  # (sentence,)
         constraints: Sequence[OutputConstraints] = (),
         sampler: Sampler | None = None,
+        token_classes: TokenClasses = TokenClasses(),  # noqa: B008 - immutable
     ) -> None:
         """`constraints` has an entry for each sentence, or none; `sampler` draws outputs instead of searching."""
+        self.token_classes = token_classes
         self.requested_nbest, self.sampling = request.nbest, sampler is not None
         self.copies = request.nbest if sampler else request.config.beam_groups
         beam = 1 if sampler else request.config.beam // request.config.beam_groups
@@ -44,6 +52,9 @@ class SearchPlan:
         rules = rules_from_config(request.config)
         if any(constraint.prefix for constraint in repeated):
             rules = (*rules, forced_prefix([constraint.prefix for constraint in repeated]))
+        if any(constraint.prefix_ends_word for constraint in repeated):
+            ends = [len(constraint.prefix) if constraint.prefix_ends_word else -1 for constraint in repeated]
+            rules = (*rules, word_end(ends, sorted(token_classes.continues_word)))
         self.strategy = SearchStrategy(
             rules,
             sampling_selection(sampler) if sampler else self._selection(request.config, repeated),
@@ -54,7 +65,9 @@ class SearchPlan:
     def _selection(self, config: DecodingConfig, constraints: Sequence[OutputConstraints]) -> Selection | None:
         selection = None
         if any(constraint.phrases for constraint in constraints):
-            selection = _constrained_selection(constraints, self.config.beam, self.max_lengths.tolist())
+            selection = _constrained_selection(
+                constraints, self.config.beam, self.max_lengths.tolist(), self.token_classes
+            )
         if config.beam_groups == 1:
             return selection
         return diverse_beam_selection(
@@ -81,14 +94,15 @@ class SearchPlan:
 
 
 def _constrained_selection(
-    constraints: Sequence[OutputConstraints], beam: int, max_lengths: Sequence[int]
+    constraints: Sequence[OutputConstraints], beam: int, max_lengths: Sequence[int], token_classes: TokenClasses
 ) -> Selection:
     automata = []
     for constraint, max_length in zip(constraints, max_lengths, strict=True):
         # phrases that do not fit together exclude every output: enforce only a subset that fits
         kept = satisfiable_phrases(constraint.phrases, constraint.prefix, max_length)
-        automata.append(PhraseAutomaton(constraint.phrases[i] for i in kept) if kept else None)
-    return dynamic_beam_allocation(beam, automata, max_lengths, [len(constraint.prefix) for constraint in constraints])
+        phrases = [constraint.phrases[i] for i in kept]
+        automata.append(PhraseAutomaton(phrases, token_classes.continues_word) if kept else None)
+    return dynamic_beam_allocation(beam, automata, constraints, max_lengths, token_classes)
 
 
 def explain_no_output(

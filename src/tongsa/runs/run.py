@@ -57,6 +57,7 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
         source_language=recipe.data.source_language,
         target_language=recipe.data.target_language,
         metrics=recipe.data.metrics,
+        term_replacement=bool(recipe.data.term_replacement),
     )
     return Run(folder, recipe, data, new_bundle)
 

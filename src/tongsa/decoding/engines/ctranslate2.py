@@ -23,7 +23,7 @@ METADATA_FILE = "tongsa.json"
 VMAP_FILE = "vmap.txt"
 """The shortlist in CTranslate2's format."""
 
-SUPPORTED_SETTINGS = ("beam", "length_normalization", "alpha", "max_extra_tokens")
+SUPPORTED_SETTINGS = ("beam", "length_normalization", "alpha", "max_extra_tokens", "max_term_cost")
 """Settings of DecodingConfig that this engine supports; `shortlist` too, if one was exported."""
 
 MAX_BATCH_SENTENCES, MAX_BATCH_SENTENCES_WITH_SHORTLIST = 64, 32
