@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tongsa.batch import Indices, Padded, Ragged, append_eos, batch_by_tokens, pad
 from tongsa.decoding.constraints import OutputConstraints
-from tongsa.decoding.term_constraints import OutputLimits
 
 MIN_BATCHES_PER_THREAD = 4
 """With fewer batches per thread than this, all threads get equally many."""
@@ -65,9 +64,8 @@ class SearchBatch(NamedTuple):
 
     @property
     def required_tokens(self) -> Iterator[int]:
-        """All tokens of prefixes and phrases."""
-        for constraint in self.constraints:
-            yield from chain(constraint.prefix, *constraint.phrases)
+        """All tokens of prefixes."""
+        return chain.from_iterable(constraint.prefix for constraint in self.constraints)
 
 
 class EncodedTexts(NamedTuple):
@@ -85,11 +83,6 @@ class EncodedTexts(NamedTuple):
         """Return sources that fit into the model, with the constraints of their outputs."""
         tokens = Ragged(sources)
         return cls(tokens, tokens.lengths + 1, [], list(constraints))
-
-    def limits(self, index: int, no_repeat_ngram: int) -> OutputLimits:
-        """Return the limits on the terms of one output."""
-        prefix = self.constraints[index].prefix if self.constraints else ()
-        return OutputLimits(prefix, self.max_lengths[index], no_repeat_ngram)
 
     def source(self, index: int) -> NDArray[np.int32]:
         """Return the source tokens that are read, without EOS."""

@@ -1,7 +1,7 @@
 """Glossary: terms of a source text that must be translated in a given way, or copied.
 
-`Glossary.requirements` finds the terms that occur in a source. `find_phrase` finds their translations in an output. Both
-follow the same two rules:
+`Glossary.requirements` finds the terms that occur in a source. `find_phrase` finds their translations in an output.
+Both follow the same two rules:
 
 - Whole words. A Korean particle may follow a word, and scripts without spaces have no word boundaries.
 - Case. A term matches as it is written; with a capital first letter at the beginning of a sentence; and in capitals
@@ -114,7 +114,7 @@ class Glossary:
         lines = [(number, line) for number, line in enumerate(read_lines(path), start=1)]
         lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
         read_cells = _read_csv_cells if Path(path).suffix.lower() == ".csv" else _read_tsv_cells
-        pairs = []
+        pairs: list[tuple[str, str]] = []
         for number, line in lines:
             cells = read_cells(f"{path}:{number}", line)
             if not pairs and [cell.lower() for cell in cells] == ["source", "target"]:

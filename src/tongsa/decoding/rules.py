@@ -97,6 +97,26 @@ def word_end(positions: Sequence[int], continues_word: Sequence[int]) -> Rule:
     return rule
 
 
+def forbidden_phrases(phrases: Sequence[Sequence[Sequence[int]]], first_positions: Sequence[int]) -> Rule:
+    """Forbid token sequences in each sentence's output, from a position on."""
+
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
+        tokens, length = beams.tokens[:, :, 1:], beams.tokens.shape[2] - 1
+        changed = None
+        for row, sentence in enumerate(beams.sentences):
+            for phrase in phrases[sentence]:
+                start = length - len(phrase) + 1
+                if start < first_positions[sentence]:
+                    continue
+                beginning = torch.tensor(phrase[:-1], dtype=torch.long, device=tokens.device)
+                completes = (tokens[row, :, start:] == beginning).all(dim=1)  # (hypothesis,)
+                changed = log_probs.clone() if changed is None else changed
+                changed[row, completes, phrase[-1]] = -torch.inf
+        return log_probs if changed is None else changed
+
+    return rule
+
+
 def sampling_selection(sampler: Sampler) -> Selection:
     """Select one candidate at random, by its probability."""
 

@@ -6,18 +6,21 @@ For each sentence with terms:
 2. Align each source term: delete it from the source, and see which word of the translation loses most of its
    log-probability (prediction difference, Li et al. 2019, section 4). This needs no attention, so it works for every
    kind of model.
-3. From left to right: keep the translation up to the aligned word, write the term there, and let the model continue.
-   A term that the model wrote itself is kept. Align again after each change.
+3. From left to right, replace the aligned word by the term. If the rest of the translation becomes less likely, also
+   let the model continue after the term, and take the result with the better score. A term that the model wrote itself
+   is kept. Align again after each change.
 4. A result is rejected if it still has the model's own translation of the source term (translated twice), if it has
-   text after the end of the sentence, or if its log-probability is more than `max_term_cost` below that of step 1.
-5. If a term was rejected, search once with all terms as lexical constraints (constraints.py). The same checks apply.
-   The result is used if it satisfies more terms.
-6. A term that is still missing is reported with a reason.
+   text after the end of the sentence, or if the log-probability of its tokens outside the term is more than
+   `max_term_cost` below that of the translation before.
+5. If no result is left, let the model continue without its own translation, which is forbidden now.
+6. A term without a result is left out and reported with the reason.
+
+Placing terms by alignment is better than lexical constraints anywhere in the output (Post and Vilar 2018): these may be
+satisfied beside the model's own translation, or after the end of the sentence.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,23 +28,16 @@ from tongsa.data.normalize import SPACE_MARK, normalize
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints
-from tongsa.decoding.glossary import (
-    UNSPACED_SCRIPTS,
-    Span,
-    TermRequirement,
-    TermResult,
-    count_inner_sentence_ends,
-    find_phrase,
-    text_before_end,
-)
-from tongsa.decoding.term_constraints import OutputLimits, TermConstraint, constraint_phrases, term_constraints
+from tongsa.decoding.glossary import UNSPACED_SCRIPTS, count_inner_sentence_ends, find_phrase, text_before_end
+from tongsa.decoding.term_sentence import TermOccurrence, TermSentence
+from tongsa.tokenization.special import UNK
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 
-MAX_POSITIONS_TRIED = 3
-"""Positions in the output that are tried for one term."""
 RELATED_LOSS_RATIO = 0.3
 """A word belongs to the translation of a term if it loses this share of what the aligned word loses."""
+MAX_COST_WITHOUT_SEARCH = 1.0
+"""The model continues after a term only if replacing the aligned word costs more than this (nats)."""
 
 Tokens = Sequence[int]
 Search = Callable[[Sequence[Tokens], Sequence[OutputConstraints]], list[list[Hypothesis]]]
@@ -59,63 +55,39 @@ class Word(NamedTuple):
     """The text before it, with the space between."""
     text: str
 
-
-@dataclass
-class TermOccurrence:
-    """One occurrence of a term in a source."""
-
-    requirement: TermRequirement
-    span: Span
-    done: bool = False
-    in_place: bool = False
-    reason: str = ""
-    own_translation: str = ""
-    """The word that the model wrote for it without the glossary."""
-
-
-@dataclass
-class TermSentence:
-    """A source text with terms, and its translation so far."""
-
-    source: str
-    source_tokens: Tokens
-    limits: OutputLimits
-    requirements: tuple[TermRequirement, ...]
-    hypotheses: list[Hypothesis]
-    """N-best list of the search without the terms; afterwards the n-best list with them."""
-    prefix: str = ""
-    """Beginning of the output that does not change any more: a forced prefix, later the text up to the last term."""
-    occurrences: list[TermOccurrence] = field(default_factory=list)
-    skipped: dict[str, str] = field(default_factory=dict)
-    """For the text of each term that cannot be enforced: the reason."""
-
-    @property
-    def pending(self) -> list[TermOccurrence]:
-        return [occurrence for occurrence in self.occurrences if not occurrence.done]
-
-    def skip_all(self, reason: str) -> None:
-        """Give a reason why no term is enforced."""
-        self.skipped = {requirement.text: reason for requirement in self.requirements}
-
-    def results(self, text: str) -> tuple[TermResult, ...]:
-        """Return the result of each term in an output."""
-        counted = text_before_end(text, count_inner_sentence_ends(self.source))
-        return tuple(self._result(requirement, counted) for requirement in self.requirements)
-
-    def _result(self, requirement: TermRequirement, text: str) -> TermResult:
-        ours = [occurrence for occurrence in self.occurrences if occurrence.requirement is requirement]
-        count = len(find_phrase(text, requirement.text))
-        in_place = sum(occurrence.in_place for occurrence in ours) >= requirement.times <= count
-        reasons = [self.skipped.get(requirement.text, ""), *(occurrence.reason for occurrence in ours)]
-        reason = next(filter(None, reasons), "") if count < requirement.times else ""
-        return TermResult(requirement.term, requirement.text, requirement.times, count, in_place, reason)
+    def overlaps(self, start: int, end: int) -> bool:
+        """Return whether the word shares characters with a part of the output."""
+        return start < len(self.before) + len(self.text) and len(self.before) < end
 
 
 class Attempt(NamedTuple):
-    """A beginning of an output that ends with a term in place."""
+    """A term in place of a word of the output."""
 
+    sentence: TermSentence
     occurrence: TermOccurrence
-    prefix: str
+    before: str
+    """The output before the term."""
+    term: str
+    """The required text, with a capital letter at the beginning of the output."""
+    after: str
+    """The output after the word that is replaced."""
+    own_translation: str
+    """The replaced word: the model's own translation of the source term."""
+
+    @property
+    def prefix(self) -> str:
+        return self.before + self.term
+
+
+class Outcome(NamedTuple):
+    """An output with a term."""
+
+    attempt: Attempt
+    nbest: list[Hypothesis]
+    cost: float
+    """Log-probability that the output loses outside the term."""
+    rejection: str
+    """Why the output is worse than one without the term, and what to do; empty if it is good."""
 
 
 class TermSearch:
@@ -128,68 +100,81 @@ class TermSearch:
         target_tokenizer: Tokenizer,
         search: Search,
         score_tokens: ScoreTokens,
+        *,
+        search_always: bool,
     ) -> None:
-        self.max_cost = config.max_term_cost
+        """With `search_always` the model continues after each term, as n-best lists and rules of the search need."""
+        self.config, self.search_always = config, search_always
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self.search, self.score_tokens = search, score_tokens
 
     def run(self, sentences: Sequence[TermSentence]) -> None:
         """Put the terms into the hypotheses of the sentences."""
-        free = [sentence.hypotheses for sentence in sentences]
         for sentence in sentences:
             self._list_occurrences(sentence)
-        active = list(sentences)
-        while active := [sentence for sentence in active if sentence.pending]:
+        while active := [sentence for sentence in sentences if sentence.pending]:
             self._place_next_terms(active)
-        self._search_constrained(
-            [(sentence, nbest) for sentence, nbest in zip(sentences, free, strict=True) if self._missing(sentence)]
-        )
 
     def _list_occurrences(self, sentence: TermSentence) -> None:
-        constraints = self._constraints(sentence)
-        for constraint in constraints:
-            requirement = constraint.requirement
-            if constraint.skipped_reason:
-                sentence.skipped[requirement.text] = constraint.skipped_reason
-            spans = requirement.spans[: constraint.times] if requirement.term.copied else requirement.spans
-            if constraint.times:
-                sentence.occurrences += [TermOccurrence(requirement, span) for span in spans]
-
-    def _constraints(self, sentence: TermSentence) -> list[TermConstraint]:
-        tokens = self.target_tokenizer.encode_all([requirement.text for requirement in sentence.requirements])
-        return term_constraints(sentence.requirements, tokens, sentence.limits)
+        for requirement in sentence.requirements:
+            if UNK in self.target_tokenizer.encode_all([requirement.text])[0]:
+                sentence.skipped[requirement.text] = "the tokenizer cannot encode it. Change its spelling."
+            else:
+                sentence.occurrences += [TermOccurrence(requirement, span) for span in requirement.spans]
 
     def _text(self, hypothesis: Hypothesis) -> str:
         return self.target_tokenizer.decode(hypothesis.tokens)
 
-    def _missing(self, sentence: TermSentence) -> bool:
-        results = sentence.results(self._text(sentence.hypotheses[0]))
-        return any(not result.satisfied and result.text not in sentence.skipped for result in results)
-
-    # -- in place ------------------------------------------------------------------------------------------------
-
     def _place_next_terms(self, sentences: Sequence[TermSentence]) -> None:
         """Place the leftmost pending term of each sentence."""
-        attempts = [
-            (sentence, attempt)
-            for sentence, losses in zip(sentences, self._losses(sentences), strict=True)
-            for attempt in self._attempts(sentence, losses)
-        ]
+        losses = self._losses(sentences)
+        attempts = [*filter(None, map(self._next_attempt, sentences, losses))]
+        outcomes: dict[int, list[Outcome]] = {id(attempt): [] for attempt in attempts}
+
+        def collect(new_outcomes: Iterable[Outcome]) -> None:
+            for outcome in new_outcomes:
+                outcomes[id(outcome.attempt)].append(outcome)
+
+        def without(max_cost: float) -> list[Attempt]:
+            """Return the attempts that have no good outcome with at most this cost."""
+            return [
+                attempt
+                for attempt in attempts
+                if not any(not outcome.rejection and outcome.cost <= max_cost for outcome in outcomes[id(attempt)])
+            ]
+
+        if not self.search_always:
+            collect(self._substitute(attempts))
+        collect(self._continue(without(MAX_COST_WITHOUT_SEARCH), forbid_own=False))
+        collect(self._continue(without(float("inf")), forbid_own=True))
+        for attempt in attempts:
+            self._accept_best(outcomes[id(attempt)])
+
+    def _substitute(self, attempts: Sequence[Attempt]) -> Iterator[Outcome]:
+        """Replace the aligned words and keep the rest of the outputs."""
+        texts = [attempt.prefix + attempt.after for attempt in attempts]
+        tokens = dict(zip(map(id, attempts), self.target_tokenizer.encode_all(texts), strict=True))
+        short = [attempt for attempt in attempts if len(tokens[id(attempt)]) <= attempt.sentence.max_length]
+        scores = self.score_tokens([(attempt.sentence.source_tokens, tokens[id(attempt)]) for attempt in short])
+        for attempt, log_probs in zip(short, scores, strict=True):
+            total = sum(log_probs)
+            score = total / self.config.length_penalty(len(log_probs))
+            yield self._judge(attempt, [Hypothesis(tokens[id(attempt)], total, score, log_probs)])
+
+    def _continue(self, attempts: Sequence[Attempt], *, forbid_own: bool) -> list[Outcome]:
+        """Let the model continue after the terms."""
         if not attempts:
-            return
+            return []
+        prefixes = self.target_tokenizer.encode_all([attempt.prefix for attempt in attempts])
+        own = self.target_tokenizer.encode_all([attempt.own_translation for attempt in attempts])
         outputs = self.search(
-            [sentence.source_tokens for sentence, _ in attempts],
+            [attempt.sentence.source_tokens for attempt in attempts],
             [
-                OutputConstraints(tuple(tokens), prefix_ends_word=True)
-                for tokens in self.target_tokenizer.encode_all([attempt.prefix for _, attempt in attempts])
+                OutputConstraints(tuple(prefix), True, (tuple(tokens),) if forbid_own and tokens else ())
+                for prefix, tokens in zip(prefixes, own, strict=True)
             ],
         )
-        by_sentence: dict[int, list[tuple[Attempt, list[Hypothesis]]]] = {}
-        for (sentence, attempt), nbest in zip(attempts, outputs, strict=True):
-            by_sentence.setdefault(id(sentence), []).append((attempt, nbest))
-        for sentence in sentences:
-            if tried := by_sentence.get(id(sentence)):
-                self._accept_best(sentence, tried)
+        return [*map(self._judge, attempts, outputs)]
 
     def _losses(self, sentences: Sequence[TermSentence]) -> list[list[list[float]]]:
         """Return what each word of each output loses without each pending term of the source."""
@@ -219,133 +204,87 @@ class TermSearch:
         starts = [i for i in range(len(strings)) if i == 0 or _starts_word(strings[i - 1], strings[i])]
         texts = [self.target_tokenizer.decode(tokens[:i]) for i in [*starts, len(tokens)]]
         words = []
-        for (first, end), (before, after) in zip(
-            pairwise([*starts, len(tokens)]), pairwise(texts), strict=True
-        ):
+        for (first, end), (before, after) in zip(pairwise([*starts, len(tokens)]), pairwise(texts), strict=True):
             space = " " if before and strings[first].startswith(SPACE_MARK) else ""
             words.append(Word(first, end, before + space, after[len(before + space) :]))
         return words
 
-    def _attempts(self, sentence: TermSentence, losses: Sequence[Sequence[float]]) -> list[Attempt]:
-        """Return the beginnings to try for the leftmost term; mark terms that the model wrote itself."""
-        text = text_before_end(self._text(sentence.hypotheses[0]), count_inner_sentence_ends(sentence.source))
-        words = self.words(sentence.hypotheses[0].tokens)
+    def _next_attempt(self, sentence: TermSentence, losses: Sequence[Sequence[float]]) -> Attempt | None:
+        """Return what to try for the leftmost pending term; mark terms that the model wrote itself."""
+        text, words = self._text(sentence.hypotheses[0]), self.words(sentence.hypotheses[0].tokens)
+        counted = text_before_end(text, count_inner_sentence_ends(sentence.source))
         loss_of = dict(zip(map(id, sentence.pending), losses, strict=True))
-        while pending := sentence.pending:
-            aligned = [
-                (_related_words(words, loss_of[id(occurrence)], len(sentence.prefix)), i)
-                for i, occurrence in enumerate(pending)
-            ]
-            for related, i in aligned:
-                if not related:
-                    pending[i].done = True
-                    pending[i].reason = "no word of the translation depends on it. Write the term by hand."
-            aligned = [(related, i) for related, i in aligned if related]
+        while sentence.pending:
+            aligned = {
+                i: related
+                for i, occurrence in enumerate(sentence.pending)
+                if (related := _related_words(words, loss_of[id(occurrence)], len(sentence.prefix)))
+            }
             if not aligned:
-                return []
-            related, i = min(aligned, key=lambda item: (len(item[0][0].before), item[1]))
-            occurrence = pending[i]
-            occurrence.own_translation = related[0].text
+                for occurrence in sentence.pending:
+                    occurrence.done = True
+                    occurrence.reason = "no word of the translation depends on the source term. Edit the translation."
+                return None
+            leftmost = min(aligned, key=lambda i: len(aligned[i][0].before))
+            occurrence, related = sentence.pending[leftmost], aligned[leftmost]
+            occurrence.done = True
             written = [
                 end
-                for start, end in find_phrase(text, occurrence.requirement.text)
-                if start >= len(sentence.prefix)
-                and any(start < len(word.before) + len(word.text) and len(word.before) < end for word in related)
+                for start, end in find_phrase(counted, occurrence.requirement.text)
+                if start >= len(sentence.prefix) and any(word.overlaps(start, end) for word in related)
             ]
             if not written:
-                return [*self._beginnings(sentence, occurrence, related)]
-            occurrence.done = occurrence.in_place = True
-            sentence.prefix = text[: written[0]]
-        return []
+                return self._attempt(sentence, occurrence, related[0], text)
+            occurrence.in_place, sentence.prefix = True, text[: written[0]]
+        return None
 
-    def _beginnings(
-        self, sentence: TermSentence, occurrence: TermOccurrence, words: Sequence[Word]
-    ) -> Iterator[Attempt]:
-        for before in dict.fromkeys(word.before for word in words[:MAX_POSITIONS_TRIED]):
-            term = occurrence.requirement.text
-            if not before.strip() and words[0].text[:1].isupper():
-                term = term[:1].upper() + term[1:]
-            prefix = before + term
-            if len(self.target_tokenizer.encode_all([prefix])[0]) <= sentence.limits.max_length:
-                yield Attempt(occurrence, prefix)
-        occurrence.done = True
-        occurrence.reason = "no room for it. Raise max_extra_tokens (--set decoding.max_extra_tokens=200)."
+    def _attempt(self, sentence: TermSentence, occurrence: TermOccurrence, word: Word, text: str) -> Attempt | None:
+        term = occurrence.requirement.text
+        if not word.before.strip() and word.text[:1].isupper():
+            term = term[:1].upper() + term[1:]
+        if len(self.target_tokenizer.encode_all([word.before + term])[0]) > sentence.max_length:
+            occurrence.reason = "no room for it. Raise max_extra_tokens (--set decoding.max_extra_tokens=200)."
+            return None
+        own_translation = _strip_particles(word.text)
+        after = text[len(word.before) + len(word.text) :]
+        return Attempt(sentence, occurrence, word.before, term, after, own_translation)
 
-    def _accept_best(self, sentence: TermSentence, tried: Sequence[tuple[Attempt, list[Hypothesis]]]) -> None:
-        occurrence, before = tried[0][0].occurrence, sentence.hypotheses[0]
-        reasons = []
-        for attempt, nbest in sorted(tried, key=lambda item: -item[1][0].score if item[1] else 0.0):
-            reason = self._rejection(sentence, occurrence, before, nbest)
-            if not reason:
-                sentence.hypotheses, sentence.prefix = nbest, attempt.prefix
-                occurrence.in_place, occurrence.reason = True, ""
-                return
-            reasons.append(reason)
-        occurrence.reason = reasons[0]
+    def _accept_best(self, outcomes: Sequence[Outcome]) -> None:
+        """Put the best good outcome of an attempt into its sentence, or say why there is none."""
+        attempt = outcomes[0].attempt
+        if good := [outcome for outcome in outcomes if not outcome.rejection]:
+            attempt.sentence.hypotheses = max(good, key=lambda outcome: outcome.nbest[0].score).nbest
+            attempt.sentence.prefix, attempt.occurrence.in_place = attempt.prefix, True
+        else:
+            attempt.occurrence.reason = outcomes[-1].rejection
 
-    def _rejection(
-        self, sentence: TermSentence, occurrence: TermOccurrence, before: Hypothesis, nbest: Sequence[Hypothesis]
-    ) -> str:
-        """Return why an output with a term is worse than none, and what to do; empty if it is good."""
+    def _judge(self, attempt: Attempt, nbest: list[Hypothesis]) -> Outcome:
+        """Compare an output with the one before the attempt."""
         if not nbest:
-            return "no output satisfies it together with the other settings. Set no_repeat_ngram to 0."
-        old, new = self._text(before), self._text(nbest[0])
-        own = _stem(occurrence.own_translation)
-        if own and own not in occurrence.requirement.text and _count(new, own) >= _count(old, own):
-            return (
-                f'the model also writes its own translation "{occurrence.own_translation}". '
-                "Use that, or train a model with data.term_replacement."
+            reason = "no output satisfies it together with no_repeat_ngram. Raise no_repeat_ngram, or set it to 0."
+            return Outcome(attempt, nbest, 0.0, reason)
+        first, end = (len(tokens) for tokens in self.target_tokenizer.encode_all([attempt.before, attempt.prefix]))
+        log_prob_before = attempt.sentence.hypotheses[0].log_prob
+        rest = nbest[0].log_prob - sum(nbest[0].token_log_probs[first:end])
+        cost = log_prob_before - rest
+        reason = self._fault(attempt, self._text(nbest[0]))
+        if not reason and cost > self.config.max_term_cost:
+            reason = (
+                f"with it the rest of the translation has log-probability {rest:.1f}, "
+                f"without it {log_prob_before:.1f}; at most {self.config.max_term_cost:g} less is allowed. "
+                f"Raise max_term_cost (--set decoding.max_term_cost={int(cost) + 1})."
             )
-        ends = max(count_inner_sentence_ends(sentence.source), count_inner_sentence_ends(old))
-        if count_inner_sentence_ends(new) > ends:
-            return "the model writes it after the end of the sentence. Train a model with data.term_replacement."
-        cost = before.log_prob - nbest[0].log_prob
-        if cost > self.max_cost:
-            return (
-                f"the translation with it has log-probability {nbest[0].log_prob:.1f}, without it {before.log_prob:.1f}; "
-                f"at most {self.max_cost:g} less is allowed. Raise max_term_cost (--set decoding.max_term_cost="
-                f"{int(cost) + 1})."
-            )
+        return Outcome(attempt, nbest, cost, reason)
+
+    def _fault(self, attempt: Attempt, new: str) -> str:
+        """Return what is wrong with the text of an output; empty if nothing is."""
+        old, own = self._text(attempt.sentence.hypotheses[0]), attempt.own_translation
+        if own and own not in attempt.term and _count(new, own) >= _count(old, own):
+            return f'the model also writes its own translation "{own}". Edit the translation.'
+        allowed = max(count_inner_sentence_ends(attempt.sentence.source), count_inner_sentence_ends(old))
+        if count_inner_sentence_ends(new) > allowed:
+            return "the model goes on after the end of the sentence. Edit the translation."
         return ""
-
-    # -- lexical constraints -------------------------------------------------------------------------------------
-
-    def _search_constrained(self, items: Sequence[tuple[TermSentence, list[Hypothesis]]]) -> None:
-        """Search with all terms as constraints where terms are missing."""
-        if not items:
-            return
-        outputs = self.search(
-            [sentence.source_tokens for sentence, _ in items],
-            [
-                OutputConstraints(
-                    tuple(sentence.limits.prefix),
-                    constraint_phrases(self._constraints(sentence)),
-                    count_inner_sentence_ends(sentence.source),
-                )
-                for sentence, _ in items
-            ],
-        )
-        for (sentence, free), nbest in zip(items, outputs, strict=True):
-            if nbest and self._is_better(sentence, free[0], nbest):
-                sentence.hypotheses = nbest
-                for occurrence in sentence.occurrences:
-                    occurrence.in_place = False
-
-    def _is_better(self, sentence: TermSentence, free: Hypothesis, nbest: list[Hypothesis]) -> bool:
-        old, new = (
-            sum(result.satisfied for result in sentence.results(self._text(hypothesis)))
-            for hypothesis in (sentence.hypotheses[0], nbest[0])
-        )
-        terms = len({id(occurrence.requirement) for occurrence in sentence.occurrences})
-        return (
-            new > old
-            and free.log_prob - nbest[0].log_prob <= terms * self.max_cost
-            and not any(
-                self._rejection(sentence, occurrence, free, nbest)
-                for occurrence in sentence.occurrences
-                if occurrence.reason
-            )
-        )
 
 
 def _related_words(words: Sequence[Word], losses: Sequence[float], min_start: int) -> list[Word]:
@@ -372,7 +311,7 @@ def _starts_word(previous: str, token: str) -> bool:
     return bool(re.match(rf"[\W{UNSPACED_SCRIPTS}]", token) or re.search(r"\W$", previous))
 
 
-def _stem(word: str) -> str:
+def _strip_particles(word: str) -> str:
     """Return a word without punctuation; a Korean word without what may be particles."""
     letters = re.sub(r"^\W+|\W+$", "", word)
     return letters[: max(2, len(letters) - 2)] if re.fullmatch(r"[가-힣]{3,}", letters) else letters

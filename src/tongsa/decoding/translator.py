@@ -16,7 +16,7 @@ from tongsa.decoding.batches import Capacity, EncodedTexts, SearchBatch, assign_
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.constraints import OutputConstraints, TokenClasses
+from tongsa.decoding.constraints import OutputConstraints, continuing_tokens
 from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
 from tongsa.decoding.engines.engine import Engine, supports_all
 from tongsa.decoding.engines.torch import TorchEngine
@@ -27,8 +27,8 @@ from tongsa.decoding.results import Translation
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist
-from tongsa.decoding.term_constraints import OutputLimits
-from tongsa.decoding.term_search import TermSearch, TermSentence
+from tongsa.decoding.term_search import TermSearch
+from tongsa.decoding.term_sentence import TermSentence
 from tongsa.decoding.text_model import TextModel, ensure_text_list
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
@@ -96,7 +96,7 @@ class Translator(TextModel):
             self.models,
             self.max_positions,
             cache(load_shortlist),
-            cache(lambda: TokenClasses.from_strings(target_tokenizer.token_strings(range(len(target_tokenizer))))),
+            cache(lambda: continuing_tokens(target_tokenizer.token_strings(range(len(target_tokenizer))))),
             fusion.language_model.model if fusion else None,
             fusion.weight if fusion else 0.0,
         )
@@ -164,7 +164,7 @@ class Translator(TextModel):
             i: TermSentence(
                 read_texts[i],
                 encoded.source(i).tolist(),
-                encoded.limits(i, request.config.no_repeat_ngram),
+                encoded.max_lengths[i],
                 requirements[i],
                 nbest_lists[i],
                 normalize(request.prefixes[i]) if request.prefixes else "",
@@ -230,9 +230,15 @@ class Translator(TextModel):
                 outputs |= dict(zip(batch.indices.tolist(), nbest_lists, strict=True))
             return [outputs[i] for i in range(len(sources))]
 
-        TermSearch(request.config, self.source_tokenizer, self.target_tokenizer, search, self.score_tokens).run(
-            sentences
-        )
+        search_always = bool(request.nbest > 1 or self.fusion or not request.config.supports_continuous_batching)
+        TermSearch(
+            request.config,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            search,
+            self.score_tokens,
+            search_always=search_always,
+        ).run(sentences)
 
     def _make_batches(
         self, encoded: EncodedTexts, request: DecodeRequest, threads: int, *, unconstrained: bool

@@ -278,9 +278,7 @@ def epoch_examples(data: PreparedData, config: TokenizerConfig, seed: int) -> Ca
             return Ragged(tokenizer.sample_all(texts, config.subword_regularization, side_seed))
 
         texts = replacer.replaced_sources(epoch) if replacer else sources
-        return Examples(
-            sample(data.source_tokenizer, texts, 0), sample(data.target_tokenizer, targets, 1), appends_eos
-        )
+        return Examples(sample(data.source_tokenizer, texts, 0), sample(data.target_tokenizer, targets, 1), appends_eos)
 
     if config.subword_regularization or replacer:
         return tokenize

@@ -103,9 +103,7 @@ def word_replacements(pairs: Sequence[Pair]) -> list[list[Replacement]]:
     vocab_size = max(len(source_ids), len(target_ids)) + 1
     forward = _likely_translations(train_lexicon([*map(_with_null, sources)], targets, vocab_size))
     backward = _likely_translations(train_lexicon([*map(_with_null, targets)], sources, vocab_size))
-    mutual = {
-        (source, target): prob for (source, target), prob in forward.items() if (target, source) in backward
-    }
+    mutual = {(source, target): prob for (source, target), prob in forward.items() if (target, source) in backward}
     source_words, target_words = list(source_ids), list(target_ids)  # ids count from 1
     translations: dict[str, dict[str, float]] = {}
     for (source, target), prob in mutual.items():
