@@ -7,12 +7,12 @@ For each sentence with terms:
    log-probability (prediction difference, Li et al. 2019, section 4). This needs no attention, so it works for every
    kind of model.
 3. From left to right, replace the aligned word by the term. If the rest of the translation becomes less likely, also
-   let the model continue after the term, and take the result with the better score. A term that the model wrote itself
-   is kept. Align again after each change.
+   let the model continue after the term, and take the result with the more likely rest. A term that the model wrote
+   itself is kept. Align again after each change.
 4. A result is rejected if it still has the model's own translation of the source term (translated twice), if it has
-   text after the end of the sentence, or if the log-probability of its tokens outside the term is more than
-   `max_term_cost` below that of the translation before.
-5. If no result is left, let the model continue without its own translation, which is forbidden now.
+   text after the end of the sentence, if it leaves out or repeats much of the rest, or if the log-probability of its
+   tokens outside the term is more than `max_term_cost` below that of the translation before.
+5. If no result is left, let the model continue, and forbid its own translation.
 6. A term without a result is left out and reported with the reason.
 
 Placing terms by alignment is better than lexical constraints anywhere in the output (Post and Vilar 2018): these may be
@@ -39,6 +39,9 @@ RELATED_LOSS_RATIO = 0.3
 MAX_COST_WITHOUT_SEARCH = 1.0
 """The model continues after a term only if replacing the aligned word costs more than this (nats)."""
 
+MIN_LENGTH_RATIO = 0.6
+"""The text after a term may not become shorter or longer than this ratio, in characters."""
+
 Tokens = Sequence[int]
 Search = Callable[[Sequence[Tokens], Sequence[OutputConstraints]], list[list[Hypothesis]]]
 """Map sources and constraints to n-best lists; a list is empty if no output satisfies the constraints."""
@@ -54,6 +57,10 @@ class Word(NamedTuple):
     before: str
     """The text before it, with the space between."""
     text: str
+
+    def is_same(self, other: "Word", min_start: int) -> bool:
+        """Return whether the word is equal to another and stands after `min_start` characters."""
+        return self.text == other.text and len(self.before) >= min_start
 
     def overlaps(self, start: int, end: int) -> bool:
         """Return whether the word shares characters with a part of the output."""
@@ -101,10 +108,11 @@ class TermSearch:
         search: Search,
         score_tokens: ScoreTokens,
         *,
-        search_always: bool,
+        nbest: int,
+        always_search: bool,
     ) -> None:
-        """With `search_always` the model continues after each term, as n-best lists and rules of the search need."""
-        self.config, self.search_always = config, search_always
+        """With `always_search` the model continues after each term, because rules of the search must be followed."""
+        self.config, self.nbest, self.always_search = config, nbest, always_search
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self.search, self.score_tokens = search, score_tokens
 
@@ -114,6 +122,22 @@ class TermSearch:
             self._list_occurrences(sentence)
         while active := [sentence for sentence in sentences if sentence.pending]:
             self._place_next_terms(active)
+        if self.nbest > 1:
+            self._add_alternatives([sentence for sentence in sentences if sentence.changed])
+
+    def _add_alternatives(self, sentences: Sequence[TermSentence]) -> None:
+        """Complete the n-best lists with other continuations after the last term."""
+        if not sentences:
+            return
+        prefixes = self.target_tokenizer.encode_all([sentence.prefix for sentence in sentences])
+        outputs = self.search(
+            [sentence.source_tokens for sentence in sentences],
+            [OutputConstraints(tuple(prefix), prefix_ends_word=True) for prefix in prefixes],
+        )
+        for sentence, continuations in zip(sentences, outputs, strict=True):
+            best = sentence.hypotheses[0]
+            others = [hypothesis for hypothesis in continuations if hypothesis.tokens != best.tokens]
+            sentence.hypotheses = [best, *others][: self.nbest]
 
     def _list_occurrences(self, sentence: TermSentence) -> None:
         for requirement in sentence.requirements:
@@ -143,7 +167,7 @@ class TermSearch:
                 if not any(not outcome.rejection and outcome.cost <= max_cost for outcome in outcomes[id(attempt)])
             ]
 
-        if not self.search_always:
+        if not self.always_search:
             collect(self._substitute(attempts))
         collect(self._continue(without(MAX_COST_WITHOUT_SEARCH), forbid_own=False))
         collect(self._continue(without(float("inf")), forbid_own=True))
@@ -223,10 +247,14 @@ class TermSearch:
             if not aligned:
                 for occurrence in sentence.pending:
                     occurrence.done = True
-                    occurrence.reason = "no word of the translation depends on the source term. Edit the translation."
+                    occurrence.reason = "no word that may change translates the source term. Edit the translation."
                 return None
             leftmost = min(aligned, key=lambda i: len(aligned[i][0].before))
             occurrence, related = sentence.pending[leftmost], aligned[leftmost]
+            if (
+                len(occurrence.requirement.spans) > 1
+            ):  # all occurrences may be aligned with the same word: take the first
+                related = [word for word in words if word.is_same(related[0], len(sentence.prefix))] + related[1:]
             occurrence.done = True
             written = [
                 end
@@ -253,8 +281,9 @@ class TermSearch:
         """Put the best good outcome of an attempt into its sentence, or say why there is none."""
         attempt = outcomes[0].attempt
         if good := [outcome for outcome in outcomes if not outcome.rejection]:
-            attempt.sentence.hypotheses = max(good, key=lambda outcome: outcome.nbest[0].score).nbest
+            attempt.sentence.hypotheses = min(good, key=lambda outcome: outcome.cost).nbest
             attempt.sentence.prefix, attempt.occurrence.in_place = attempt.prefix, True
+            attempt.sentence.changed = True
         else:
             attempt.occurrence.reason = outcomes[-1].rejection
 
@@ -279,28 +308,25 @@ class TermSearch:
     def _fault(self, attempt: Attempt, new: str) -> str:
         """Return what is wrong with the text of an output; empty if nothing is."""
         old, own = self._text(attempt.sentence.hypotheses[0]), attempt.own_translation
-        if own and own not in attempt.term and _count(new, own) >= _count(old, own):
+        if own and _count(new, own) - _count(attempt.term, own) >= _count(old, own):
             return f'the model also writes its own translation "{own}". Edit the translation.'
         allowed = max(count_inner_sentence_ends(attempt.sentence.source), count_inner_sentence_ends(old))
         if count_inner_sentence_ends(new) > allowed:
             return "the model goes on after the end of the sentence. Edit the translation."
+        length, old_length = len(new) - len(attempt.prefix), len(attempt.after)
+        if not MIN_LENGTH_RATIO * old_length <= length <= old_length / MIN_LENGTH_RATIO:
+            return "the model leaves out or repeats a part of the sentence. Edit the translation."
         return ""
 
 
 def _related_words(words: Sequence[Word], losses: Sequence[float], min_start: int) -> list[Word]:
-    """Return the words that depend on a source term: the one that loses most, then the others, from the left."""
-    candidates = [
-        (loss, word)
-        for word, loss in zip(words, losses, strict=True)
-        if len(word.before) >= min_start and re.search(r"\w", word.text)
+    """Return the words after `min_start` characters that depend on a source term, the one that loses most first."""
+    losing = [
+        (loss, i) for i, (word, loss) in enumerate(zip(words, losses, strict=True)) if re.search(r"\w", word.text)
     ]
-    if not candidates:
-        return []
-    most, aligned = max(candidates, key=lambda item: item[0])
-    if most <= 0:
-        return []
-    others = [word for loss, word in candidates if loss >= RELATED_LOSS_RATIO * most and word is not aligned]
-    return [aligned, *others]
+    most = max((loss for loss, _ in losing), default=0.0)
+    related = [(loss, i) for loss, i in losing if loss > 0 and loss >= RELATED_LOSS_RATIO * most]
+    return [words[i] for _, i in sorted(related, reverse=True) if len(words[i].before) >= min_start]
 
 
 def _starts_word(previous: str, token: str) -> bool:

@@ -40,6 +40,8 @@ class TermSentence:
     """N-best list of the search without the terms; afterwards the n-best list with them."""
     prefix: str = ""
     """Beginning of the output that does not change any more: a forced prefix, later the text up to the last term."""
+    changed: bool = False
+    """A term was placed."""
     occurrences: list[TermOccurrence] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """For the text of each term that cannot be enforced: the reason."""

@@ -230,14 +230,14 @@ class Translator(TextModel):
                 outputs |= dict(zip(batch.indices.tolist(), nbest_lists, strict=True))
             return [outputs[i] for i in range(len(sources))]
 
-        search_always = bool(request.nbest > 1 or self.fusion or not request.config.supports_continuous_batching)
         TermSearch(
             request.config,
             self.source_tokenizer,
             self.target_tokenizer,
             search,
             self.score_tokens,
-            search_always=search_always,
+            nbest=request.nbest,
+            always_search=bool(self.fusion) or not request.config.supports_continuous_batching,
         ).run(sentences)
 
     def _make_batches(
