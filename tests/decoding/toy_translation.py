@@ -36,7 +36,8 @@ def train_toy_translator() -> Translator:
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(120):
         logits = model(batch.source, batch.decoder_input)
-        functional.cross_entropy(logits[mask], batch.target.tokens[mask]).backward()
+        loss = functional.cross_entropy(logits[mask], batch.target.tokens[mask])
+        torch.autograd.backward([loss])
         optimizer.step()
         optimizer.zero_grad()
     return Translator(model, tokenizer, tokenizer, DecodingConfig())

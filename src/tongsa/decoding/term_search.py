@@ -242,7 +242,7 @@ class TermSearch:
             aligned = {
                 i: related
                 for i, occurrence in enumerate(sentence.pending)
-                if (related := _related_words(words, loss_of[id(occurrence)], len(sentence.prefix)))
+                if (related := _related_words(words, loss_of[id(occurrence)], sentence, len(counted)))
             }
             if not aligned:
                 for occurrence in sentence.pending:
@@ -257,13 +257,13 @@ class TermSearch:
                 related = [word for word in words if word.is_same(related[0], len(sentence.prefix))] + related[1:]
             occurrence.done = True
             written = [
-                end
+                (start, end)
                 for start, end in find_phrase(counted, occurrence.requirement.text)
                 if start >= len(sentence.prefix) and any(word.overlaps(start, end) for word in related)
             ]
             if not written:
                 return self._attempt(sentence, occurrence, related[0], text)
-            occurrence.in_place, sentence.prefix = True, text[: written[0]]
+            sentence.place(occurrence, written[0], text)
         return None
 
     def _attempt(self, sentence: TermSentence, occurrence: TermOccurrence, word: Word, text: str) -> Attempt | None:
@@ -282,7 +282,7 @@ class TermSearch:
         attempt = outcomes[0].attempt
         if good := [outcome for outcome in outcomes if not outcome.rejection]:
             attempt.sentence.hypotheses = min(good, key=lambda outcome: outcome.cost).nbest
-            attempt.sentence.prefix, attempt.occurrence.in_place = attempt.prefix, True
+            attempt.sentence.place(attempt.occurrence, (len(attempt.before), len(attempt.prefix)), attempt.prefix)
             attempt.sentence.changed = True
         else:
             attempt.occurrence.reason = outcomes[-1].rejection
@@ -319,14 +319,20 @@ class TermSearch:
         return ""
 
 
-def _related_words(words: Sequence[Word], losses: Sequence[float], min_start: int) -> list[Word]:
-    """Return the words after `min_start` characters that depend on a source term, the one that loses most first."""
+def _related_words(words: Sequence[Word], losses: Sequence[float], sentence: TermSentence, end: int) -> list[Word]:
+    """Return the words that depend on a source term, the one that loses most first.
+
+    They stand after the fixed prefix, and before the end of the sentence at character `end`.
+    """
     losing = [
-        (loss, i) for i, (word, loss) in enumerate(zip(words, losses, strict=True)) if re.search(r"\w", word.text)
+        (loss, i)
+        for i, (word, loss) in enumerate(zip(words, losses, strict=True))
+        # a placed term may be so unlikely that its loss means nothing
+        if re.search(r"\w", word.text) and not any(word.overlaps(*span) for span in sentence.placed)
     ]
     most = max((loss for loss, _ in losing), default=0.0)
     related = [(loss, i) for loss, i in losing if loss > 0 and loss >= RELATED_LOSS_RATIO * most]
-    return [words[i] for _, i in sorted(related, reverse=True) if len(words[i].before) >= min_start]
+    return [words[i] for _, i in sorted(related, reverse=True) if len(sentence.prefix) <= len(words[i].before) < end]
 
 
 def _starts_word(previous: str, token: str) -> bool:

@@ -41,7 +41,9 @@ class TermSentence:
     prefix: str = ""
     """Beginning of the output that does not change any more: a forced prefix, later the text up to the last term."""
     changed: bool = False
-    """A term was placed."""
+    """The output is not the one of the search without the terms."""
+    placed: list[Span] = field(default_factory=list)
+    """Start and end of each term in the output."""
     occurrences: list[TermOccurrence] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     """For the text of each term that cannot be enforced: the reason."""
@@ -49,6 +51,11 @@ class TermSentence:
     @property
     def pending(self) -> list[TermOccurrence]:
         return [occurrence for occurrence in self.occurrences if not occurrence.done]
+
+    def place(self, occurrence: TermOccurrence, span: Span, text: str) -> None:
+        """Fix the output up to the end of a term."""
+        occurrence.in_place, self.prefix = True, text[: span[1]]
+        self.placed.append(span)
 
     def skip_all(self, reason: str) -> None:
         """Give a reason why no term is enforced."""
@@ -64,5 +71,6 @@ class TermSentence:
         count = len(find_phrase(text, requirement.text))
         in_place = sum(occurrence.in_place for occurrence in ours) >= requirement.times <= count
         reasons = [self.skipped.get(requirement.text, ""), *(occurrence.reason for occurrence in ours)]
-        reason = next(filter(None, reasons), "") if count < requirement.times else ""
+        reasons.append("the translation has it less often. Edit the translation.")
+        reason = next(filter(None, reasons)) if count < requirement.times else ""
         return TermResult(requirement.term, requirement.text, requirement.times, count, in_place, reason)
