@@ -38,10 +38,11 @@ def test_words_are_replaced_by_their_translation_in_the_same_pair() -> None:
 
 
 def test_korean_particles_are_not_part_of_a_term() -> None:
+    all_replacements = TermReplacer(KOREAN, share=1.0, seed=1).replacements
     found = {
-        (p.source[r.start : r.end], r.target)
-        for p, rs in zip(KOREAN, TermReplacer(KOREAN, 1.0, 1).replacements, strict=True)
-        for r in rs
+        (pair.source[replacement.start : replacement.end], replacement.target)
+        for pair, replacements in zip(KOREAN, all_replacements, strict=True)
+        for replacement in replacements
     }
     assert {("function", "함수"), ("sequence", "시퀀스")} <= found
     assert not any(target.endswith(("를", "는", "가")) for _, target in found)
