@@ -33,8 +33,8 @@ def test_terms_take_the_place_of_the_models_own_translation(translator: Translat
     for translation, target in zip(translator.translate(sources, glossary=SYNONYMS), targets, strict=True):
         for result in translation.terms:
             assert result.satisfied and result.in_place and not result.skipped_reason
-        for own, term in [("dog", "canine"), ("man", "gentleman"), ("boy", "lad"), ("tree", "New York")]:
-            target = target.replace(own, term)
+        for usual, term in [("dog", "canine"), ("man", "gentleman"), ("boy", "lad"), ("tree", "New York")]:
+            target = target.replace(usual, term)
         in_place += translation.text == target
     assert in_place >= 0.9 * len(PAIRS)
 

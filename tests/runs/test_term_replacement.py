@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tiny import SMALL, write_pairs
-from tongsa import bundle
+from tongsa import bundle, config, storage
 from tongsa.cli import main
 from tongsa.data.ledger import Pair
 from tongsa.decoding.glossary import Glossary
@@ -39,13 +39,13 @@ def test_words_are_replaced_by_their_translation_in_the_same_pair() -> None:
 
 def test_korean_particles_are_not_part_of_a_term() -> None:
     all_replacements = TermReplacer(KOREAN, share=1.0, seed=1).replacements
-    found = {
+    replaced_words = {
         (pair.source[replacement.start : replacement.end], replacement.target)
         for pair, replacements in zip(KOREAN, all_replacements, strict=True)
         for replacement in replacements
     }
-    assert {("function", "함수"), ("sequence", "시퀀스")} <= found
-    assert not any(target.endswith(("를", "는", "가")) for _, target in found)
+    assert {("function", "함수"), ("sequence", "시퀀스")} <= replaced_words
+    assert not any(target.endswith(("를", "는", "가")) for _, target in replaced_words)
 
 
 def test_replacement_depends_on_seed_and_epoch_only_and_on_the_share() -> None:
@@ -65,16 +65,19 @@ def test_only_terms_of_a_glossary_are_replaced() -> None:
         assert "gentleman" not in source, "its translation does not occur in the target"
 
 
-def settings(folder: Path, *more: str) -> list[str]:
+def write_recipe(folder: Path, *settings: str) -> str:
     data = write_pairs(folder / "pairs.tsv", [(pair.source, pair.target) for pair in PAIRS * 2])
-    values = [*SMALL, f"data.train={data}", "training.steps=8", "training.checkpoint_every=4", *more]
-    return [word for value in values for word in ("--set", value)]
+    table: config.Table = {}
+    for setting in (f"data.train={data}", "training.steps=8", "training.checkpoint_every=4", *settings):
+        config.override(table, setting)
+    storage.write_text(folder / "recipe.toml", config.dump_toml(table))
+    return str(folder / "recipe.toml")
 
 
 def test_a_run_resumes_to_the_same_bytes_and_its_model_replaces_terms(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    arguments = settings(tmp_path, "data.term_replacement=0.5", "training.keep_checkpoints=9")
-    assert main(["train", "--run", str(run), *arguments]) == 0
+    recipe = write_recipe(tmp_path, *SMALL, "data.term_replacement=0.5", "training.keep_checkpoints=9")
+    assert main(["train", recipe, "--run", str(run)]) == 0
     shutil.copytree(run, tmp_path / "again")
     shutil.rmtree(max((tmp_path / "again" / "checkpoints").iterdir()))
     assert main(["train", "--resume", str(tmp_path / "again")]) == 0
@@ -101,15 +104,12 @@ def test_wrong_settings_are_refused_with_a_remedy_that_works(
     (tmp_path / "good.tsv").write_text("Hund\tdog\n", "utf-8")
     glossary = f"data.glossary={tmp_path / 'terms.tsv'}"
     for message, wrong in (
-        ("Write term_replacement = 0.3 too.", [glossary]),
-        ("Check data.glossary, or leave it out.", [glossary, "data.term_replacement=0.3"]),
-        (
-            "only a model that translates can learn it. Leave it out.",
-            ["data.term_replacement=0.3", "model.kind=rnn_lm"],
-        ),
+        ("Write term_replacement = 0.3 too.", [*SMALL, glossary]),
+        ("Check data.glossary, or leave it out.", [*SMALL, glossary, "data.term_replacement=0.3"]),
+        ("a model that translates can learn it. Leave it out.", ["data.term_replacement=0.3", "model.kind=rnn_lm"]),
     ):
-        assert main(["train", "--run", str(tmp_path / "wrong"), *settings(tmp_path, *wrong)]) == 2
+        assert main(["train", write_recipe(tmp_path, *wrong), "--run", str(tmp_path / "wrong")]) == 2
         assert message in capsys.readouterr().err
         shutil.rmtree(tmp_path / "wrong", ignore_errors=True)
-    good = [f"data.glossary={tmp_path / 'good.tsv'}", "data.term_replacement=0.3"]
-    assert main(["train", "--run", str(tmp_path / "right"), *settings(tmp_path, *good)]) == 0
+    good = [*SMALL, f"data.glossary={tmp_path / 'good.tsv'}", "data.term_replacement=0.3"]
+    assert main(["train", write_recipe(tmp_path, *good), "--run", str(tmp_path / "right")]) == 0

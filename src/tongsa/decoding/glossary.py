@@ -129,17 +129,17 @@ class Glossary:
         often as it occurs.
         """
         unmatched, untranslated = text, text  # matched terms are blanked out, so that no shorter term matches inside
-        found: dict[tuple[Term, str], list[Span]] = {}
+        spans_of: dict[tuple[Term, str], list[Span]] = {}
         for term, pattern in self._patterns:
             spans = [*_find(pattern, term.source, unmatched, text)]
             if not spans:
                 continue
             for start, end in _find(pattern, term.source, untranslated, text) if term.copied else spans:
                 required = text[start:end] if text[start:end] != _capitalize(term.source) else term.source
-                found.setdefault((term, required if term.copied else term.target), []).append((start, end))
+                spans_of.setdefault((term, required if term.copied else term.target), []).append((start, end))
             unmatched = _blank(unmatched, spans)
             untranslated = untranslated if term.copied else _blank(untranslated, spans)
-        requirements = [TermRequirement(*key, tuple(spans)) for key, spans in found.items()]
+        requirements = [TermRequirement(*key, tuple(spans)) for key, spans in spans_of.items()]
         return tuple(sorted(requirements, key=lambda requirement: requirement.spans[0]))
 
     @cached_property

@@ -190,12 +190,12 @@ class TermSearch:
         if not attempts:
             return []
         prefixes = self.target_tokenizer.encode_all([attempt.prefix for attempt in attempts])
-        own = self.target_tokenizer.encode_all([attempt.own_translation for attempt in attempts])
+        own_words = self.target_tokenizer.encode_all([attempt.own_translation for attempt in attempts])
         outputs = self.search(
             [attempt.sentence.source_tokens for attempt in attempts],
             [
                 OutputConstraints(tuple(prefix), True, (tuple(tokens),) if forbid_own and tokens else ())
-                for prefix, tokens in zip(prefixes, own, strict=True)
+                for prefix, tokens in zip(prefixes, own_words, strict=True)
             ],
         )
         return [*map(self._judge, attempts, outputs)]
@@ -263,7 +263,7 @@ class TermSearch:
             ]
             if not written:
                 return self._attempt(sentence, occurrence, related[0], text)
-            sentence.place(occurrence, written[0], text)
+            sentence.add_term(occurrence, written[0], text)
         return None
 
     def _attempt(self, sentence: TermSentence, occurrence: TermOccurrence, word: Word, text: str) -> Attempt | None:
@@ -282,7 +282,7 @@ class TermSearch:
         attempt = outcomes[0].attempt
         if good := [outcome for outcome in outcomes if not outcome.rejection]:
             attempt.sentence.hypotheses = min(good, key=lambda outcome: outcome.cost).nbest
-            attempt.sentence.place(attempt.occurrence, (len(attempt.before), len(attempt.prefix)), attempt.prefix)
+            attempt.sentence.add_term(attempt.occurrence, (len(attempt.before), len(attempt.prefix)), attempt.prefix)
             attempt.sentence.changed = True
         else:
             attempt.occurrence.reason = outcomes[-1].rejection
@@ -307,9 +307,9 @@ class TermSearch:
 
     def _fault(self, attempt: Attempt, new: str) -> str:
         """Return what is wrong with the text of an output; empty if nothing is."""
-        old, own = self._text(attempt.sentence.hypotheses[0]), attempt.own_translation
-        if own and _count(new, own) - _count(attempt.term, own) >= _count(old, own):
-            return f'the model also writes its own translation "{own}". Edit the translation.'
+        old, own_word = self._text(attempt.sentence.hypotheses[0]), attempt.own_translation
+        if own_word and _count(new, own_word) - _count(attempt.term, own_word) >= _count(old, own_word):
+            return f'the model also writes its own translation "{own_word}". Edit the translation.'
         allowed = max(count_inner_sentence_ends(attempt.sentence.source), count_inner_sentence_ends(old))
         if count_inner_sentence_ends(new) > allowed:
             return "the model goes on after the end of the sentence. Edit the translation."

@@ -52,7 +52,7 @@ class TermSentence:
     def pending(self) -> list[TermOccurrence]:
         return [occurrence for occurrence in self.occurrences if not occurrence.done]
 
-    def place(self, occurrence: TermOccurrence, span: Span, text: str) -> None:
+    def add_term(self, occurrence: TermOccurrence, span: Span, text: str) -> None:
         """Fix the output up to the end of a term."""
         occurrence.in_place, self.prefix = True, text[: span[1]]
         self.placed.append(span)

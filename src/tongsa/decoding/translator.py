@@ -153,10 +153,10 @@ class Translator(TextModel):
         requirements: dict[int, tuple[TermRequirement, ...]] = {}
         read_texts = list(texts)  # what the encoder reads
         for i, text in enumerate(texts if request.glossary else ()):
-            if request.glossary and (found := request.glossary.requirements(normalize(text))):
+            if request.glossary and (in_text := request.glossary.requirements(normalize(text))):
                 read_texts[i] = normalize(text)
                 read_texts[i], requirements[i] = (
-                    replace_terms(read_texts[i], found) if replaces_terms else (read_texts[i], found)
+                    replace_terms(read_texts[i], in_text) if replaces_terms else (read_texts[i], in_text)
                 )
         encoded = self._encode(read_texts, request)
         nbest_lists = self._search_all(encoded, request)
