@@ -372,8 +372,8 @@ CASES = {
     "export of another norm": Case(
         "export run --to huggingface",
         "Train with --set model.{name}={",
-        ["train recipe.toml --run run --set model.norm=post", "export run --to huggingface"],
-        before=train_again("model.norm=pre"),
+        ["train recipe.toml --run run --set model.norm_kind=layer", "export run --to huggingface"],
+        before=train_again("model.norm_kind=rms"),
         by_hand=lambda folder: shutil.rmtree(folder / "run"),
     ),
     "export of another width": Case(

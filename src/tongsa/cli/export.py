@@ -13,7 +13,7 @@ Convert the model of a run to the format of another program, with its tokenizer.
 
   tongsa export runs/mine --to ctranslate2 --int8    Transformer, for a fast engine; --int8 quantizes the weights
   tongsa export runs/mine --to onnx                  any model, as graphs for ONNX Runtime
-  tongsa export runs/mine --to huggingface           post-norm Transformer, as a MarianMTModel of transformers
+  tongsa export runs/mine --to huggingface           Transformer, for AutoModelForSeq2SeqLM of transformers
 
 The folder is RUN/FORMAT unless -o names another. An older export there is replaced; any other content is an error.
 """
@@ -21,7 +21,7 @@ NEXT_STEPS = {
     "ctranslate2": "tongsa translate {run} uses this export until the weights of the run change",
     "ctranslate2, int8": "tongsa translate {run} --engine ctranslate2",
     "onnx": "docs/export.md shows how to use it with ONNX Runtime alone",
-    "huggingface": "transformers.MarianMTModel.from_pretrained({folder!r}) loads it",
+    "huggingface": "{folder}/README.md shows how to use it with transformers alone",
 }
 CUSTOM_FOLDER_HINT = "docs/export.md shows how to use {folder}"
 

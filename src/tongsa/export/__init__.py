@@ -9,6 +9,8 @@ from tongsa.bundle import Bundle
 from tongsa.decoding.engines.ctranslate2 import METADATA_FILE
 from tongsa.errors import InputError
 from tongsa.export import ctranslate2, huggingface, onnx
+from tongsa.export.sentencepiece_model import portable_model
+from tongsa.tokenization.subword import SubwordTokenizer
 
 
 class Exporter(Protocol):
@@ -28,9 +30,9 @@ def export(run: Path, export_format: str, folder: Path | None = None, *, int8: b
     loaded = bundle.load_bundle(source)
     with storage.replace_folder(folder) as new:
         metadata = FORMATS[export_format](new, loaded, int8=int8)
-        (new / "source.spm").write_bytes(loaded.source_tokenizer.model_bytes)
-        if loaded.config.task != "classification":  # labels are listed in the metadata
-            (new / "target.spm").write_bytes(loaded.target_tokenizer.model_bytes)
+        (new / "source.spm").write_bytes(portable_model(loaded.source_tokenizer))
+        if isinstance(loaded.target_tokenizer, SubwordTokenizer):  # labels are listed in the metadata
+            (new / "target.spm").write_bytes(portable_model(loaded.target_tokenizer))
         origin = {"format": export_format, "weights_sha256": storage.file_sha256(source / "weights.safetensors")}
         (new / METADATA_FILE).write_text(json.dumps(origin | metadata, indent=1), "utf-8")
     return folder

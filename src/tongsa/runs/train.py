@@ -14,6 +14,7 @@ from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import evaluate
 from tongsa.runs import doctor
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
+from tongsa.runs.card import add_test_scores
 from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.planner import PathOrPaths, fit_grad_accumulation, parallel_batches, parse_duration, resolve_recipe
@@ -160,5 +161,6 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         model = bundle.load_bundle(run.folder).text_model()
         report = evaluate(model, [(pair.source, pair.target) for pair in run.data.test], run.evaluation_config)
         storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
+        add_test_scores(run.folder / "model", run, report)
         display.log(f"test: {report.summary()}", "green")
     return progress
