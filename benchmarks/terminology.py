@@ -25,7 +25,8 @@ from record import Measurement, add_options, record, to_number, training_seed
 import tongsa
 from tongsa.decoding.glossary import Glossary
 
-GERMAN_ENGLISH = {  # source term: (target, usual translations)
+Table = dict[str, tuple[str, str]]
+GERMAN_ENGLISH: Table = {  # source term: (target, usual translations)
     "Hund": ("canine", "dog dogs puppy"),
     "Hunde": ("canines", "dog dogs puppies"),
     "Mann": ("gentleman", "man men guy"),
@@ -57,7 +58,7 @@ GERMAN_ENGLISH = {  # source term: (target, usual translations)
     "großen": ("huge", "large big"),
     "roten": ("crimson", "red"),
 }
-ENGLISH_KOREAN = {
+ENGLISH_KOREAN: Table = {
     "function": ("함수", "펑션"),
     "functions": ("함수", "펑션"),
     "module": ("모듈", ""),
@@ -146,17 +147,47 @@ def before_end(text: str, source: str) -> str:
     return text[: ends[allowed]] if len(ends) > allowed else text
 
 
-def with_terms(reference: str, terms: Sequence[Any], table: dict[str, tuple[str, str]]) -> str:
+def with_terms(reference: str, terms: Sequence[Any], table: Table) -> str:
     for result in terms:
         for usual in table[result.term.source][1].split():
             reference = whole_word(usual).sub(result.text, reference)
     return reference
 
 
+@dataclass
+class TermCounts:
+    """Counts over the terms of all outputs."""
+
+    terms: int = 0
+    reported_satisfied: int = 0
+    as_text: int = 0
+    whole_words: int = 0
+    in_place: int = 0
+    false_reports: int = 0
+    text_after_end: int = 0
+
+    def add(self, source: str, free: str, output: Any, table: Table) -> None:
+        """Count the terms of one output; `free` is the translation without the glossary."""
+        text = before_end(output.text, source)
+        self.text_after_end += inner_ends(output.text) > max(inner_ends(source), inner_ends(free))
+        for result in output.terms:
+            is_there = bool(whole_word(result.text).search(text))
+            usual = [word for word in table[result.term.source][1].split() if word != result.text]
+            before, left = (
+                sum(len(whole_word(word).findall(translation)) for word in usual) for translation in (free, output.text)
+            )
+            self.terms += 1
+            self.as_text += result.text in output.text
+            self.whole_words += is_there
+            self.in_place += is_there and left <= max(0, before - 1)
+            self.reported_satisfied += result.satisfied
+            self.false_reports += result.satisfied and not is_there
+
+
 def measure(run: Path, task: str, folder: Path, limit: int, *, replace_in_source: bool) -> TermScores:
     table, pairs = TASKS[task], read_test(task, folder)[: limit or None]
     translator = tongsa.load(run)
-    if not replace_in_source and hasattr(translator, "term_replacement"):
+    if not replace_in_source:
         translator.term_replacement = False
     glossary = Glossary.from_pairs((source, target) for source, (target, _) in table.items())
     sources = [source for source, _ in pairs]
@@ -164,50 +195,35 @@ def measure(run: Path, task: str, folder: Path, limit: int, *, replace_in_source
     started = perf_counter()
     free = translator.translate(sources)
     free_seconds = perf_counter() - started
-    started = perf_counter()
     outputs = translator.translate(sources, glossary=glossary)
-    seconds = perf_counter() - started
-    terms = as_text = whole = in_place = reported = false_reports = after_end = 0
-    rows = [i for i, output in enumerate(outputs) if output.terms]
+    seconds = perf_counter() - started - free_seconds
+    counts, rows = TermCounts(), [i for i, output in enumerate(outputs) if output.terms]
     for i in rows:
-        text = before_end(outputs[i].text, sources[i])
-        after_end += inner_ends(outputs[i].text) > max(inner_ends(sources[i]), inner_ends(free[i].text))
-        for result in outputs[i].terms:
-            found = bool(whole_word(result.text).search(text))
-            others = [word for word in table[result.term.source][1].split() if word != result.text]
-            count = len(re.findall(rf"(?<!\w){result.term.source}(?!\w)", sources[i]))
-            usual_before = sum(len(whole_word(word).findall(free[i].text)) for word in others)
-            usual_left = sum(len(whole_word(word).findall(outputs[i].text)) for word in others)
-            terms += 1
-            as_text += result.text in outputs[i].text
-            whole += found
-            in_place += found and usual_left <= max(0, usual_before - min(count, 1))
-            reported += result.satisfied
-            false_reports += result.satisfied and not found
-    term_references = [with_terms(pairs[i][1], outputs[i].terms, table) for i in rows]
-    tokenize = "char" if task == "koen-pydocs" else "13a"
-
-    def bleu(texts: list[str], references: list[str]) -> float:
-        return round(sacrebleu.corpus_bleu(texts, [references], tokenize=tokenize).score, 2)
-
-    free_texts, texts = [free[i].text for i in rows], [outputs[i].text for i in rows]
+        counts.add(sources[i], free[i].text, outputs[i], table)
+    percent = {
+        name: round(100 * getattr(counts, name) / max(1, counts.terms), 1)
+        for name in ("reported_satisfied", "as_text", "whole_words", "in_place")
+    }
     references = [pairs[i][1] for i in rows]
-    share = 100 / max(1, terms)
+    term_references = [with_terms(pairs[i][1], outputs[i].terms, table) for i in rows]
+    free_texts, texts = [free[i].text for i in rows], [outputs[i].text for i in rows]
     return TermScores(
         sentences=len(rows),
-        terms=terms,
-        reported_satisfied=round(share * reported, 1),
-        as_text=round(share * as_text, 1),
-        whole_words=round(share * whole, 1),
-        in_place=round(share * in_place, 1),
-        false_reports=false_reports,
-        text_after_end=after_end,
-        bleu_free=bleu(free_texts, references),
-        bleu=bleu(texts, references),
-        bleu_free_term_reference=bleu(free_texts, term_references),
-        bleu_term_reference=bleu(texts, term_references),
+        terms=counts.terms,
+        **percent,
+        false_reports=counts.false_reports,
+        text_after_end=counts.text_after_end,
+        bleu_free=bleu(free_texts, references, task),
+        bleu=bleu(texts, references, task),
+        bleu_free_term_reference=bleu(free_texts, term_references, task),
+        bleu_term_reference=bleu(texts, term_references, task),
         seconds_ratio=round(seconds / free_seconds, 2),
     )
+
+
+def bleu(texts: list[str], references: list[str], task: str) -> float:
+    tokenize = "char" if task == "koen-pydocs" else "13a"
+    return round(sacrebleu.corpus_bleu(texts, [references], tokenize=tokenize).score, 2)
 
 
 def main() -> int:
@@ -222,24 +238,25 @@ def main() -> int:
     options = parser.parse_args()
     scores = measure(options.run, options.task, options.data, options.limit, replace_in_source=not options.search_only)
     if options.record:
-        record("terminology", rows(options, scores), options.results)
+        record("quality", [row(options, scores)], options.results)
     print(json.dumps(asdict(scores)) if options.json else "\n".join(f"{k:26} {v}" for k, v in asdict(scores).items()))
     return 0
 
 
-def rows(options: argparse.Namespace, scores: TermScores) -> list[Measurement]:
-    system = "search" if options.search_only else options.run.name
-    return [
-        Measurement(
-            id=f"terminology-{options.task}-{system}",
-            table="terminology",
-            what=f"glossary terms in place, {options.task}, {system}",
-            value=to_number(scores.in_place, 1),
-            unit="%",
-            seeds=training_seed(options.run),
-            details={name: to_number(value, 2) for name, value in asdict(scores).items()},
-        )
-    ]
+def row(options: argparse.Namespace, scores: TermScores) -> Measurement:
+    way = "search" if options.search_only else "as trained"
+    return Measurement(
+        id=f"terminology-{options.task}-{way.replace(' ', '-')}",
+        table="terminology",
+        what=f"Glossary of 30 terms, {options.task}, {way}: terms in place",
+        value=to_number(scores.in_place, 1),
+        unit="%",
+        seeds=training_seed(options.run),
+        details={
+            name.replace("_", " "): value if isinstance(value, int) else to_number(value, 2)
+            for name, value in asdict(scores).items()
+        },
+    )
 
 
 if __name__ == "__main__":

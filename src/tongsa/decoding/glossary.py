@@ -157,7 +157,7 @@ def replace_terms(text: str, requirements: Sequence[TermRequirement]) -> tuple[s
         for start, end in requirement.spans
     )
 
-    def moved(position: int) -> int:
+    def new_position(position: int) -> int:
         return position + sum(len(target) - (end - start) for start, end, target in replaced if end <= position)
 
     parts, position = list[str](), 0
@@ -165,7 +165,7 @@ def replace_terms(text: str, requirements: Sequence[TermRequirement]) -> tuple[s
         parts += [text[position:start], target]
         position = end
     moved_requirements = tuple(
-        requirement._replace(spans=tuple((moved(start), moved(end)) for start, end in requirement.spans))
+        requirement._replace(spans=tuple((new_position(start), new_position(end)) for start, end in requirement.spans))
         for requirement in requirements
     )
     return "".join([*parts, text[position:]]), moved_requirements

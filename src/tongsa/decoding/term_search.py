@@ -3,9 +3,7 @@
 For each sentence with terms:
 
 1. Start from the translation that the search finds without the terms.
-2. Align each source term: delete it from the source, and see which word of the translation loses most of its
-   log-probability (prediction difference, Li et al. 2019, section 4). This needs no attention, so it works for every
-   kind of model.
+2. Align each source term with the word that translates it (term_alignment.py).
 3. From left to right, replace the aligned word by the term. If the rest of the translation becomes less likely, also
    let the model continue after the term, and take the result with the more likely rest. A term that the model wrote
    itself is kept. Align again after each change.
@@ -21,50 +19,33 @@ satisfied beside the model's own translation, or after the end of the sentence.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from tongsa.data.normalize import SPACE_MARK, normalize
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints
-from tongsa.decoding.glossary import UNSPACED_SCRIPTS, count_inner_sentence_ends, find_phrase, text_before_end
+from tongsa.decoding.glossary import count_inner_sentence_ends, find_phrase, text_before_end
+from tongsa.decoding.term_alignment import (
+    ScoreTokens,
+    Tokens,
+    Word,
+    prediction_differences,
+    related_words,
+    split_words,
+)
 from tongsa.decoding.term_sentence import TermOccurrence, TermSentence
 from tongsa.tokenization.special import UNK
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 
-RELATED_LOSS_RATIO = 0.3
-"""A word belongs to the translation of a term if it loses this share of what the aligned word loses."""
 MAX_COST_WITHOUT_SEARCH = 1.0
 """The model continues after a term only if replacing the aligned word costs more than this (nats)."""
 
 MIN_LENGTH_RATIO = 0.6
 """The text after a term may not become shorter or longer than this ratio, in characters."""
 
-Tokens = Sequence[int]
 Search = Callable[[Sequence[Tokens], Sequence[OutputConstraints]], list[list[Hypothesis]]]
 """Map sources and constraints to n-best lists; a list is empty if no output satisfies the constraints."""
-ScoreTokens = Callable[[Sequence[tuple[Tokens, Tokens]]], list[list[float]]]
-"""Map pairs of source and target tokens to the log-probability of each target token, EOS last."""
-
-
-class Word(NamedTuple):
-    """A word of an output, with the tokens before it."""
-
-    first_token: int
-    end_token: int
-    before: str
-    """The text before it, with the space between."""
-    text: str
-
-    def is_same(self, other: "Word", min_start: int) -> bool:
-        """Return whether the word is equal to another and stands after `min_start` characters."""
-        return self.text == other.text and len(self.before) >= min_start
-
-    def overlaps(self, start: int, end: int) -> bool:
-        """Return whether the word shares characters with a part of the output."""
-        return start < len(self.before) + len(self.text) and len(self.before) < end
 
 
 class Attempt(NamedTuple):
@@ -151,7 +132,7 @@ class TermSearch:
 
     def _place_next_terms(self, sentences: Sequence[TermSentence]) -> None:
         """Place the leftmost pending term of each sentence."""
-        losses = self._losses(sentences)
+        losses = prediction_differences(sentences, self.source_tokenizer, self.target_tokenizer, self.score_tokens)
         attempts = [*filter(None, map(self._next_attempt, sentences, losses))]
         outcomes: dict[int, list[Outcome]] = {id(attempt): [] for attempt in attempts}
 
@@ -200,49 +181,19 @@ class TermSearch:
         )
         return [*map(self._judge, attempts, outputs)]
 
-    def _losses(self, sentences: Sequence[TermSentence]) -> list[list[list[float]]]:
-        """Return what each word of each output loses without each pending term of the source."""
-        pairs: list[tuple[Tokens, Tokens]] = []
-        for sentence in sentences:
-            erased = [
-                normalize(sentence.source[: occurrence.span[0]] + sentence.source[occurrence.span[1] :])
-                for occurrence in sentence.pending
-            ]
-            sources = [sentence.source_tokens, *self.source_tokenizer.encode_all(erased)]
-            pairs += [(source, sentence.hypotheses[0].tokens) for source in sources]
-        scores = iter(self.score_tokens(pairs))
-        losses: list[list[list[float]]] = []
-        for sentence in sentences:
-            words, with_term = self.words(sentence.hypotheses[0].tokens), next(scores)
-            per_term = []
-            for _ in sentence.pending:
-                without_term = next(scores)
-                differences = [a - b for a, b in zip(with_term, without_term, strict=True)]
-                per_term.append([sum(differences[word.first_token : word.end_token]) for word in words])
-            losses.append(per_term)
-        return losses
-
-    def words(self, tokens: Tokens) -> list[Word]:
-        """Divide an output into words, where a term may begin; in scripts without spaces every token is a word."""
-        strings = self.target_tokenizer.token_strings(tokens)
-        starts = [i for i in range(len(strings)) if i == 0 or _starts_word(strings[i - 1], strings[i])]
-        texts = [self.target_tokenizer.decode(tokens[:i]) for i in [*starts, len(tokens)]]
-        words = []
-        for (first, end), (before, after) in zip(pairwise([*starts, len(tokens)]), pairwise(texts), strict=True):
-            space = " " if before and strings[first].startswith(SPACE_MARK) else ""
-            words.append(Word(first, end, before + space, after[len(before + space) :]))
-        return words
-
     def _next_attempt(self, sentence: TermSentence, losses: Sequence[Sequence[float]]) -> Attempt | None:
         """Return what to try for the leftmost pending term; mark terms that the model wrote itself."""
-        text, words = self._text(sentence.hypotheses[0]), self.words(sentence.hypotheses[0].tokens)
+        text, words = (
+            self._text(sentence.hypotheses[0]),
+            split_words(sentence.hypotheses[0].tokens, self.target_tokenizer),
+        )
         counted = text_before_end(text, count_inner_sentence_ends(sentence.source))
         loss_of = dict(zip(map(id, sentence.pending), losses, strict=True))
         while sentence.pending:
             aligned = {
                 i: related
                 for i, occurrence in enumerate(sentence.pending)
-                if (related := _related_words(words, loss_of[id(occurrence)], sentence, len(counted)))
+                if (related := related_words(words, loss_of[id(occurrence)], sentence, len(counted)))
             }
             if not aligned:
                 for occurrence in sentence.pending:
@@ -317,30 +268,6 @@ class TermSearch:
         if not MIN_LENGTH_RATIO * old_length <= length <= old_length / MIN_LENGTH_RATIO:
             return "the model leaves out or repeats a part of the sentence. Edit the translation."
         return ""
-
-
-def _related_words(words: Sequence[Word], losses: Sequence[float], sentence: TermSentence, end: int) -> list[Word]:
-    """Return the words that depend on a source term, the one that loses most first.
-
-    They stand after the fixed prefix, and before the end of the sentence at character `end`.
-    """
-    losing = [
-        (loss, i)
-        for i, (word, loss) in enumerate(zip(words, losses, strict=True))
-        # a placed term may be so unlikely that its loss means nothing
-        if re.search(r"\w", word.text) and not any(word.overlaps(*span) for span in sentence.placed)
-    ]
-    most = max((loss for loss, _ in losing), default=0.0)
-    related = [(loss, i) for loss, i in losing if loss > 0 and loss >= RELATED_LOSS_RATIO * most]
-    return [words[i] for _, i in sorted(related, reverse=True) if len(sentence.prefix) <= len(words[i].before) < end]
-
-
-def _starts_word(previous: str, token: str) -> bool:
-    if token.startswith(SPACE_MARK):
-        return True
-    if previous == SPACE_MARK:
-        return False
-    return bool(re.match(rf"[\W{UNSPACED_SCRIPTS}]", token) or re.search(r"\W$", previous))
 
 
 def _strip_particles(word: str) -> str:
