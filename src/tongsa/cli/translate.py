@@ -124,6 +124,8 @@ def _report_progress(
 ) -> None:
     for i in result.truncated:
         display.log(f"{chunk.name}:{chunk.first_line + i + 1}: longer than the model can read, truncated")
+    for i, message in result.skipped_terms:
+        display.log(f"{chunk.name}:{chunk.first_line + i + 1}: term left out: {message}")
     display.update(reader.bytes_read, chunk.first_line + len(chunk))
 
 

@@ -67,7 +67,8 @@ def prediction_differences(
             for occurrence in sentence.pending
         ]
         sources = [sentence.source_tokens, *source_tokenizer.encode_all(erased)]
-        pairs += [(source, sentence.hypotheses[0].tokens) for source in sources]
+        length = len(sentence.source_tokens)  # of a truncated source the model reads no more
+        pairs += [(source[:length], sentence.hypotheses[0].tokens) for source in sources]
     scores = iter(score_tokens(pairs))
     losses: list[list[list[float]]] = []
     for sentence in sentences:

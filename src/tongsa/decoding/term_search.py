@@ -259,6 +259,10 @@ class TermSearch:
     def _fault(self, attempt: Attempt, new: str) -> str:
         """Return what is wrong with the text of an output; empty if nothing is."""
         old, own_word = self._text(attempt.sentence.hypotheses[0]), attempt.own_translation
+        counted = text_before_end(new, count_inner_sentence_ends(attempt.sentence.source))
+        span = (len(attempt.before), len(attempt.prefix))
+        if span not in find_phrase(counted, attempt.occurrence.requirement.text):
+            return "it would not be a whole word there. Edit the translation."
         if own_word and _count(new, own_word) - _count(attempt.term, own_word) >= _count(old, own_word):
             return f'the model also writes its own translation "{own_word}". Edit the translation.'
         allowed = max(count_inner_sentence_ends(attempt.sentence.source), count_inner_sentence_ends(old))

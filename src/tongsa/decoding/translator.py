@@ -169,7 +169,7 @@ class Translator(TextModel):
                 nbest_lists[i],
                 normalize(request.prefixes[i]) if request.prefixes else "",
             )
-            for i in requirements.keys() & nbest_lists.keys()
+            for i in sorted(requirements.keys() & nbest_lists.keys())
         }
         self._search_terms(list(sentences.values()), request)
         translations = [EMPTY_TRANSLATION] * len(texts)

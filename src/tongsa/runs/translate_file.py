@@ -32,6 +32,8 @@ class TranslatedChunk(NamedTuple):
     lines: Sequence[str]
     truncated: Sequence[int] = ()
     """Indices of lines that were longer than the model can read."""
+    skipped_terms: Sequence[tuple[int, str]] = ()
+    """Indices of lines with glossary terms that were left out, with the term and the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,7 +84,14 @@ class TranslateJobConfig:
                 prefixes = [self.prefix] * len(lines) if self.prefix else ()
                 translations = translator.decode(lines, replace(request, prefixes=prefixes, sampling=sampling))
             output = [format_line(line, translation) for line, translation in zip(lines, translations, strict=True)]
-            return TranslatedChunk(output, [i for i, translation in enumerate(translations) if translation.truncated])
+            truncated = [i for i, translation in enumerate(translations) if translation.truncated]
+            skipped_terms = [
+                (i, f"{term.term.source} → {term.text}: {term.skipped_reason}")
+                for i, translation in enumerate(translations)
+                for term in translation.terms
+                if term.skipped_reason
+            ]
+            return TranslatedChunk(output, truncated, skipped_terms)
 
         return translate_lines
 
