@@ -173,6 +173,8 @@ def generate_table(name: str, results: Results) -> str:
         return measured_table(results)
     file, _, table = name.partition("/")
     rows = [row for row in results.get(file, []) if (row["table"] == table if table else row["headline"])]
+    if not rows and results.get(file) == []:
+        return "Not measured yet."
     if not rows:
         raise ValueError(f"table {name}: no such rows in results/. Write FILE or FILE/TABLE.")
     return report_table(rows) if table else headline_table(rows)

@@ -21,10 +21,12 @@ from tongsa.decoding.engines.engine import Engine, EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.text_classifier import TextClassifier
+from tongsa.decoding.text_model import ModelDescription
 from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
-from tongsa.models import KINDS
+from tongsa.models.own_kind import find_kind, is_own_kind
+from tongsa.program import format_command
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
@@ -50,7 +52,7 @@ class Bundle:
     """A trained model with its tokenizers and settings."""
 
     kind: str
-    """Kind of model, a key of KINDS."""
+    """Kind of model: a key of KINDS, or package.module:Config."""
     config: ModelConfig
     model: EncoderDecoder
     source_tokenizer: SubwordTokenizer
@@ -64,6 +66,16 @@ class Bundle:
     """Trained on sources with replaced terms (data.term_replacement): glossary terms are replaced in the source."""
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
+
+    @property
+    def info(self) -> ModelDescription:
+        return ModelDescription(
+            kind=self.kind,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            metrics=self.metrics,
+            folder=self.folder,
+        )
 
     def translator(
         self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
@@ -90,6 +102,7 @@ class Bundle:
             engine=loaded_engine,
             load_shortlist=load_shortlist,
             term_replacement=all(bundle.term_replacement for bundle in (self, *ensemble)),
+            info=self.info,
         )
 
     def _read_shortlist(self, folder: Path) -> Shortlist:
@@ -113,11 +126,11 @@ class Bundle:
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
-        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer)
+        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
 
     def generator(self) -> TextGenerator:
         self._require_task("language_model")
-        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer)
+        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
 
     def text_model(self) -> Translator | TextClassifier | TextGenerator:
         """Return the translator, classifier or generator, by the model's task."""
@@ -171,7 +184,7 @@ def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
     if load_metadata(export).weights_sha256 != weights_sha256:
         raise InputError(
             f"{export}: exported from other weights. "
-            f"Export again: tongsa export {artifact_folder(folder)} --to ctranslate2"
+            f"Export again: {format_command('export {} --to ctranslate2', artifact_folder(folder))}"
         )
     return export
 
@@ -222,13 +235,14 @@ def find_bundle(path: Path) -> Path:
         raise BundleError(f"{path}: no such folder. Give the folder of a run or of a model.")
     if (path / "run.toml").is_file():
         raise BundleError(
-            f"{path}: this run has no model yet. Resume it: tongsa train --resume {path} (if its model was "
-            f"deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
+            f"{path}: this run has no model yet. Resume it: {format_command('train --resume {}', path)} "
+            f"(if its model was deleted, first restore {path / 'model'} or remove {path / 'checkpoints'})"
         )
     raise BundleError(f"{path}: no model here (no model.toml). Give the folder of a run or of a model.")
 
 
-def load_bundle(path: Path) -> Bundle:
+def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> Bundle:
+    """Load a model. One of the user's own kind imports the module of that kind; `own_kinds=False` refuses to."""
     folder = find_bundle(path)
     description = settings.read_toml(folder / "model.toml")
     version = description.get("format")
@@ -242,10 +256,9 @@ def load_bundle(path: Path) -> Bundle:
         )
     try:
         kind = description["kind"]
-        if kind not in KINDS:
-            raise BundleError(f"{folder / 'model.toml'}: unknown kind {kind!r}; {settings.did_you_mean(kind, KINDS)}")
+        config_class = _find_kind(kind, folder, own_kinds=own_kinds)
         data = {name: _read_verified(folder / name, digest) for name, digest in description["sha256"].items()}
-        config = settings.build_config(KINDS[kind], description["model"], "model")
+        config = settings.build_config(config_class, description["model"], "model")
         source = SubwordTokenizer(data["tokenizer.model"], description["jamo"])
         target = _target_tokenizer(data, source)
         model = config.build(len(source), len(target))
@@ -253,7 +266,7 @@ def load_bundle(path: Path) -> Bundle:
         return Bundle(
             kind=kind,
             config=config,
-            model=model.eval(),
+            model=model.to(device).eval(),
             source_tokenizer=source,
             target_tokenizer=target,
             decoding=settings.build_config(DecodingConfig, description["decoding"], "decoding"),
@@ -265,6 +278,20 @@ def load_bundle(path: Path) -> Bundle:
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise BundleError(f"{folder}: damaged ({error}). Copy it again, or train again.") from None
+
+
+def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]:
+    """Return the settings class of a kind; no code is imported from the folder of the model or of its run."""
+    if is_own_kind(kind) and not own_kinds:
+        raise BundleError(
+            f"{folder / 'model.toml'}: kind {kind!r} is code outside tongsa. To let the server execute it: "
+            "tongsa serve … --set own_kinds=true"
+        )
+    parent = folder.resolve().parent
+    try:
+        return find_kind(kind, parent if (parent / "run.toml").exists() else folder)
+    except settings.ConfigError as error:
+        raise BundleError(f"{folder / 'model.toml'}: {error}") from None
 
 
 def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:

@@ -96,8 +96,17 @@ class EncoderDecoder(nn.Module):
         return self.decoder(target, self.encoder(source))
 
 
+PresetName = Literal["tiny", "small", "short", "medium", "large"]
+"""Presets of all kinds, from few parameters to many. `runs/presets/NAME.toml` has the settings that all kinds share."""
+
+
 class ModelConfig(Protocol):
-    """Settings of a kind of model: a frozen dataclass that builds it."""
+    """Settings of a kind of model: a frozen dataclass that builds it.
+
+    A method `preset(name: PresetName)` is optional. It returns the sizes of the kind as tables of a recipe, and what
+    else differs from the shared settings: {"model": {"width": 256}, "training": {"lr": {"peak": 2e-3}}}.
+    Without it, the defaults of the dataclass are used.
+    """
 
     @property
     def task(self) -> Task: ...

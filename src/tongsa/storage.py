@@ -4,16 +4,13 @@ import errno
 import hashlib
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tongsa.errors import InputError
-
-if sys.platform != "win32":
-    import fcntl
+from tongsa import system
+from tongsa.errors import OS_ERROR_REMEDIES, InputError, describe_os_error
 
 LOCK_TIMEOUT_SECONDS = 30.0
 """Maximum time to wait for a lock: a process that is stopping may still be saving."""
@@ -25,20 +22,9 @@ def explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reasons = {
-            errno.ENOSPC: "the disk is full. Free some space.",
-            errno.EDQUOT: "the disk quota is used up. Free some space.",
-            errno.EACCES: "no permission to write. Choose another folder.",
-            errno.EROFS: "the disk is read-only. Choose another folder.",
-            errno.ENOTDIR: "a part of this path is a file. Choose another folder.",
-            errno.EEXIST: "a file with this name exists. Choose another folder.",
-            errno.EISDIR: "a folder with this name exists. Give the name of a file.",
-            errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
-            errno.EFBIG: "the file is larger than the disk or your limits allow. Raise the limit (ulimit -f).",
-        }
-        if error.errno not in reasons:
+        if error.errno not in OS_ERROR_REMEDIES:
             raise
-        raise InputError(f"{path}: {reasons[error.errno]} Files saved before are intact.") from None
+        raise InputError(f"{path}: {describe_os_error(error)} Files saved before are intact.") from None
 
 
 @contextmanager
@@ -50,34 +36,29 @@ def lock_folder(folder: Path) -> Iterator[None]:
     with explain_os_errors(folder):
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+    path = system.lock_path(folder)
+    with explain_os_errors(folder):
+        descriptor = os.open(path, os.O_RDONLY if path == folder else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         _acquire_lock(descriptor, folder, time.monotonic() + LOCK_TIMEOUT_SECONDS)
         yield
     finally:
         os.close(descriptor)
+        if path != folder:
+            with suppress(OSError):  # another process waits for the lock
+                path.unlink()
         if is_new:
             with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
 
 
 def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise InputError(
-                    f"{folder}: another process is using this folder. Wait for it, stop it, or choose another folder."
-                ) from None
-            time.sleep(0.2)
-        except OSError:  # the file system has no locks
-            return
-        else:
-            return
+    while not system.try_lock(fd):
+        if time.monotonic() > deadline:
+            raise InputError(
+                f"{folder}: another process is using this folder. Wait for it, stop it, or choose another folder."
+            )
+        time.sleep(0.2)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -85,6 +66,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():  # a rename would replace a device such as /dev/null
+            raise InputError(f"{path}: a device or a pipe, which cannot be replaced. Give the name of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
         with temporary.open("wb") as file:
@@ -97,7 +80,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 def replace_file(old: Path, new: Path) -> None:
     """Rename a file over another one, atomically and durably."""
     old.replace(new)
-    _fsync(new.parent)
+    system.fsync_path(new.parent)
 
 
 def write_text(path: Path, content: str) -> None:
@@ -124,12 +107,12 @@ def replace_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(new, ignore_errors=True)
             raise
         for file in new.iterdir():
-            _fsync(file)
-        _fsync(new)
+            system.fsync_path(file)
+        system.fsync_path(new)
         if path.exists():
             path.rename(old)
         new.rename(path)
-        _fsync(path.parent)
+        system.fsync_path(path.parent)
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -150,13 +133,10 @@ def recover_folder(path: Path) -> None:
         (new if new.exists() else old).rename(path)
 
 
+def unfinished_replacements(folder: Path) -> list[Path]:
+    """Return the temporary folders in a folder that killed processes left there."""
+    return [*folder.glob(".*.incoming"), *folder.glob(".*.outgoing")]
+
+
 def _swap_paths(path: Path) -> tuple[Path, Path]:
     return path.with_name(f".{path.name}.incoming"), path.with_name(f".{path.name}.outgoing")
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

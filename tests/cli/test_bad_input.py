@@ -22,6 +22,12 @@ BAD_COMMANDS = {
     "unknown key": ([*TRAIN, *set_flags("training.step=4")], "did you mean 'steps'?"),
     "value of the wrong type": ([*TRAIN, *set_flags("training.steps=many")], "not a whole number"),
     "unreadable time budget": ([*TRAIN, "--budget", "soon"], "--budget soon"),
+    "time budget without a unit": ([*TRAIN, "--budget", "20"], "Write for example 20m for minutes or 20s for seconds."),
+    "budget and steps": (
+        [*TRAIN, "--budget", "9s", *set_flags("training.steps=4")],
+        "--budget 9s: chooses training.steps",
+    ),
+    "more workers than cores": ([*TRAIN, "--workers", "100000"], "Use at most"),
     "vocabulary too small": ([*TRAIN, *set_flags("tokenizer.vocab_size=20")], "20"),
     "missing device": ([*TRAIN, *set_flags("training.device=cuda:9")], "cuda:9"),
     "dev without data": (["train", "--dev", "good.tsv", "--run", "r"], "--dev"),
@@ -75,7 +81,7 @@ def test_damaged_weights_are_recognized(trained: Path, tmp_path: Path) -> None:
     [
         ("format = 1", "format = 99", "newer tongsa"),
         ("format = 1\n", "", "no format number"),
-        ('kind = "transformer"', 'kind = "perceptron"', "unknown kind 'perceptron'"),
+        ('kind = "transformer"', 'kind = "perceptron"', "'perceptron' is not a kind of model"),
         ("width = 32", "width = 64", "damaged"),
         ("width = 32", "wide = 32", "unknown key"),
         ("[decoding]", "[decode]", "damaged"),

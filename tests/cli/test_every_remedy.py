@@ -148,7 +148,7 @@ TRANSLATE = "translate run texts.txt"
 CASES = {
     "dev set of a recipe": Case(
         "train recipe.toml --dev dev.tsv --run new",
-        "To change the dev set of a recipe: --set data.dev=FILE",
+        "set of a recipe: --set data.{name}=FILE",
         ["train recipe.toml --run new --set data.dev=dev.tsv"],
     ),
     "no data": Case(f"train --run new {QUICK}", "or your own files (--data FILE)"),
@@ -157,6 +157,12 @@ CASES = {
         "or with --data FILE",
         ["train recipe.toml --run new --data pairs.tsv"],
     ),
+    "budget and steps": Case(
+        f"{TRAIN} --budget 2s",
+        "Leave out --budget, or --set training.steps.",
+        [TRAIN, "train recipe.toml --run other --budget 2s"],
+    ),
+    "too many workers": Case(f"{TRAIN} --workers 9999", "Use at most {limit} with --workers", [f"{TRAIN} --workers 2"]),
     "resume without a run": Case("train --resume nowhere", "Start one with: tongsa train … --run {"),
     "shortlist before training": Case(
         f"{TRAIN} --set decoding.shortlist=true",
@@ -304,8 +310,16 @@ CASES = {
         f"{TRANSLATE} --mbr 4 --set decoding.beam=3", "and --set decoding.", [f"{TRANSLATE} --mbr 4"]
     ),
     "too many samples": Case(f"{TRANSLATE} --mbr 1001", "Give 1 to {", [f"{TRANSLATE} --mbr 3"]),
-    "existing output": Case(f"{TRANSLATE} -o done.txt", "{RESTART_HINT}."),
-    "existing output, the flag": Case(f"{TRANSLATE} -o done.txt", "start again with --restart"),
+    "output without a journal": Case(
+        f"{TRANSLATE} -o done.txt",
+        "{RESTART_HINT}.",
+        before=lambda folder: (folder / "done.txt.partial").write_text("a\n", "utf-8"),
+    ),
+    "output without a journal, the flag": Case(
+        f"{TRANSLATE} -o done.txt",
+        "start again with --restart",
+        before=lambda folder: (folder / "done.txt.partial").write_text("a\n", "utf-8"),
+    ),
     "ray without an output file": Case(f"{TRANSLATE} --executor ray", "Add -o OUT.", [f"{TRANSLATE} -o other.txt"]),
     "no export": Case(
         f"{TRANSLATE} --engine ctranslate2", "no CTranslate2 model. Make one: tongsa export RUN --to ctranslate2"
@@ -402,6 +416,12 @@ CASES = {
     "hypotheses below 0": Case(
         "search-tree run 'a b' --pruned=-1", "0 shows none, 3 the three best.", ["search-tree run 'a b' --pruned 3"]
     ),
+    "unknown setting": Case("settings zzzz", "see the list: tongsa settings"),
+    "column that is missing": Case(
+        "score run dev.tsv --columns 1 3",
+        "Change --columns",
+        ["score run dev.tsv --columns 1 2"],
+    ),
     "server without a model": Case("serve", "for example: tongsa serve runs/mine"),
     "two models with a name": Case("serve run run", "already. Write NAME=RUN.", ["serve run other=run"]),
     "model without a name": Case("serve =run", "no name. Write NAME=RUN.", ["serve other=run"]),
@@ -469,10 +489,10 @@ def test_a_busy_port_can_be_replaced(files: Path) -> None:
 
 
 def test_printed_time_budgets_are_times() -> None:
-    for text in ("soon", "0s"):
+    for text in ("soon", "0s", "20", "1h30"):
         with pytest.raises(InputError, match="Write for example") as error:
             parse_duration(text)
-        examples = re.findall(r"\d\w+", str(error.value).split("for example")[1])
+        examples = re.findall(r"\b\d\w+", str(error.value).split("for example")[1])
         assert examples and all(parse_duration(example) > 0 for example in examples)
 
 
@@ -584,13 +604,27 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/runs/test_plan_warnings.py::test_a_plan_that_does_not_read_the_data_names_the_steps_that_do": (
+        "--set training.steps={epoch_steps}",
+    ),
+    "tests/runs/test_plan_warnings.py::test_too_little_data_can_start_from_a_trained_model": (
+        "start from a trained model with --set training.init_from=RUN",
+    ),
+    "tests/runs/test_plan_warnings.py::test_a_classifier_of_random_labels_overfits_and_says_so": (
+        "early stopping (training.patience)",
+    ),
+    "tests/test_own_kind.py::test_no_code_is_imported_from_the_folder_of_a_model": (
+        "Run tongsa in the folder of {module_name}.py",
+        "move it to the current directory or install it.",
+    ),
+    "tests/test_own_kind.py::test_a_server_loads_an_own_kind_only_if_allowed": ("tongsa serve … --set own_kinds=true",),
     "tests/test_bundle.py::test_the_remedy_for_an_ensemble_with_other_tokenizers_works": (
         "tokenizer.reuse_from={first}",
         " --set tokenizer.shared=false",
         " --set tokenizer.jamo=true",
     ),
     "tests/cli/test_remedies.py::test_the_next_command_that_is_printed_works": (
-        "tongsa translate {run}",
+        "{translate} --engine ctranslate2",
         "next: tongsa translate {options.run} --set decoding.shortlist=true",
     ),
     "tests/cli/test_remedies.py::test_a_failed_command_succeeds_after_its_remedy": (
@@ -607,7 +641,7 @@ ELSEWHERE = {
         "--set sampling.{key}=…",
     ),
     "tests/cli/test_remedies.py::test_resume_with_other_arguments_succeeds_without_them": (
-        "--resume: the settings are those in run.toml.",
+        "--resume: recipe, data and folder are those of the run.",
     ),
     "tests/cli/test_remedies.py::test_a_second_run_in_a_folder_is_refused_and_can_be_resumed": (
         "Resume it with: tongsa train --resume {folder}, ",
@@ -627,20 +661,37 @@ ELSEWHERE = {
         "data.term_replacement: no training pair contains a term and its translation.",
         "Check data.glossary, or leave it out.",
     ),
+    "tests/test_system.py::test_every_command_runs_without_posix": (
+        "this system does not tell the memory of a process. Write training.memory_limit_mib = 0",
+    ),
+    "tests/runs/test_longer_runs.py::test_the_remedies_for_a_resumed_run_work": (
+        "cannot change during a run. Leave it out",
+        "Write more, for example --set training.steps={2 * step}",
+        "tongsa train --resume {run.folder} --set training.steps={2 * steps}",
+    ),
+    "tests/runs/test_languages.py::test_a_korean_target_is_scored_over_characters_without_a_setting": (
+        "--set data.{key}=CODE",
+    ),
+    "tests/runs/test_languages.py::test_a_model_without_languages_is_evaluated_by_its_references": (
+        "To change: --tokenize NAME",
+    ),
     "tests/runs/test_planner.py::test_the_remedy_for_missing_data_works": ("pass --set data.folder=DIR.",),
     "tests/runs/test_distillation.py::test_outputs_of_another_job_are_not_reused": ("choose another --run.",),
 }
 """Tests that follow remedies, with parts of the messages."""
 NOT_TRIED = (
+    (
+        "model.kind: {kind} instead of the recipe's",
+        "a remark, not a remedy; tests/runs/test_planner.py builds the model",
+    ),
     ("pip install", "installs packages"),
     ("halve training.batch_tokens and double", "needs a batch that exceeds the memory of the machine"),
-    ("tongsa classify {run}", "the next step after a training, not a remedy; the command is run in CASES"),
-    ("tongsa sample {run}", "the next step after a training, not a remedy; the command is run in CASES"),
     ("tongsa demo: English", "the title of a page"),
     ("decoding.no_repeat_ngram=3 (docs", "an example in the help"),
     ("the process that started this worker has ended", "needs a killed launcher"),
     ("Decompress the input to a file.", "needs Ray"),
     ("is not a kind of model; {", "a suggestion of a similar name, tried for keys"),
+    ("no table {table} here; {", "a suggestion of a similar name, tried for keys"),
     ("data.train is empty. Restore the file", "the file of the user, restored in tests/runs/test_edges.py"),
     (
         "Continue with: tongsa train --resume {run.folder}",
@@ -649,6 +700,8 @@ NOT_TRIED = (
     ("SentencePiece cannot train it on this text", "no text is known for which it fails"),
     ("no GPU for worker", "needs a GPU"),
     ("Lower training.batch_tokens.", "needs exhausted memory"),
+    ("for example --budget 5m", "takes minutes"),
+    ("model.kind: {kind}: ", "code of the user's own, repaired by the user"),
 )
 """A part of a message, and the reason why no test follows its remedy."""
 REMEDY = re.compile(
@@ -668,7 +721,7 @@ def source_messages() -> Iterator[tuple[str, str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.JoinedStr):
                 skipped.update(map(id, node.values))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("add_argument", "format_command")):
                 skipped.update(map(id, ast.walk(node)))
         for node in ast.walk(tree):
             text = literal_text(node)
@@ -686,8 +739,17 @@ def literal_text(node: ast.AST) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(map(literal_text, node.values))
     if isinstance(node, ast.FormattedValue):
-        return f"{{{ast.unparse(node.value)}}}"
+        return command_text(node.value) or f"{{{ast.unparse(node.value)}}}"
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def command_text(node: ast.expr) -> str:
+    """Return the text of format_command("train --resume {}", folder): `tongsa train --resume {folder}`."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) != "format_command":
+        return ""
+    template, *arguments = node.args
+    text = template.value if isinstance(template, ast.Constant) else ""
+    return f"tongsa {str(text).format(*(f'{{{ast.unparse(argument)}}}' for argument in arguments))}"
 
 
 def test_every_remedy_is_tried_or_has_a_reason() -> None:
@@ -706,6 +768,23 @@ def test_every_remedy_is_tried_or_has_a_reason() -> None:
         if not any(part in text for text in messages.values())
     ]
     assert not unused, "no message has these parts any more"
+
+
+COMMAND_WITH_ARGUMENTS = re.compile(rf"\btongsa (?:{'|'.join(COMMANDS)}) (?:--|\{{|…|[A-Z]{{2,}}|runs/)")
+
+
+def test_printed_commands_are_made_by_format_command() -> None:
+    """They begin with the program as the user typed it, and their paths are quoted."""
+    bare = []
+    for path in sorted((ROOT / "src" / "tongsa").rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in docstrings
+            text = ast.unparse(node) if is_text else ""
+            if "\\n" not in text and "\n" not in text and COMMAND_WITH_ARGUMENTS.search(text):
+                bare.append(f"{path.relative_to(ROOT)}:{node.lineno}: {text}")  # type: ignore[attr-defined]
+    assert not bare, "use tongsa.program.format_command in\n" + "\n".join(bare)
 
 
 def test_tests_elsewhere_exist() -> None:

@@ -50,7 +50,7 @@ def test_a_failed_command_succeeds_after_its_remedy(case: str, folder: Path) -> 
 
 def test_resume_with_other_arguments_succeeds_without_them(folder: Path) -> None:
     assert run_command("train", "--data", "pairs.tsv", "--run", "done", *QUICK, cwd=folder).code == 0
-    arguments = ["train", "--resume", "done", "--data", "pairs.tsv", "--budget", "1m"]
+    arguments = ["train", "--resume", "done", "--data", "pairs.tsv", "--dev", "pairs.tsv"]
     failed = run_command(*arguments, cwd=folder)
     assert failed.code == 2
     assert follow_remedy(arguments, failed.error) == ["train", "--resume", "done"]

@@ -32,6 +32,7 @@ def write_recipe(name: str, folder: Path) -> Path:
         "training": {
             "steps": STEPS,
             "checkpoint_every": STEPS // 2,
+            "keep_checkpoints": 2,
             "validate_every": 2,
             "validate_sentences": 3,
             "batch_tokens": 128,

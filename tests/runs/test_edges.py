@@ -1,8 +1,8 @@
 """Edge cases of runs and commands that once failed."""
 
+import argparse
 import io
 import json
-import math
 import random
 import shutil
 import sys
@@ -18,7 +18,10 @@ from tongsa import bundle, runs
 from tongsa.cli import main, score
 from tongsa.data.ledger import Pair
 from tongsa.errors import InputError
+from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs import planner
+from tongsa.runs.preset_choice import TimeBudget, choose_preset
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["training.threads=1", "training.precision=fp32", "training.batch_tokens=256", "training.steps=2"]
@@ -109,21 +112,19 @@ def test_a_width_that_fits_the_heads_of_the_preset_is_used(tmp_path: Path) -> No
 
 
 def test_the_preset_steps_of_a_classifier_depend_on_its_texts() -> None:
-    table = planner.choose_preset(
-        [Pair("단어 " * 30, "좋다", "", 0)] * 5000, "structured_self_attention", "classification"
-    )["training"]
+    pairs = [Pair("단어 " * 30, "좋다", "", 0)] * 5000
+    table = choose_preset(pairs, "structured_self_attention", StructuredSelfAttentionConfig(), {})["training"]
     assert table["steps"] * table["batch_tokens"] > 10 * 5000 * 30  # twelve epochs
 
 
 CAPTIONS = [Pair("ein Hund läuft über das Gras", "a dog runs across the grass", "", 0)] * 29_000
 
 
-@pytest.mark.parametrize(
-    ("name", "time"), [("multi30k-de-en", math.inf), ("multi30k-short", planner.parse_duration("10m"))]
-)
-def test_the_medium_and_short_presets_are_the_multi30k_recipes(name: str, time: float) -> None:
+@pytest.mark.parametrize(("name", "seconds"), [("multi30k-de-en", 0), ("multi30k-short", 600)])
+def test_the_medium_and_short_presets_are_the_multi30k_recipes(name: str, seconds: float) -> None:
     """--data without a recipe uses the settings that were measured with these recipes."""
-    preset = planner.choose_preset(CAPTIONS, time_budget=time)
+    budget = TimeBudget(seconds, lambda *_: 0.3) if seconds else None
+    preset = choose_preset(CAPTIONS, "transformer", TransformerConfig(), {}, budget)
     recipe = tomllib.loads((ROOT / f"recipes/{name}.toml").read_text("utf-8"))
     assert preset["tokenizer"] == recipe["tokenizer"]
     assert preset["model"] == recipe["model"]
@@ -133,18 +134,10 @@ def test_the_medium_and_short_presets_are_the_multi30k_recipes(name: str, time: 
     assert preset["decoding"] == recipe["decoding"]
 
 
-def test_a_short_budget_changes_only_the_medium_transformer_preset() -> None:
-    assert planner.choose_preset(CAPTIONS, "rnn_attention", time_budget=300) == planner.choose_preset(
-        CAPTIONS, "rnn_attention"
-    )
-    assert planner.choose_preset(CAPTIONS, "rnn_attention")["decoding"]["alpha"] == 1.2
-    assert planner.choose_preset(CAPTIONS[:99], time_budget=300) == planner.choose_preset(CAPTIONS[:99])
-    assert planner.choose_preset(CAPTIONS[:99])["decoding"]["alpha"] == 1.2
-
-
 def test_a_short_budget_selects_the_short_preset_unless_there_is_an_initial_model(
-    tmp_path: Path, translator: Path
+    tmp_path: Path, translator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(planner, "estimate_update_seconds", lambda *_: 0.3)
     sentences = [(f"{source} {i}", f"{i} {target}") for i, (source, target) in enumerate(reversing(10_000))]
     data = write_pairs(tmp_path / "data.tsv", sentences)
 
@@ -198,7 +191,8 @@ def test_score_answers_each_typed_line(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    events.extend("answered" for _ in score._read_pairs("-", needs_source=True, group_by_source=False))
+    options = argparse.Namespace(file="-", columns=None, header=False, rerank=False)
+    events.extend("answered" for _ in score._read_pairs(options, needs_source=True))
     assert events == ["typed", "answered"] * 2
 
 

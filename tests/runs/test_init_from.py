@@ -12,6 +12,7 @@ from tiny import SMALL, reversing, write_pairs
 from tongsa import bundle, config, runs, storage
 from tongsa.cli import main
 from tongsa.interface import named_tensors
+from tongsa.training.journal import read_journal
 
 NO_CHANGE = ["training.lr.peak=1e-12", "training.steps=1"]
 """One step that changes nothing: the saved weights are the initial ones."""
@@ -108,7 +109,11 @@ def test_a_started_run_does_not_need_the_initial_model(folder_with_run: Path) ->
     shutil.copytree(folder_with_run / "general", folder_with_run / "passing")
     assert (
         start_from_general(
-            folder_with_run, "going", f"training.init_from={folder_with_run / 'passing'}", "training.steps=2"
+            folder_with_run,
+            "going",
+            f"training.init_from={folder_with_run / 'passing'}",
+            "training.steps=2",
+            "training.keep_checkpoints=2",
         )
         == 0
     )
@@ -174,3 +179,37 @@ def test_two_processes_never_train_in_one_folder(
     assert main(["train", "--resume", str(folder)]) == 0
     assert start_from_general(folder_with_run, "never", "training.steps=0") == 2
     assert not (folder_with_run / "never").exists(), "an empty folder is removed"
+
+
+def test_an_adapted_model_is_scored_before_and_after(folder_with_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = folder_with_run / "adapted"
+    assert start_from_general(folder_with_run, run.name, "training.lr.peak=5e-3", "training.steps=6") == 0
+    printed = capsys.readouterr().err
+    records = [record for record in read_journal(run / "journal.jsonl") if "validation" in record]
+    assert [record["step"] for record in records] == [0, 1, 2, 3, 4, 5, 6]
+    before, after = records[0]["validation"]["bleu"], max(record["validation"]["bleu"] for record in records)
+    assert "← the initial model" in printed
+    assert f"dev bleu {before:.2f} before the training → {after:.2f}" in printed
+
+
+def test_an_adaptation_that_only_hurts_keeps_the_initial_model(
+    folder_with_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = folder_with_run / "worse"
+    harmful = ["training.lr.peak=3", "training.lr.schedule=constant", "training.lr.warmup=1", "training.steps=4"]
+    assert start_from_general(folder_with_run, run.name, *harmful, "training.ema=0", "training.best_metric=loss") == 0
+    assert "so its weights are kept" in capsys.readouterr().err
+    for name, value in weights_of(folder_with_run / "general").items():
+        assert torch.equal(weights_of(run)[name], value), name
+
+
+def test_a_run_that_stopped_before_its_first_checkpoint_starts_from_the_initial_model_again(
+    folder_with_run: Path,
+) -> None:
+    assert start_from_general(folder_with_run, "interrupted", "training.lr.peak=1e-3") == 0
+    run = folder_with_run / "interrupted"
+    weights = (run / "checkpoints" / "000000001" / "state.safetensors").read_bytes()
+    shutil.rmtree(run / "checkpoints")
+    assert main(["train", "--resume", str(run)]) == 0
+    assert (run / "checkpoints" / "000000001" / "state.safetensors").read_bytes() == weights
+    assert [record["step"] for record in read_journal(run / "journal.jsonl")] == [0, 1, 1]

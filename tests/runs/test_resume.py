@@ -30,6 +30,7 @@ STEPS, CHECKPOINT_EVERY = 60, 5
 SETTINGS = [
     f"training.steps={STEPS}",
     f"training.checkpoint_every={CHECKPOINT_EVERY}",
+    "training.keep_checkpoints=2",
     "training.validate_every=15",
     "training.validate_sentences=10",
     "training.ema=0.9",

@@ -185,11 +185,9 @@ def test_a_job_does_not_resume_with_other_settings(source: Path, tmp_path: Path,
 def test_an_existing_output_is_kept_until_the_new_one_is_complete(source: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.txt"
     output.write_text("old lines\n")
-    with pytest.raises(InputError, match=r"exists already\. Name another file, or start again with --restart"):
-        run_job(source, output)
-    run_job(source, output, chunks=2, restart=True)
+    run_job(source, output, chunks=2)
     assert output.read_text("utf-8") == "old lines\n"
-    run_job(source, output)  # resumes: --restart was given when it started
+    run_job(source, output)
     assert output.read_text("utf-8") == EXPECTED
 
 

@@ -144,7 +144,7 @@ def test_a_file_gets_the_same_bytes_as_standard_output(
         assert "6 lines, 1 of them truncated" in capsysbinary.readouterr().err.decode()
 
 
-def test_other_settings_or_an_existing_output_are_refused_and_lose_nothing(
+def test_other_settings_or_the_input_as_output_are_refused_and_lose_nothing(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = tmp_path / "bad.txt"
@@ -157,7 +157,7 @@ def test_other_settings_or_an_existing_output_are_refused_and_lose_nothing(
         ([*job, "--json"], "json was False and is True"),
         (other_model, "model was "),
         ([*job, "--beam", "0", "--restart"], "decoding.beam: 0 is not at least 1"),
-        (command(folder, "expected.txt"), "expected.txt: exists already"),
+        ([*job[:-1], str(bad)], "this is the input"),
     ]:
         assert main(arguments) == 2, message
         assert message in capsys.readouterr().err

@@ -44,6 +44,7 @@ def test_a_compiled_model_has_the_same_gradients() -> None:
 def test_a_compiled_run_with_dropout_learns_and_resumes_to_identical_bytes(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv", reversing(200))
     settings = [*SMALL, "training.compile=true", "training.steps=12", "training.checkpoint_every=6"]
+    settings += ["training.keep_checkpoints=2"]
     run = tmp_path / "run"
     runs.train(data=pairs, run=run, settings=settings, quiet=True)
     losses = [record["loss"] for record in journal.read_journal(run / "journal.jsonl") if "loss" in record]

@@ -15,7 +15,7 @@ from tongsa import runs
 from tongsa.batch import Batch, pad
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.dropout import sample_keep_mask, seed_dropout
-from tongsa.runs import planner
+from tongsa.runs.batch_cut import cut_update
 from tongsa.tokenization.special import BOS
 from tongsa.torch_threads import parallel_map
 from tongsa.training.config import TrainingConfig
@@ -109,29 +109,50 @@ def test_an_error_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None
         compute_gradient(model, make_batches("transformer", 3), 1, replace(CONFIG, threads=2))
 
 
-def test_an_update_is_divided_among_the_threads_if_each_gets_enough_tokens() -> None:
+@pytest.mark.parametrize(
+    ("tokens", "batches"), [(3, 1), (1023, 1), (1024, 2), (8191, 2), (8192, 4), (25_000, 8), (10**6, 16)]
+)
+def test_the_cut_of_an_update_depends_on_its_tokens_alone(tokens: int, batches: int) -> None:
     model = TransformerConfig(norm="pre")
-    training = TrainingConfig(device="cpu", precision="fp32", threads=4, batch_tokens=4 * planner.MIN_TOKENS_PER_THREAD)
-    assert planner.parallel_batches(training, model) == 4
-    assert planner.parallel_batches(replace(training, threads=1), model) == 1
-    assert planner.parallel_batches(replace(training, batch_tokens=2 * planner.MIN_TOKENS_PER_THREAD + 1), model) == 2
-    assert planner.parallel_batches(replace(training, batch_tokens=3), model) == 1
-    divided = planner.fit_grad_accumulation(training, 4)
-    assert divided.grad_accumulation * divided.batch_tokens == training.batch_tokens
-    for settings in (
-        {"memory_limit_mib": 900},
-        {"micro_batch_tokens": 64},
-        {"precision": "bf16"},
-        {"device": "cuda"},
-        {"compile": True},
-    ):
-        assert planner.parallel_batches(replace(training, **settings), model) == 1, settings
-    assert planner.parallel_batches(training, replace(model, norm_kind="batch")) == 1
+    for threads, workers, precision in ((1, 1, "fp32"), (2, 1, "fp32"), (8, 2, "bf16")):
+        if workers <= batches:
+            training = TrainingConfig(device="cpu", precision=precision, threads=threads, batch_tokens=tokens)  # type: ignore[arg-type]
+            cut, _ = cut_update(training, model, workers)
+            assert (cut.grad_accumulation, cut.batch_tokens) == (batches, tokens // batches)
+
+
+def test_an_update_is_cut_only_where_nobody_chose_the_batches() -> None:
+    model, training = TransformerConfig(norm="pre"), TrainingConfig(device="cpu", batch_tokens=2560)
+    chosen = replace(training, grad_accumulation=3)
+    assert cut_update(chosen, model) == (chosen, "")
+    assert cut_update(replace(training, device="cuda"), model)[0].grad_accumulation == 1
+    assert cut_update(training, replace(model, norm_kind="batch"))[0].grad_accumulation == 1
+
+
+@pytest.mark.parametrize(("workers", "shard"), [(4, False), (3, False), (3, True), (5, True)])
+def test_a_cut_for_more_workers_is_said(workers: int, shard: bool) -> None:
+    model, training = TransformerConfig(norm="pre"), TrainingConfig(device="cpu", batch_tokens=2560, shard=shard)
+    cut, message = cut_update(training, model, workers)
+    assert cut.grad_accumulation >= workers and not (shard and cut.grad_accumulation % workers)
+    assert f"for {workers} workers, but 2 with fewer" in message
+    assert cut_update(training, model, 2)[1] == cut_update(training, model)[1] != ""
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_a_run_has_the_same_bytes_on_any_number_of_threads(threads: int, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.tsv", reversing(300))
+    states = []
+    for count in (1, threads):
+        settings = [*SMALL, f"training.threads={count}", "training.batch_tokens=1100", "training.steps=4"]
+        runs.train(data=pairs, run=tmp_path / str(count), settings=settings, quiet=True)
+        states.append((tmp_path / str(count) / "checkpoints" / f"{4:09d}" / "state.safetensors").read_bytes())
+    assert states[0] == states[1]
 
 
 def test_a_run_on_two_threads_resumes_to_identical_bytes(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.tsv", reversing(300))
-    settings = ["training.threads=2", "training.batch_tokens=1100", "training.steps=8", "training.checkpoint_every=4"]
+    settings = ["training.threads=2", "training.batch_tokens=1100", "training.steps=8"]
+    settings += ["training.checkpoint_every=4", "training.keep_checkpoints=2"]
     run = tmp_path / "run"
     runs.train(data=pairs, run=run, settings=[*SMALL, *settings], quiet=True)
     training = tomllib.loads((run / "run.toml").read_text("utf-8"))["training"]

@@ -1,20 +1,26 @@
 """The command line: one module per command. Results go to standard output, messages to standard error."""
 
-import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 from tongsa import __version__
+from tongsa.cli.output import STANDARD_OUTPUT, check_output_file, redirect_results
+from tongsa.cli.parser import CommandParser
 from tongsa.errors import (
     EXIT_FAILURE,
     EXIT_INPUT_ERROR,
     EXIT_INTERRUPTED,
     EXIT_OK,
+    OS_ERROR_REMEDIES,
     InputError,
     InterruptedRun,
     LostWorkerError,
+    describe_os_error,
 )
 
 DESCRIPTION = """\
@@ -44,25 +50,20 @@ COMMANDS = {
     "export": "export",
     "shortlist": "shortlist",
     "serve": "serve",
+    "settings": "settings",
+    "completion": "completion",
 }
 """Name of each command and of its module here, which has HELP, DESCRIPTION, add_arguments and run."""
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> CommandParser:
     """Return the parser of all commands. Their modules import torch only when they run."""
-    parser = argparse.ArgumentParser(
-        "tongsa", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--version", action="version", version=f"tongsa {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser = CommandParser("tongsa", description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"tongsa {__version__}", help="print the version")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=CommandParser)
     for name, module_name in COMMANDS.items():
         command = import_module(f"tongsa.cli.{module_name}")
-        subparser = subparsers.add_parser(
-            name,
-            help=command.HELP,
-            description=command.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        subparser = subparsers.add_parser(name, help=command.HELP, description=command.DESCRIPTION)
         command.add_arguments(subparser)
         subparser.set_defaults(run_command=command.run)
     return parser
@@ -72,15 +73,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 failure, 2 bad input, 130 interrupted."""
     # must be set before torch is imported: threads that spin while they wait slow down a shared machine
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-    for stream in (sys.stdout, sys.stderr):  # the locale may not be UTF-8
+    if sys.stderr is None:  # closed by the caller
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):  # the locale may not be UTF-8; Windows would write \r\n
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
-    options = build_parser().parse_args(argv)
-    options.argv = list(sys.argv[1:] if argv is None else argv)
+            stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     try:
-        code: int = options.run_command(options) or EXIT_OK
-        sys.stdout.flush()  # here, because nothing catches a BrokenPipeError when the process exits
-        return code
+        if sys.stdout is None:
+            raise InputError("standard output: closed. Redirect it to a file or to /dev/null.")
+        return _run_command(list(sys.argv[1:] if argv is None else argv))
     except InputError as error:
         return _report(f"tongsa: {error}", EXIT_INPUT_ERROR)
     except LostWorkerError as error:
@@ -90,8 +91,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _report("\ninterrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return EXIT_OK
+    except OSError as error:
+        return _report_os_error(error)
+
+
+def _run_command(argv: list[str]) -> int:
+    parser = build_parser()
+    try:
+        options = parser.parse_args(argv)
+        if options.command is None:
+            parser.print_help()
+            return EXIT_OK
+        options.argv = argv
+        if hasattr(options, "output"):
+            check_output_file(options.output, getattr(options, "file", "-"))
+        results = options.output if getattr(options, "redirects_results", False) else STANDARD_OUTPUT
+        with redirect_results(results):
+            return int(options.run_command(options) or EXIT_OK)
+    finally:
+        sys.stdout.flush()  # here, because nothing catches an error when the process exits
+
+
+def _discard_output() -> None:
+    """Let the flush at the exit of Python succeed."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report_os_error(error: OSError) -> int:
+    """Report an error that no command has explained: a file that cannot be used, or a full standard output."""
+    name, is_known = error.filename, error.errno == errno.ENOENT or error.errno in OS_ERROR_REMEDIES
+    if name is None and is_known:
+        name = "standard output"
+        _discard_output()
+    message = describe_os_error(error) if name else str(error)
+    return _report(f"tongsa: {f'{name}: ' if name else ''}{message}", EXIT_INPUT_ERROR if is_known else EXIT_FAILURE)
 
 
 def _report(message: str, exit_code: int) -> int:

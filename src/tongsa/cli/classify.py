@@ -3,8 +3,8 @@
 import argparse
 import json
 
-from tongsa.cli.model_arguments import add_run_argument
-from tongsa.cli.output import print_result, print_status
+from tongsa.cli.model_arguments import add_device_arguments, add_run_argument, add_text_file_argument, load_model
+from tongsa.cli.output import add_results_argument, print_result, print_status
 from tongsa.cli.text_input import read_chunks
 
 HELP = "print a label for each line"
@@ -18,14 +18,14 @@ Print label<TAB>probability for each line, in order.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
+    add_text_file_argument(parser, "texts, one per line")
     parser.add_argument("--json", action="store_true", help="one JSON object per line, with all probabilities")
+    add_results_argument(parser)
+    add_device_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    from tongsa import bundle
-
-    classifier = bundle.load_bundle(options.run).classifier()
+    classifier = load_model(options).classifier()
     for chunk in read_chunks(options.file):
         for text, answer in zip(chunk, classifier.classify(chunk), strict=True):
             if answer.truncated:

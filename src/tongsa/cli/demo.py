@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.data_arguments import add_training_arguments, training_settings
 
 HELP = "train English → Korean on embedded data in about three minutes, then evaluate it"
 DESCRIPTION = "Train a small English → Korean model on embedded sentence pairs, evaluate it, write an attention page."
@@ -11,10 +11,10 @@ DESCRIPTION = "Train a small English → Korean model on embedded sentence pairs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=Path, default=Path("runs/demo"), metavar="FOLDER", help="default: runs/demo")
-    add_set_argument(parser, "training.steps=300")
+    add_training_arguments(parser, "training.steps=300")
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa.demo.demo import run_demo
 
-    run_demo(options.run, options.set)
+    run_demo(options.run, training_settings(options))

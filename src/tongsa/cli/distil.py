@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.data_arguments import add_training_arguments, training_settings
 from tongsa.cli.train import print_training_summary
 
 HELP = "train a small model on the translations of a large one"
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--init-from-teacher", action="store_true", help="initialize the student with the teacher's weights that fit"
     )
     parser.add_argument("--budget", metavar="TIME", help="choose the student's steps for this training time, e.g. 20m")
-    add_set_argument(parser, "training.steps=5000")
+    add_training_arguments(parser, "training.steps=5000")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
         options.teacher,
         options.recipe,
         run=options.run,
-        settings=options.set,
+        settings=training_settings(options),
         budget=options.budget,
         beam=options.beam,
         nbest=options.nbest,

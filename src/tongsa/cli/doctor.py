@@ -4,8 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from tongsa.cli.model_arguments import add_set_argument
-from tongsa.cli.output import print_result
+from tongsa.cli.data_arguments import add_training_arguments, add_training_data_arguments, training_settings
+from tongsa.cli.output import add_results_argument, print_result
 from tongsa.errors import EXIT_FAILURE, EXIT_OK
 
 HELP = "check the data and the model before training"
@@ -26,17 +26,18 @@ Each finding is ok, a remark, a warning or a fault. Exit code: 1 with a fault, 0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file; see recipes/")
-    parser.add_argument("--data", nargs="+", default=(), metavar="FILE", help="training files, instead of the recipe's")
-    parser.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="dev files (default: a part of --data)")
-    add_set_argument(parser, "tokenizer.vocab_size=4000")
+    add_training_data_arguments(parser)
+    add_training_arguments(parser, "tokenizer.vocab_size=4000")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_results_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     from tongsa.checks.finding import worst_level
     from tongsa.runs.doctor import run_doctor
 
-    findings = run_doctor(options.recipe, data=options.data, dev=options.dev, settings=options.set)
+    settings = training_settings(options)
+    findings = run_doctor(options.recipe, data=options.data, dev=options.dev, test=options.test, settings=settings)
     level = worst_level(findings)
     if options.json:
         record = {"worst": level, "findings": [finding.as_json() for finding in findings]}

@@ -2,10 +2,19 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tongsa.cli.model_arguments import add_decoding_arguments, add_run_argument, decoding_settings, model_spec
-from tongsa.cli.output import print_result, print_status
+from tongsa.cli.data_arguments import add_data_argument
+from tongsa.cli.model_arguments import (
+    add_decoding_arguments,
+    add_run_argument,
+    decoding_settings,
+    load_model,
+    model_spec,
+)
+from tongsa.cli.output import add_results_argument, print_result, print_status
+from tongsa.cli.parser import ListAction, is_not_folder
 from tongsa.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,34 +32,35 @@ Evaluate a model on a test set. Each score is printed with its signature.
 
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
 """
-SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "set", "tokenize")
+SETTING_TABLES = ("decoding", "data")
+SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "tokenize")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
-    parser.add_argument("--data", nargs="+", required=True, metavar="FILE", help="test file, or two parallel files")
-    parser.add_argument("--columns", nargs=2, type=int, default=(1, 2), metavar="N", help="TSV columns (default: 1 2)")
-    parser.add_argument("--header", action="store_true", help="skip the first line of a TSV file")
+    add_data_argument(parser, "test file, or two parallel files")
     add_decoding_arguments(parser)
     parser.add_argument("--tokenize", metavar="NAME", help="sacreBLEU tokenizer (default: by language, 13a or char)")
     parser.add_argument(
         "--metrics",
-        nargs="+",
+        action=ListAction,
+        belongs=is_not_folder,
         choices=["bleu", "chrf", "exact_match", "wer", "per"],
         metavar="NAME",
         help="bleu, chrf, exact_match, wer, per (default: the model's)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_results_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    from tongsa import bundle
     from tongsa.data.ledger import Ledger
     from tongsa.evaluation.evaluate import evaluate
 
-    loaded = bundle.load_bundle(options.run)
+    loaded = load_model(options)
     is_seq2seq = loaded.config.task == "seq2seq"
     flags = [name for name in SEQ2SEQ_ONLY if getattr(options, name)]
+    flags += ["set"] if decoding_settings(options) else []
     if flags and not is_seq2seq:
         raise InputError(f"--{flags[0]}: {loaded.kind} does not translate. Leave out --{flags[0]}.")
     ledger = Ledger(None)
@@ -58,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     if ledger.dropped:
         print_status(ledger.summary())
     text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
-    report = evaluate(text_model, pairs, _evaluation_config(options, loaded))
+    report = evaluate(text_model, pairs, _evaluation_config(options, loaded, pairs))
     if options.json:
         print_result(json.dumps(report.as_json() | {"dropped": ledger.dropped}, ensure_ascii=False))
         return
@@ -68,25 +78,37 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read_pairs(options: argparse.Namespace, loaded: "Bundle", ledger: "Ledger") -> list[tuple[str, str]]:
-    from tongsa.data.corpus import CorpusError, read_pairs, read_texts
+    from tongsa.cli.file_format import file_format, read_file_pairs
+    from tongsa.data.corpus import CorpusError
 
-    if loaded.config.task == "language_model":
-        pairs = list(read_texts(options.data, ledger))
-    else:
-        columns = (options.columns[0], options.columns[1])
-        languages = (loaded.source_language, loaded.target_language)
-        pairs = list(read_pairs(options.data, ledger, columns=columns, languages=languages, header=options.header))
+    pairs = read_file_pairs(options.data, loaded, file_format(options, loaded, SETTING_TABLES), ledger)
     if not pairs:
         raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give a file with test data.")
     return [(pair.source, pair.target) for pair in pairs]
 
 
-def _evaluation_config(options: argparse.Namespace, loaded: "Bundle") -> "EvaluationConfig":
+def _evaluation_config(
+    options: argparse.Namespace, loaded: "Bundle", pairs: list[tuple[str, str]]
+) -> "EvaluationConfig":
+    from tongsa.cli.file_format import file_format
     from tongsa.evaluation.evaluate import DEFAULT_METRICS, EvaluationConfig
-    from tongsa.evaluation.metrics import bleu_tokenizer
 
-    return EvaluationConfig(
-        metrics=options.metrics or loaded.metrics or DEFAULT_METRICS,
-        tokenize=options.tokenize or bleu_tokenizer(loaded.target_language),
-        decoding=decoding_settings(options),
-    )
+    metrics = options.metrics or loaded.metrics or DEFAULT_METRICS
+    language = file_format(options, loaded, SETTING_TABLES).target_language
+    tokenize = options.tokenize or _bleu_tokenizer(loaded, language, metrics, [target for _, target in pairs])
+    return EvaluationConfig(metrics=metrics, tokenize=tokenize, decoding=decoding_settings(options))
+
+
+def _bleu_tokenizer(loaded: "Bundle", language: str, metrics: Sequence[str], references: list[str]) -> str:
+    """Return the BLEU tokenizer of the target language; without one, that of the references, and say so."""
+    from tongsa.evaluation.metrics import bleu_tokenizer, guess_bleu_tokenizer
+
+    if language or loaded.config.task != "seq2seq" or "bleu" not in metrics:
+        return bleu_tokenizer(language)
+    tokenize, language = guess_bleu_tokenizer(references)
+    if language:
+        print_status(
+            f"target language: {language}, guessed from the references, so BLEU uses tok:{tokenize}. "
+            "To change: --tokenize NAME"
+        )
+    return tokenize

@@ -3,11 +3,12 @@
 import argparse
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tongsa.cli.model_arguments import add_run_argument
-from tongsa.cli.output import print_result, print_status
+from tongsa.cli.data_arguments import add_format_arguments
+from tongsa.cli.model_arguments import add_device_arguments, add_run_argument, add_text_file_argument, load_model
+from tongsa.cli.output import add_results_argument, print_result, print_status
 from tongsa.cli.text_input import LINES_PER_CHUNK, read_chunks
 from tongsa.errors import InputError
 
@@ -27,28 +28,31 @@ ScoredPair = tuple[tuple[str, str], list[float]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="TSV pairs, or texts (default: stdin)")
+    add_text_file_argument(parser, "TSV pairs, or texts")
+    add_format_arguments(parser)
     parser.add_argument("--rerank", action="store_true", help="sort the candidates of each source, best first")
     parser.add_argument("--normalize", action="store_true", help="with --rerank: compare means per token, not sums")
     parser.add_argument("--json", action="store_true", help="one JSON object per line, with every token")
+    add_results_argument(parser)
+    add_device_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    from tongsa import bundle
     from tongsa.decoding.text_model import PairError
 
-    text_model = bundle.load_bundle(options.run).text_model()
+    text_model = load_model(options).text_model()
     has_source = text_model.task != "language_model"
     if options.rerank and not has_source:
         raise InputError("--rerank: a language model has no sources, so there is nothing to rank. Leave out --rerank.")
     if options.normalize and not options.rerank:
         raise InputError("--normalize: candidates are compared only with --rerank. Add --rerank.")
     total, num_tokens, num_lines = 0.0, 0, 0
-    for pairs in _read_pairs(options.file, needs_source=has_source, group_by_source=options.rerank):
+    for pairs in _read_pairs(options, needs_source=has_source):
         try:
             token_log_probs = text_model.score(pairs)
         except PairError as error:
-            raise InputError(f"{options.file}:{num_lines + error.index + 1}: {error.reason}") from None
+            line_number = num_lines + error.index + 1 + (options.header and has_source)
+            raise InputError(f"{options.file}:{line_number}: {error.reason}") from None
         total += sum(map(sum, token_log_probs))
         num_tokens += sum(map(len, token_log_probs))
         num_lines += len(pairs)
@@ -62,33 +66,44 @@ def run(options: argparse.Namespace) -> None:
         print_status(f"perplexity {perplexity:.4f} per token, {num_tokens:,} tokens, {num_lines:,} lines")
 
 
-def _read_pairs(file: str, *, needs_source: bool, group_by_source: bool) -> Iterator[list[tuple[str, str]]]:
-    """Yield lists of pairs; with `group_by_source`, consecutive pairs of one source stay in one list."""
+def _read_pairs(options: argparse.Namespace, *, needs_source: bool) -> Iterator[list[tuple[str, str]]]:
+    """Yield lists of pairs; with --rerank, consecutive pairs of one source stay in one list."""
     pairs: list[tuple[str, str]] = []
+    columns = _checked_columns(options.columns) if needs_source else (1, 1)
     line_number = 0
-    for chunk in read_chunks(file):
+    for chunk in read_chunks(options.file):
         for line in chunk:
             line_number += 1
-            pair = _parse_pair(line, f"{file}:{line_number}", needs_source)
-            if group_by_source and len(pairs) >= LINES_PER_CHUNK and pairs[-1][0] != pair[0]:
+            if options.header and needs_source and line_number == 1:
+                continue
+            pair = _parse_pair(line, f"{options.file}:{line_number}", columns, needs_source=needs_source)
+            if options.rerank and len(pairs) >= LINES_PER_CHUNK and pairs[-1][0] != pair[0]:
                 yield pairs
                 pairs = []
             pairs.append(pair)
-        if not group_by_source:
+        if not options.rerank:
             yield pairs
             pairs = []
     if pairs:
         yield pairs
 
 
-def _parse_pair(line: str, location: str, needs_source: bool) -> tuple[str, str]:
+def _checked_columns(columns: Sequence[int] | None) -> tuple[int, int]:
+    source, target = columns or (1, 2)
+    if min(source, target) < 1:
+        raise InputError(f"--columns {source} {target}: columns are counted from 1. Write 1 or more.")
+    return source, target
+
+
+def _parse_pair(line: str, location: str, columns: tuple[int, int], *, needs_source: bool) -> tuple[str, str]:
     from tongsa.data.corpus import CorpusError
     from tongsa.data.normalize import normalize
 
     cells = line.split("\t")
-    if needs_source and len(cells) < 2:
-        raise CorpusError(f"{location}: no tab. Write source<TAB>target.")
-    source, target = (cells[0], cells[1]) if needs_source else ("", line)
+    if needs_source and len(cells) < max(columns):
+        reason = "no tab. Write source<TAB>target" if len(cells) < 2 else f"no column {max(columns)}. Change --columns"
+        raise CorpusError(f"{location}: {reason}.")
+    source, target = (cells[columns[0] - 1], cells[columns[1] - 1]) if needs_source else ("", line)
     if not normalize(target):
         raise CorpusError(f"{location}: nothing to score. Write a text, or remove the line.")
     return normalize(source), normalize(target)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from tongsa.cli.model_arguments import add_beam_arguments, add_run_argument
-from tongsa.cli.output import print_result, print_status
+from tongsa.cli.output import add_output_argument, print_status, write_page
 
 HELP = "write an HTML page of one beam search: hypotheses kept and pruned"
 DESCRIPTION = """\
@@ -17,16 +17,14 @@ Write an HTML page of one beam search: which hypotheses were kept, which were pr
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
     parser.add_argument("text", metavar="TEXT", help="the sentence to translate")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("search-tree.html"), metavar="FILE", help="default: search-tree.html"
-    )
+    add_output_argument(parser, Path("search-tree.html"))
     add_beam_arguments(parser)
     parser.add_argument("--pruned", type=int, default=3, metavar="N", help="pruned hypotheses per step (default: 3)")
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa import bundle
-    from tongsa.visualize.search_tree import build_search_tree, write_page
+    from tongsa.visualize.search_tree import build_search_tree, page_html
 
     translator = bundle.load_bundle(options.run).translator()
     tree = build_search_tree(
@@ -34,5 +32,4 @@ def run(options: argparse.Namespace) -> None:
     )
     if tree.truncated:
         print_status(f"truncated, the text is longer than the model can read: {tree.text[:60]}…")
-    write_page(options.output, f"{Path(options.run).name}: {options.text}", tree)
-    print_result(str(options.output))
+    write_page(options.output, page_html(f"{options.run.name}: {options.text}", tree))

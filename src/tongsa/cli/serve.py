@@ -4,9 +4,10 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
-from tongsa.cli.model_arguments import add_set_argument, parse_assignments
+from tongsa.cli.model_arguments import add_set_argument, add_threads_argument, parse_assignments, set_threads
 from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
+from tongsa.program import format_command
 
 HELP = "serve models over HTTP: a web page and an API"
 DESCRIPTION = """\
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", type=Path, metavar="FILE", help="require an API key from this file")
     parser.add_argument("--new-key", metavar="NAME", help="create an API key, store its hash in --keys, print it, exit")
     parser.add_argument("--rate", type=float, metavar="N", help="requests per minute for each key or address")
+    add_threads_argument(parser)
     add_set_argument(parser, "limits.characters=5000")
 
 
@@ -40,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(
             "serve: required packages are missing. Install them: pip install -e '.[serve]' -c constraints.txt"
         )
+    set_threads(options)
     from dataclasses import replace
 
     from tongsa import config
@@ -48,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.server.model_pool import parse_model_sources
 
     if not options.runs:
-        raise InputError("serve: no model. Give the folder of a run, for example: tongsa serve runs/mine")
+        raise InputError(f"serve: no model. Give the folder of a run, for example: {format_command('serve runs/mine')}")
     flags = {
         name: value for name in ("host", "port", "engine", "rate") if (value := getattr(options, name)) is not None
     }

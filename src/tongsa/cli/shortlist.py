@@ -2,9 +2,11 @@
 
 import argparse
 
-from tongsa.cli.model_arguments import add_run_argument
+from tongsa.cli.data_arguments import add_data_argument
+from tongsa.cli.model_arguments import add_run_argument, add_set_argument
 from tongsa.cli.output import print_result, print_status
 from tongsa.errors import InputError
+from tongsa.program import format_command
 
 HELP = "learn a lexical shortlist, for faster decoding"
 DESCRIPTION = """\
@@ -17,14 +19,16 @@ Learn a lexical shortlist from sentence pairs. Decoding then scores only the tar
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
-    parser.add_argument("--data", nargs="+", required=True, metavar="FILE", help="the training data of the model")
+    add_data_argument(parser, "the training data of the model")
+    add_set_argument(parser, "data.source_language=de")
     parser.add_argument("--candidates", type=int, default=40, metavar="N", help="per source token (default: 40)")
     parser.add_argument("--always", type=int, default=500, metavar="N", help="frequent tokens to keep (default: 500)")
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa import bundle
-    from tongsa.data.corpus import CorpusError, read_pairs
+    from tongsa.cli.file_format import file_format, read_file_pairs
+    from tongsa.data.corpus import CorpusError
     from tongsa.data.ledger import Ledger
     from tongsa.decoding import shortlist
 
@@ -35,8 +39,9 @@ def run(options: argparse.Namespace) -> None:
     if loaded.folder is None or loaded.config.task != "seq2seq":
         hint = bundle.TASK_COMMAND_HINTS[loaded.config.task]
         raise InputError(f"{options.run}: a shortlist is only for models that translate; {hint}")
-    ledger, languages = Ledger(None), (loaded.source_language, loaded.target_language)
-    pairs = [(pair.source, pair.target) for pair in read_pairs(options.data, ledger, languages=languages)]
+    ledger = Ledger(None)
+    read = read_file_pairs(options.data, loaded, file_format(options, loaded), ledger)
+    pairs = [(pair.source, pair.target) for pair in read]
     if not pairs:
         raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give the training data.")
     candidates = shortlist.learn_shortlist(
@@ -49,4 +54,4 @@ def run(options: argparse.Namespace) -> None:
     path = bundle.artifact_folder(loaded.folder) / shortlist.SHORTLIST_FILE
     shortlist.save_shortlist(path, candidates, loaded.source_tokenizer, loaded.target_tokenizer)
     print_result(str(path))
-    print_status(f"next: tongsa translate {options.run} --set decoding.shortlist=true")
+    print_status(f"next: {format_command('translate {} --set decoding.shortlist=true', options.run)}")

@@ -10,7 +10,7 @@ LINES_PER_CHUNK = 512
 
 def lines_per_chunk(file: str) -> int:
     """Return 1 for a terminal, so that each typed line is answered at once."""
-    return 1 if file == "-" and sys.stdin.isatty() else LINES_PER_CHUNK
+    return 1 if file == "-" and sys.stdin is not None and sys.stdin.isatty() else LINES_PER_CHUNK
 
 
 def read_chunks(file: str) -> Iterator[list[str]]:

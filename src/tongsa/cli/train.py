@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.data_arguments import add_training_arguments, add_training_data_arguments, training_settings
 from tongsa.cli.output import print_status
 from tongsa.errors import EXIT_OK, InputError
+from tongsa.program import format_command
 
 if TYPE_CHECKING:
     from tongsa.training.checkpoint import TrainingProgress
@@ -22,26 +23,29 @@ Train a model. Settings come from a recipe; without one, a preset is chosen for 
   tongsa train --data reviews.tsv --set model.kind=structured_self_attention --run runs/reviews
   tongsa train --data text.txt --set model.kind=rnn_lm --run runs/lm
   tongsa train --data mine.tsv --run runs/mine --set training.init_from=runs/general    fine-tune another run
-  tongsa train --resume runs/mine
+  tongsa train --resume runs/mine                                continue after an interruption
+  tongsa train --resume runs/mine --set training.steps=9000      train longer; or for more time: --budget 20m
 
 Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
 A language model reads plain text, one text per line. A classifier reads text<TAB>label.
 Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run gives the same bytes as an uninterrupted one.
 """
+NEW_RUN_ARGUMENTS = ("recipe", "data", "dev", "test", "columns", "header", "run", "resume_if_exists")
+"""Arguments that --resume does not allow."""
 NEXT_COMMANDS = {
-    "seq2seq": "echo '…' | tongsa translate {run}",
-    "classification": "echo '…' | tongsa classify {run}",
-    "language_model": "tongsa sample {run}",
+    "seq2seq": ("echo '…' | ", "translate {}"),
+    "classification": ("echo '…' | ", "classify {}"),
+    "language_model": ("", "sample {}"),
 }
+"""What to type before the command, and the command."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE", help="a TOML file; see recipes/")
-    parser.add_argument("--data", nargs="+", default=(), metavar="FILE", help="training files, instead of the recipe's")
-    parser.add_argument("--dev", nargs="+", default=(), metavar="FILE", help="dev files (default: a part of --data)")
+    add_training_data_arguments(parser)
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="folder for the checkpoints, the model and the logs")
-    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time, e.g. 90s, 20m, 1h30m")
-    add_set_argument(parser, "training.steps=5000")
+    parser.add_argument("--budget", metavar="TIME", help="choose the steps for this time: 90s, 20m, 1h30m")
+    add_training_arguments(parser, "training.steps=5000")
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the run in this folder")
     parser.add_argument(
         "--resume-if-exists", action="store_true", help="resume if --run holds a run, start it otherwise"
@@ -54,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.workers < 1:
         raise InputError(f"--workers {options.workers}: too few. Give at least 1.")
+    worker_processes.check_count(options.workers)
     if options.workers > 1 and "RANK" not in os.environ:
         return worker_processes.launch_workers(options.argv, options.workers)
     worker_processes.terminate_with_launcher()
@@ -67,10 +72,10 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
     from tongsa import runs
 
     if options.resume is not None:
-        names = ("recipe", "data", "dev", "run", "budget", "set", "resume_if_exists")
-        if surplus := [_flag(name) for name in names if getattr(options, name)]:
-            raise InputError(f"--resume: the settings are those in run.toml. Leave out {', '.join(surplus)}.")
-        return options.resume, runs.resume(options.resume)
+        if surplus := [_flag(name) for name in NEW_RUN_ARGUMENTS if _is_given(getattr(options, name))]:
+            raise InputError(f"--resume: recipe, data and folder are those of the run. Leave out {', '.join(surplus)}.")
+        settings = training_settings(options)
+        return options.resume, runs.resume(options.resume, settings=settings, budget=options.budget)
     if options.run is None:
         raise InputError("--run is missing. Name a folder for this run, for example --run runs/mine.")
     progress = runs.train(
@@ -78,11 +83,16 @@ def _train_or_resume(options: argparse.Namespace) -> "tuple[Path, TrainingProgre
         run=options.run,
         data=options.data,
         dev=options.dev,
-        settings=options.set,
+        test=options.test,
+        settings=training_settings(options),
         budget=options.budget,
         resume_if_exists=options.resume_if_exists,
     )
     return options.run, progress
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False and value not in ((), [])
 
 
 def _flag(name: str) -> str:
@@ -95,4 +105,5 @@ def print_training_summary(folder: Path, progress: "TrainingProgress") -> None:
 
     task = bundle.load_bundle(folder).config.task
     print_status(f"done: {progress.step:,} steps; the best model (step {progress.best_step:,}) is in {folder}/model")
-    print_status(f"next: {NEXT_COMMANDS[task].format(run=folder)}")
+    before, command = NEXT_COMMANDS[task]
+    print_status(f"next: {before}{format_command(command, folder)}")

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 from tongsa.cli.model_arguments import (
     add_decoding_arguments,
     add_run_argument,
+    add_sampling_arguments,
+    add_text_file_argument,
     decoding_flags,
     model_spec,
     parse_tables,
+    sampling_config,
+    sampling_flags,
 )
-from tongsa.cli.output import print_result, print_status
+from tongsa.cli.output import add_output_argument, is_stream, print_result, print_status, redirect_results
 from tongsa.cli.text_input import lines_per_chunk
 from tongsa.errors import InputError, InterruptedRun
 
@@ -42,12 +46,11 @@ Translate text: one output line per input line, in order. Files of any length ar
 
 With -o, finished lines are in OUT.partial and the progress is in OUT.journal.json until all lines are translated.
 """
-SAMPLING_FLAGS = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: standard input")
+    add_text_file_argument(parser, "text, one line per output line")
     add_decoding_arguments(parser)
     parser.add_argument("--nbest", type=int, default=1, metavar="N", help="N best outputs, tab-separated")
     parser.add_argument("--json", action="store_true", help="one JSON object per line, with scores and tokens")
@@ -56,15 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--prefix", default="", metavar="TEXT", help="begin each output with this text")
     parser.add_argument("--sample", action="store_true", help="sample instead of beam search")
-    parser.add_argument("--temperature", type=float, metavar="T", help="softmax temperature (with --sample or --mbr)")
-    parser.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
-    parser.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling with probability P")
-    parser.add_argument("--min-p", type=float, metavar="P", help="sample from tokens with P times the top probability")
-    parser.add_argument("--seed", type=int, metavar="N", help="random seed of the samples (default: 1)")
+    add_sampling_arguments(parser)
     parser.add_argument("--mbr", type=int, default=0, metavar="N", help="minimum Bayes risk decoding over N samples")
     parser.add_argument("--alignments", action="store_true", help="add word alignments i-j after each output")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="write this file; the same command resumes")
-    parser.add_argument("--restart", action="store_true", help="with -o: discard earlier progress and replace OUT")
+    add_output_argument(parser)
+    parser.add_argument("--restart", action="store_true", help="with -o: discard the progress of an unfinished job")
     parser.add_argument("--executor", choices=["local", "ray"], default="local", help="with -o: where to translate")
 
 
@@ -83,21 +82,19 @@ def run(options: argparse.Namespace) -> None:
         as_json=options.json,
         alignments=options.alignments,
     )
-    if options.output is not None:
+    if not is_stream(options.output):
         return _translate_to_file(options, job)
     if options.restart or options.executor != "local":
         flag = "--restart" if options.restart else f"--executor {options.executor}"
         raise InputError(f"{flag}: needs an output file. Add -o OUT.")
-    return _translate_to_stdout(options.file, job)
+    with redirect_results(options.output):
+        return _translate_to_stdout(options.file, job)
 
 
 def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "SamplingConfig | None":
-    from tongsa import config
-    from tongsa.decoding.sampling import SamplingConfig
-
-    flags = {name: value for name in SAMPLING_FLAGS if (value := getattr(options, name)) is not None}
     if options.sample or options.mbr:
-        return config.build_config(SamplingConfig, settings | flags, "sampling")
+        return sampling_config(options, settings)
+    flags = sampling_flags(options)
     if surplus := [f"--{name.replace('_', '-')}" for name in flags] or [f"--set sampling.{key}=…" for key in settings]:
         raise InputError(f"{surplus[0]}: only for sampling. Add --sample.")
     return None

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from tongsa.cli.model_arguments import add_run_argument
-from tongsa.cli.output import print_result
+from tongsa.cli.output import add_output_argument, write_page
 
 HELP = "write an HTML page of attention, beam search, positions and training curves"
 DESCRIPTION = """\
@@ -17,12 +17,10 @@ Write one HTML page that needs no network: attention of every head, the beam sea
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
     parser.add_argument("texts", nargs="+", metavar="TEXT", help="sentences to show")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("attention.html"), metavar="FILE", help="default: attention.html"
-    )
+    add_output_argument(parser, Path("attention.html"))
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa.visualize.panels import view
 
-    print_result(str(view(options.run, *options.texts).save(options.output)))
+    write_page(options.output, view(options.run, options.texts).html)

@@ -10,14 +10,29 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
+from tongsa import system
 from tongsa.errors import EXIT_FAILURE, EXIT_OK, InputError
+from tongsa.program import PROGRAM_VARIABLE, format_command, program_name
 
 SHUTDOWN_TIMEOUT_SECONDS = 20.0
 """Time for the other workers to stop by themselves after one has failed."""
-RESUME_HINT = "The last checkpoint is intact. Resume with tongsa train --resume RUN."
+MIN_WORKER_LIMIT = 8
+"""Number of workers that any machine may start, to try them."""
+RESUME_HINT = f"The last checkpoint is intact. Resume with {format_command('train --resume RUN')}."
 PR_SET_PDEATHSIG = 1
 LOOPBACK = "127.0.0.1"
 Worker = subprocess.Popen[bytes]
+
+
+def check_count(workers: int) -> None:
+    """Raise InputError for more workers than this machine has cores; torchrun has no such limit."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = max(MIN_WORKER_LIMIT, cores)
+    if workers > limit:
+        raise InputError(
+            f"--workers {workers}: this machine has {cores} cores, and more workers are slower. "
+            f"Use at most {limit} with --workers, or torchrun (docs/scaling.md)."
+        )
 
 
 def launch_workers(argv: Sequence[str], world_size: int) -> int:
@@ -41,14 +56,16 @@ def launch_workers(argv: Sequence[str], world_size: int) -> int:
 
 def _start_worker(argv: Sequence[str], rank: int, world_size: int, port: int, stderr_file: IO[bytes]) -> Worker:
     ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world_size, "LOCAL_WORLD_SIZE": world_size}
-    rendezvous = {
+    rendezvous: dict[str, object] = {
         "MASTER_ADDR": LOOPBACK,
         "MASTER_PORT": port,
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "TORCHELASTIC_RESTART_COUNT": 0,
-        "GLOO_SOCKET_IFNAME": "lo",
         "TONGSA_LAUNCHER": os.getpid(),
+        PROGRAM_VARIABLE: program_name(),
     }
+    if interface := system.LOOPBACK_INTERFACES.get(sys.platform):
+        rendezvous["GLOO_SOCKET_IFNAME"] = interface
     environment = os.environ | {name: str(value) for name, value in (ranks | rendezvous).items()}
     return subprocess.Popen(
         [sys.executable, "-m", "tongsa.cli", *argv],
@@ -67,6 +84,8 @@ def terminate_with_launcher() -> None:
 
 
 def _send_signal(workers: Sequence[Worker], signum: int) -> None:
+    if sys.platform == "win32" and signum == signal.SIGINT:
+        return  # the console has sent Ctrl-C to the workers too
     for worker in workers:
         if worker.poll() is None:
             worker.send_signal(signum)
@@ -83,8 +102,8 @@ def wait_for_workers(workers: Sequence[Worker]) -> int:
         if any(worker.poll() for worker in workers):
             remaining -= 0.05
     decisive_rank = max(range(len(workers)), key=lambda rank: _exit_code_priority(workers[rank].poll() or EXIT_OK))
-    _send_signal(workers, signal.SIGKILL)
     for worker in workers:
+        worker.kill()  # does nothing if the worker has ended
         worker.wait()
     return decisive_rank
 

@@ -4,7 +4,6 @@ import gzip
 import io
 import os
 import stat
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from tongsa.data.corpus import CorpusError, decode_line, strip_line_end, unreadable_message
+from tongsa.data.corpus import CorpusError, decode_line, standard_input, strip_line_end, unreadable_message
 
 MAX_CHUNK_LINES, MAX_CHUNK_BYTES = 2048, 2**18
 """Size limits of a chunk: large enough to sort by length, small enough to translate again after a crash."""
@@ -50,7 +49,7 @@ class ChunkReader:
         self.name = source if self.is_file else "<stdin>"
         self.lines_read = 0
         with self._translate_errors():
-            self.file = Path(source).open("rb") if self.is_file else sys.stdin.buffer  # noqa: SIM115 - in __exit__
+            self.file = Path(source).open("rb") if self.is_file else standard_input()  # noqa: SIM115 - in __exit__
             self.total_bytes = _file_size(self.file)
         """Size of the file on disk, None for a stream."""
         self.stream = cast(BinaryIO, gzip.GzipFile(fileobj=self.file)) if self.is_gzip else self.file

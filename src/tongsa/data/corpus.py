@@ -9,6 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
@@ -91,11 +92,17 @@ def _read_text_file(path: Path, ledger: Ledger) -> Iterator[Pair]:
 def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
     """Yield the lines of a file, of standard input ("-") or of a binary stream, unchanged; empty lines included."""
     if source == "-":
-        source = sys.stdin.buffer
+        source = standard_input()
     name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
     raw_lines = _raw_lines(Path(source)) if isinstance(source, str | Path) else _strip_line_ends(source)
     for number, raw in enumerate(raw_lines, start=1):
         yield decode_line(raw, f"{name}:{number}")
+
+
+def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise CorpusError("standard input: closed. Give a file, or redirect the input.")
+    return sys.stdin.buffer
 
 
 def decode_line(raw: bytes, location: str) -> str:
@@ -127,6 +134,18 @@ def _format_suffix(path: Path) -> str:
     """Return the suffix without .gz: .tsv for x.tsv and x.tsv.gz."""
     uncompressed = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return uncompressed.suffix.lower()
+
+
+def language_suffixes(paths: Sequence[Path]) -> tuple[str, str]:
+    """Return the language codes that name all parallel files, such as ("de", "en") for train.de and train.en.gz.
+
+    Both are "" unless all files are parallel and agree.
+    """
+    units = list(_group_files(paths))
+    suffixes = {tuple(_format_suffix(path)[1:] for path in unit) for unit in units}
+    codes = suffixes.pop() if len(suffixes) == 1 else ()
+    is_known = len(codes) == 2 and codes[0] != codes[1] and all(code in LANGUAGE_NAMES for code in codes)
+    return (codes[0], codes[1]) if is_known else ("", "")
 
 
 def check_files(files: Sequence[str | Path]) -> None:

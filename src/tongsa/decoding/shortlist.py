@@ -17,12 +17,13 @@ from torch import Tensor
 from tongsa import storage
 from tongsa.batch import Padded
 from tongsa.errors import InputError
+from tongsa.program import format_command
 from tongsa.tokenization.lexicon import ShortlistCandidates, shortlist_candidates
 from tongsa.tokenization.special import UNK
 from tongsa.tokenization.tokenizer import Tokenizer
 
 SHORTLIST_FILE = "shortlist.safetensors"
-REBUILD_HINT = "Make it again: tongsa shortlist RUN --data FILE"
+REBUILD_HINT = f"Make it again: {format_command('shortlist RUN --data FILE')}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def save_shortlist(path: Path, shortlist: Shortlist, source_tokenizer: Tokenizer
 def load_shortlist(path: Path, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> Shortlist:
     """Load the shortlist of a model with these tokenizers."""
     if not path.is_file():
-        raise InputError(f"{path}: no shortlist. Make one: tongsa shortlist RUN --data FILE")
+        raise InputError(f"{path}: no shortlist. Make one: {format_command('shortlist RUN --data FILE')}")
     try:
         with safe_open(path, framework="numpy") as file:
             hashes = file.metadata()

@@ -29,7 +29,7 @@ from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.term_search import TermSearch
 from tongsa.decoding.term_sentence import TermSentence
-from tongsa.decoding.text_model import TextModel, ensure_text_list
+from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text_list
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.tokenization.special import EOS
@@ -75,12 +75,15 @@ class Translator(TextModel):
         load_shortlist: Callable[[], Shortlist] = missing_shortlist,
         batch_tokens: int = 4096,
         term_replacement: bool = False,
+        info: ModelDescription | None = None,
     ) -> None:
         """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed.
 
         With `term_replacement` the terms of a glossary are replaced in the source, which the model has learned.
         """
-        super().__init__(model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens)
+        super().__init__(
+            model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens, info=info
+        )
         self.config = config
         self.fusion = fusion
         self.term_replacement = term_replacement

@@ -7,10 +7,14 @@ from typing import Literal, NamedTuple
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from tongsa.data.language_id import guess_language
 from tongsa.errors import InputError
 
 CHARACTER_LANGUAGES = {"ko", "ja", "zh", "th", "lo", "km", "my", "kor", "jpn", "zho", "tha"}
 """Languages without spaces between words, or with spaces between phrases: BLEU over characters."""
+
+MAX_SAMPLED_REFERENCES = 2_000
+"""References, evenly spaced, from which the language is guessed."""
 
 MetricName = Literal["bleu", "chrf", "exact_match", "wer", "per"]
 LOWER_IS_BETTER = {"wer", "per", "perplexity"}
@@ -27,6 +31,13 @@ class Score(NamedTuple):
 def bleu_tokenizer(language: str) -> str:
     """Return sacreBLEU's name of the default tokenizer for a language."""
     return "char" if language.lower().split("-")[0].split("_")[0] in CHARACTER_LANGUAGES else "13a"
+
+
+def guess_bleu_tokenizer(references: Sequence[str]) -> tuple[str, str]:
+    """Return the default tokenizer for the language that the references seem to be in, and that language or ""."""
+    sample = references[:: max(1, len(references) // MAX_SAMPLED_REFERENCES)]
+    language = guess_language(sample)
+    return bleu_tokenizer(language), language
 
 
 def bleu(outputs: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> Score:

@@ -84,7 +84,8 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
     has_tokenizer = _marian_tokenizer_matches(bundle)
     if has_tokenizer:
         _write_tokenizer(folder, bundle, config)
-    (folder / "README.md").write_text(_readme(bundle, USAGE if has_tokenizer else USAGE_WITH_IDS), "utf-8")
+    usage = USAGE if has_tokenizer else USAGE_WITH_IDS
+    (folder / "README.md").write_text(_readme(bundle, usage), "utf-8", newline="\n")
     return {"tokenizer": has_tokenizer}
 
 
@@ -192,4 +193,4 @@ def _token_to_id(model_bytes: bytes) -> dict[str, int]:
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8", newline="\n")

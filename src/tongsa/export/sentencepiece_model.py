@@ -73,7 +73,8 @@ def _compile_rules(rules: Mapping[str, str], *, mark_spaces: bool) -> bytes:
     sentencepiece.set_min_log_level(2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.tsv"
-        path.write_text("".join(f"{_hex(old)}\t{_hex(new)}\n" for old, new in rules.items()), "utf-8")
+        lines = "".join(f"{_hex(old)}\t{_hex(new)}\n" for old, new in rules.items())
+        path.write_text(lines, "utf-8", newline="\n")
         normalizer = SentencePieceNormalizer(
             rule_tsv=str(path),
             add_dummy_prefix=mark_spaces,

@@ -1,4 +1,7 @@
-"""The kinds of model, one file for each paper. The laws in tests/laws run over KINDS."""
+"""The kinds of model, one file for each paper. The laws in tests/laws run over KINDS.
+
+A kind of your own needs no line here: `model.kind = "package.module:Config"` (docs/own-kind.md).
+"""
 
 from tongsa.interface import ModelConfig
 from tongsa.models.conv_s2s import ConvS2SConfig

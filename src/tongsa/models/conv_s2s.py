@@ -10,14 +10,14 @@ Weight normalization is left out: the paper uses it to speed up training (sectio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
-from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.attention import record_weights
 from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.conv import GatedConvolution, init_normal
@@ -33,6 +33,16 @@ SQRT_HALF = math.sqrt(0.5)
 """Factor of each residual sum: a sum of two inputs has twice their variance (section 3.4)."""
 
 
+PRESETS: dict[PresetName, tuple[int, int, int, int, float, str]] = {
+    "tiny": (128, 128, 2, 2, 0.1, "target"),
+    "small": (160, 192, 3, 2, 0.1, "target"),
+    "short": (256, 256, 3, 2, 0.1, "none"),
+    "medium": (256, 256, 5, 4, 0.15, "target"),
+    "large": (512, 512, 11, 9, 0.1, "all"),
+}
+"""Width, hidden, encoder_layers, decoder_layers, dropout, tie_embeddings."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConvS2SConfig:
     """The defaults are the paper's model for WMT'16 English-Romanian."""
@@ -44,7 +54,9 @@ class ConvS2SConfig:
     kernel: Positive = 3
     """Kernel width (k): centered on the position in the encoder, ending at it in the decoder."""
     encoder_layers: Positive = 20
+    """Convolutions of the encoder."""
     decoder_layers: Positive = 20
+    """Convolutions of the decoder; each has its own attention."""
     dropout: Fraction = 0.2
     """On embeddings, on the input of every convolution and before the output layer (section 4.2)."""
     max_positions: Positive = 1024
@@ -60,6 +72,11 @@ class ConvS2SConfig:
     @property
     def task(self) -> Task:
         return "seq2seq"
+
+    def preset(self, name: PresetName) -> dict[str, Any]:
+        """Return the sizes of a preset: about as many parameters as the Transformer's."""
+        names = ("width", "hidden", "encoder_layers", "decoder_layers", "dropout", "tie_embeddings")
+        return {"model": dict(zip(names, PRESETS[name], strict=True))}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         if self.tie_embeddings == "all" and source_vocab_size != target_vocab_size:

@@ -10,20 +10,28 @@ With other settings it is Sequence to Sequence Learning with Neural Networks (Su
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.config import Fraction, In, Positive, check_ranges
-from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear, maxout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
 from tongsa.nn.rnn import CellKind, GRUCell, RecurrentLayer, unroll
+
+PRESETS: dict[PresetName, dict[str, Any]] = {
+    "tiny": {"embedding": 96, "width": 160, "dropout": 0.1},
+    "small": {"embedding": 160, "width": 256, "dropout": 0.1},
+    "short": {"embedding": 256, "width": 352, "dropout": 0.1},
+    "medium": {"embedding": 256, "width": 480, "dropout": 0.15},
+    "large": {"embedding": 384, "width": 1024, "dropout": 0.1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +43,9 @@ class RNNConfig:
     embedding: Positive = 100
     """Width of the token embeddings, which is also the rank of the input and output matrices."""
     layers: Positive = 1
+    """Recurrent layers on each side."""
     cell: CellKind = "gru"
+    """Recurrent cell."""
     context_input: Literal["always", "start"] = "always"
     """The decoder reads the summary at every step (Cho et al.), or only as its first state (Sutskever et al.)."""
     output: Literal["maxout", "linear"] = "maxout"
@@ -59,6 +69,10 @@ class RNNConfig:
     @property
     def task(self) -> Task:
         return "seq2seq"
+
+    def preset(self, name: PresetName) -> dict[str, Any]:
+        """Return the sizes of a preset: about as many parameters as the Transformer's."""
+        return {"model": PRESETS[name]}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         return EncoderDecoder(

@@ -6,14 +6,14 @@ token y, state s ─────────────────────
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
-from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.additive_attention import AdditiveAttention
 from tongsa.nn.attention import record_weights
 from tongsa.nn.beam_layout import PerSentence
@@ -23,6 +23,14 @@ from tongsa.nn.linear import Linear, Maxout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
 from tongsa.nn.rnn import RecurrentLayer
+
+PRESETS: dict[PresetName, dict[str, Any]] = {
+    "tiny": {"embedding": 96, "width": 128, "maxout_width": 96, "dropout": 0.1},
+    "small": {"embedding": 160, "width": 192, "maxout_width": 160, "dropout": 0.1},
+    "short": {"embedding": 256, "width": 256, "maxout_width": 256, "dropout": 0.1},
+    "medium": {"embedding": 256, "width": 384, "maxout_width": 256, "dropout": 0.15},
+    "large": {"embedding": 512, "width": 640, "maxout_width": 512, "dropout": 0.1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +61,10 @@ class RNNAttentionConfig:
     @property
     def task(self) -> Task:
         return "seq2seq"
+
+    def preset(self, name: PresetName) -> dict[str, Any]:
+        """Return the sizes of a preset: about as many parameters as the Transformer's."""
+        return {"model": PRESETS[name]}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         source_embedding = embedding_table(source_vocab_size, self.embedding)

@@ -3,19 +3,27 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
-from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
 from tongsa.nn.rnn import CellKind, RecurrentLayer
+
+PRESETS: dict[PresetName, dict[str, Any]] = {
+    "tiny": {"width": 256, "layers": 1, "dropout": 0.1},
+    "small": {"width": 384, "layers": 1, "dropout": 0.1},
+    "short": {"width": 576, "layers": 1, "dropout": 0.1},
+    "medium": {"width": 576, "layers": 2, "dropout": 0.15},
+    "large": {"width": 1152, "layers": 2, "dropout": 0.1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +33,9 @@ class RNNLMConfig:
     width: Positive = 650
     """Width of the token embeddings and of the state of every layer."""
     layers: Positive = 2
+    """Recurrent layers."""
     cell: CellKind = "lstm"
+    """Recurrent cell."""
     dropout: Fraction = 0.5
     """On embeddings, between layers and before the output, never on the recurrent connections (Zaremba et al. 3.2)."""
     tie_embeddings: Literal["target", "none"] = "target"
@@ -37,6 +47,10 @@ class RNNLMConfig:
     @property
     def task(self) -> Task:
         return "language_model"
+
+    def preset(self, name: PresetName) -> dict[str, Any]:
+        """Return the sizes of a preset: about as many parameters as the Transformer's."""
+        return {"model": PRESETS[name]}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:  # noqa: ARG002 - there is no source
         return EncoderDecoder(EmptyEncoder(self.width), RNNLMDecoder(target_vocab_size, self), NO_POSITION_LIMIT)

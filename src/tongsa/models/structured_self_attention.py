@@ -6,7 +6,7 @@ source ─► bidirectional LSTM ─► H (length, 2u) ─► r attention hops A
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.config import Fraction, NonNegativeFloat, Positive, check_ranges
-from tongsa.interface import EncoderDecoder, Memory, Task
+from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.models.pooled_classifier import PooledClassifier, flatten_slots
 from tongsa.models.rnn_attention import RNNAttentionConfig, RNNAttentionDecoder
 from tongsa.nn.attention import record_weights
@@ -26,6 +26,22 @@ from tongsa.nn.rnn import lstm_update, unroll
 
 MAX_POSITIONS = 1024
 """Longest sentence. The architecture has no limit; longer inputs are probably not sentences."""
+
+
+CLASSIFIER_PRESETS: dict[PresetName, dict[str, Any]] = {
+    "tiny": {"embedding": 192, "width": 128, "attention": 128, "hops": 6, "hidden": 192},
+    "small": {"embedding": 256, "width": 192, "attention": 192, "hops": 6, "hidden": 256},
+    "short": {"embedding": 384, "width": 320, "attention": 256, "hops": 8, "hidden": 384},
+    "medium": {"embedding": 384, "width": 448, "attention": 256, "hops": 8, "hidden": 384},
+    "large": {"embedding": 768, "width": 1024, "attention": 512, "hops": 12, "hidden": 1024},
+}
+DECODER_PRESETS: dict[PresetName, dict[str, Any]] = {
+    "tiny": {"embedding": 96, "width": 128, "attention": 128, "hops": 6, "hidden": 96},
+    "small": {"embedding": 160, "width": 192, "attention": 192, "hops": 8, "hidden": 160},
+    "short": {"embedding": 256, "width": 256, "attention": 256, "hops": 8, "hidden": 256},
+    "medium": {"embedding": 256, "width": 384, "attention": 256, "hops": 12, "hidden": 256},
+    "large": {"embedding": 512, "width": 640, "attention": 512, "hops": 12, "hidden": 512},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +76,10 @@ class StructuredSelfAttentionConfig:
     @property
     def task(self) -> Task:
         return "classification" if self.head == "classifier" else "seq2seq"
+
+    def preset(self, name: PresetName) -> dict[str, Any]:
+        """Return the sizes of a preset: about as many parameters as the Transformer's."""
+        return {"model": (CLASSIFIER_PRESETS if self.head == "classifier" else DECODER_PRESETS)[name]}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         head = (

@@ -4,21 +4,18 @@ import copy
 from dataclasses import replace
 from time import perf_counter
 
-import torch
-
 from tongsa.batch import epoch_order
 from tongsa.evaluation.evaluate import evaluate
 from tongsa.runs.data import epoch_examples
 from tongsa.runs.planner import MAX_VALIDATIONS, fit_intervals
 from tongsa.runs.recipe import Recipe, broadcast_recipe
 from tongsa.runs.run import Run
+from tongsa.runs.update_speed import measure_update_seconds
 from tongsa.runs.validation import validation_pairs
 from tongsa.training.data_loader import iterate_batches
-from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, unwrap_model
-from tongsa.training.loop import DataPosition, train
-from tongsa.training.loss import TrainingModel
+from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
+from tongsa.training.loop import DataPosition
 from tongsa.training.micro_batches import find_micro_batch_tokens
-from tongsa.training.optimizer import build_optimizers
 
 MAX_PROBE_UPDATES = 24
 """Updates to measure the speed; the first half is warm-up."""
@@ -58,7 +55,8 @@ def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds:
     remaining = time_budget * (1 - RESERVED_BUDGET_FRACTION) - (perf_counter() - started_at)
     affordable = int(remaining * VALIDATION_BUDGET_FRACTION / max(validation_seconds, 1e-3))
     validations = max(1, min(MAX_VALIDATIONS, affordable))
-    steps = max(1, int((remaining - validations * validation_seconds) / update_seconds))
+    validated = validations + run.is_adapted  # an initial model is validated before step 1
+    steps = max(1, int((remaining - validated * validation_seconds) / update_seconds))
     training = replace(
         fit_intervals(steps, run.recipe.training),
         validate_every=-(-steps // validations),
@@ -69,25 +67,21 @@ def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds:
 
 def _measure_update_seconds(run: Run, max_seconds: float, distributed: DistributedContext) -> float:
     """Return the mean time of an update, measured on a copy of the model."""
-    training = replace(run.recipe.training, steps=MAX_PROBE_UPDATES)
-    device = torch.device(training.device)
-    training_model = TrainingModel(copy.deepcopy(run.bundle.model), training)
-    model = distributed.wrap_model(training_model, device, shard=training.shard, compiled=training.compile)
-    optimizers = build_optimizers(unwrap_model(model), training, distributed)
+    training = run.recipe.training
     batches = iterate_batches(
         epoch_examples(run.data, run.recipe.tokenizer, training.seed),
         batch_tokens=training.batch_tokens,
         seed=training.seed + 1,
         start=DataPosition(),
     )
-    lr_schedule = training.lr.build(1, MAX_PROBE_UPDATES)
-    times: list[float] = []
-    for update in train(model, batches, optimizers, lr_schedule, training, distributed=distributed):
-        times.append(update.seconds)
-        if distributed.any_rank(sum(times) > max_seconds and len(times) >= 4):
-            break
-    measured = times[len(times) // 2 :]
-    return sum(measured) / len(measured)
+    return measure_update_seconds(
+        copy.deepcopy(run.bundle.model),
+        batches,
+        training,
+        max_updates=MAX_PROBE_UPDATES,
+        max_seconds=max_seconds,
+        distributed=distributed,
+    )
 
 
 def _measure_validation_seconds(run: Run) -> float:

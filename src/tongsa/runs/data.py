@@ -55,7 +55,8 @@ class CorpusReader:
         """Return the pairs of files and record their lines in the ledger."""
         languages = (config.source_language, config.target_language)
         paths = config.paths(files)
-        key = (task, tuple(paths), config.columns, languages, config.header)
+        has_json = any(".jsonl" in path.suffixes for path in paths)  # only there languages may be keys
+        key = (task, tuple(paths), config.columns, languages if has_json else (), config.header)
         if key not in self._sets:
             set_ledger = Ledger(None)
             try:

@@ -7,7 +7,6 @@ outputs, which are more regular than human translations, and needs less search. 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from tongsa.data.corpus import CorpusError
 from tongsa.data.ledger import Ledger
 from tongsa.decoding.results import Translation
 from tongsa.errors import InputError
+from tongsa.program import format_command
 from tongsa.runs.data import CorpusReader, check_data_files
-from tongsa.runs.planner import parse_duration, resolve_recipe
+from tongsa.runs.planner import parse_budget, resolve_recipe
 from tongsa.runs.recipe import DataConfig, Recipe, merge_tables
 from tongsa.runs.reporting import TranslationDisplay
 from tongsa.runs.train import start_run
@@ -42,6 +42,7 @@ def distil(
     nbest: int = 1,
     keep_references: bool = False,
     init_from_teacher: bool = False,
+    quiet: bool = False,
 ) -> TrainingProgress:
     """Train a student on the outputs of a teacher.
 
@@ -58,20 +59,23 @@ def distil(
         keep_references: Train on the recipe's own pairs too.
         init_from_teacher: Use the teacher's tokenizers, and copy its weights where names and shapes match: the first
             layers of each stack. ("Shrink and fine-tune", Shleifer and Rush 2020, copies evenly spaced layers.)
+        quiet: Print nothing.
 
     """
-    time_budget = parse_duration(budget) if budget is not None else inf
+    time_budget = parse_budget(budget, settings)
     overrides: Table = {"training": {"init_from": str(teacher)}} if init_from_teacher else {}
     reader = CorpusReader()
     data = resolve_recipe(recipe, settings=settings, overrides=overrides, reader=reader).data
     if (run / "run.toml").exists():
-        raise InputError(f"{run}: holds a run already. Resume it with: tongsa train --resume {run}")
+        raise InputError(f"{run}: holds a run already. Resume it with: {format_command('train --resume {}', run)}")
     if not data.dev:
         raise InputError("data.dev: missing. Name a dev file: a student is validated on human translations.")
     check_data_files(data, str(recipe))
     decoding_overrides = {} if beam is None else {"beam": beam}
     job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=decoding_overrides, nbest=nbest)
-    train_files = [str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader)).resolve())]
+    train_files = [
+        str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader), quiet=quiet).resolve())
+    ]
     if keep_references:
         train_files += [str(path.resolve()) for path in data.paths(data.train)]
     overrides = merge_tables(overrides, {"data": {"train": train_files}})
@@ -79,7 +83,7 @@ def distil(
     def resolve(_: CorpusReader) -> Recipe:
         return resolve_recipe(recipe, settings=settings, overrides=overrides)
 
-    return start_run(resolve, run, time_budget=time_budget)
+    return start_run(resolve, run, time_budget=time_budget, quiet=quiet)
 
 
 def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
@@ -93,7 +97,7 @@ def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
     return "".join(f"{source}\n" for source in dict.fromkeys(pair.source for pair in pairs))
 
 
-def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str) -> Path:
+def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str, *, quiet: bool) -> Path:
     """Translate the sources into folder/pairs.jsonl, unless that was done before by the same job."""
     pairs = folder / "pairs.jsonl"
     translate_lines = None if pairs.exists() else job.build(_teacher_record)  # first: a wrong setting leaves no files
@@ -104,7 +108,7 @@ def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str) -> Path:
     if translate_lines:
         if not (folder / "targets.jsonl").exists():
             output = ResumableOutput(folder / "targets.jsonl", job.fingerprint())
-            _run_teacher(translate_lines, folder / "sources.txt", output)
+            _run_teacher(translate_lines, folder / "sources.txt", output, quiet=quiet)
         _write_pairs(folder)
     return pairs
 
@@ -121,11 +125,12 @@ def _check_same_job(path: Path, fingerprint: Mapping[str, Any]) -> None:
         )
 
 
-def _run_teacher(translate_lines: LineTranslator, sources: Path, output: ResumableOutput) -> None:
+def _run_teacher(translate_lines: LineTranslator, sources: Path, output: ResumableOutput, *, quiet: bool) -> None:
     with ChunkReader(str(sources)) as reader, output:
         if not output.finished:
             output.resume(reader)
-            with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as display:
+            lines = output.progress.lines
+            with TranslationDisplay(reader.total_bytes, reader.bytes_read, lines, quiet=quiet) as display:
                 display.log(f"the teacher translates {sources}")
                 for chunk in reader.chunks():
                     output.write(chunk, translate_lines(chunk.lines, chunk.first_line))

@@ -32,11 +32,16 @@ LEVEL_STYLES = {"warning": "yellow", "fault": "red"}
 
 
 def run_doctor(
-    recipe: str | Path | None = None, *, data: PathOrPaths = (), dev: PathOrPaths = (), settings: Sequence[str] = ()
+    recipe: str | Path | None = None,
+    *,
+    data: PathOrPaths = (),
+    dev: PathOrPaths = (),
+    test: PathOrPaths = (),
+    settings: Sequence[str] = (),
 ) -> list[Finding]:
     """Check the run that `train` would start with these arguments; leave no files behind."""
     reader = CorpusReader()
-    resolved = resolve_recipe(recipe, data=data, dev=dev, settings=settings, reader=reader)
+    resolved = resolve_recipe(recipe, data=data, dev=dev, test=test, settings=settings, reader=reader)
     check_data_files(resolved.data, str(recipe))
     resolved = replace(resolved, training=configure_hardware(resolved.training))
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -2,
 """Parameters of glibc's mallopt(3)."""
 
 
-def resolve_device(name: str) -> torch.device:
+def resolve_device(name: str, where: str = "training.device") -> torch.device:
     if name == "auto":
         accelerator = torch.accelerator.current_accelerator(check_available=True)
         return accelerator if accelerator is not None else torch.device("cpu")
@@ -26,7 +26,7 @@ def resolve_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f'training.device: {name!r} cannot be used ({reason}). Write "auto" or "cpu".') from None
+        raise InputError(f'{where}: {name!r} cannot be used ({reason}). Write "auto" or "cpu".') from None
     return device
 
 

@@ -1,45 +1,57 @@
 """Planner: resolve a recipe from a file, the command line and a preset for the size of the data."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.resources import files as resources
 from math import inf
 from pathlib import Path
 
 from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
-from tongsa.data.ledger import Ledger, Pair
+from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
-from tongsa.interface import ModelConfig, Task
-from tongsa.runs.data import CorpusReader
-from tongsa.runs.recipe import Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.runs.batch_cut import cut_update
+from tongsa.runs.data import CorpusReader, check_data_files
+from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.preset_choice import TimeBudget, choose_preset
+from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.runs.update_speed import estimate_update_seconds
 from tongsa.training.config import TrainingConfig
 
 PathOrPaths = Sequence[str | Path] | str | Path
 
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-SMALL_CORPUS_WORDS, LARGE_CORPUS_WORDS = 30_000, 5_000_000
-"""Words on the target side: limits between the small, medium and large presets."""
-SMALL_TEXT_CHARACTERS, SMALL_TEXT_VOCAB_SIZE = 500_000, 1500
-"""With fewer characters of text, a BPE vocabulary has this size."""
-SHORT_BUDGET_SECONDS = 600
-"""Time budget up to which the short preset is used."""
+ESTIMATE_BUDGET_FRACTION = 0.02
+"""Fraction of the time budget after which no further update of a preset is measured."""
 MAX_VALIDATIONS = 6
 """Validations in a run whose length is planned."""
-MIN_TOKENS_PER_THREAD = 512
-"""Batch size in tokens that keeps a CPU thread busy."""
+
+
+def parse_budget(budget: str | None, settings: Sequence[str] | str) -> float:
+    """Return the seconds of a time budget, infinity without one; it excludes `training.steps` among the settings."""
+    if budget is None:
+        return inf
+    if any(assignment.partition("=")[0].strip() == "training.steps" for assignment in as_strings(settings)):
+        raise InputError(
+            f"--budget {budget}: chooses training.steps, which is also set with --set. "
+            "Leave out --budget, or --set training.steps."
+        )
+    return parse_duration(budget)
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of `90s`, `20m`, `1h30m` or `2d`; a plain number is minutes."""
+    """Return the seconds of `90s`, `20m`, `1h30m` or `2d`."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower().replace(" ", ""):
         raise InputError(f"--budget {text}: not a time. Write for example 90s, 20m or 1h30m.")
-    seconds = sum(float(number) * SECONDS_PER_UNIT[unit or "m"] for number, unit in parts)
-    if seconds <= 0:
+    if any(not unit for _, unit in parts):
+        raise InputError(
+            f"--budget {text}: no unit. Write for example {text.strip()}m for minutes or {text.strip()}s for seconds."
+        )
+    duration = sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in parts)
+    if duration <= 0:
         raise InputError(f"--budget {text}: no time. Write for example 20m.")
-    return seconds
+    return duration
 
 
 def resolve_recipe(
@@ -47,6 +59,7 @@ def resolve_recipe(
     *,
     data: PathOrPaths = (),
     dev: PathOrPaths = (),
+    test: PathOrPaths = (),
     settings: Sequence[str] | str = (),
     overrides: Table | None = None,
     time_budget: float = inf,
@@ -58,6 +71,7 @@ def resolve_recipe(
         recipe: TOML file; without it a preset is chosen for the size of the data.
         data: Training files, instead of the recipe's; relative to the current directory, not to `data.folder`.
         dev: Development files, together with `data`.
+        test: Test files, together with `data`.
         settings: Assignments as for `--set`.
         overrides: Tables of settings.
         time_budget: Seconds; a short budget selects a smaller preset.
@@ -66,15 +80,18 @@ def resolve_recipe(
     """
     values = config.read_toml(Path(recipe)) if recipe is not None else {}
     requested: Table = {}
-    for assignment in _as_strings(settings):
+    for assignment in as_strings(settings):
         config.override(requested, assignment)
     requested = merge_tables(requested, overrides or {})
     if data:
-        values = merge_tables(values, {"data": {"train": _as_strings(data), "dev": _as_strings(dev), "folder": ""}})
-        for key in ("test", "dataset"):  # of the recipe's own data
-            values["data"].pop(key, None)
-    elif dev:
-        raise InputError("--dev: only together with --data. To change the dev set of a recipe: --set data.dev=FILE")
+        values = merge_tables(values, {"data": {"train": as_strings(data), "dev": as_strings(dev), "folder": ""}})
+        values["data"]["test"] = as_strings(test)
+        values["data"].pop("dataset", None)  # of the recipe's own data
+    elif dev or test:
+        name = "dev" if dev else "test"
+        raise InputError(
+            f"--{name}: only together with --data. To change the {name} set of a recipe: --set data.{name}=FILE"
+        )
     elif recipe is None:
         raise InputError("no training data. Give a recipe (a .toml file) or your own files (--data FILE).")
     try:
@@ -85,9 +102,28 @@ def resolve_recipe(
             budget = inf if init_from else time_budget
             preset = _preset_settings(merge_tables(values, requested), budget, reader or CorpusReader())
             values = merge_tables(preset, values)
-        return parse_recipe(merge_tables(values, requested))
+        values, remarks = _replace_other_kind(values, requested, time_budget, reader or CorpusReader(), str(recipe))
+        return replace(parse_recipe(merge_tables(values, requested)), remarks=remarks)
     except ConfigError as error:
         raise ConfigError(f"{_error_origin(values, str(error), recipe)}: {error}") from None
+
+
+def _replace_other_kind(
+    values: Table, requested: Table, time_budget: float, reader: CorpusReader, origin: str
+) -> tuple[Table, tuple[str, ...]]:
+    """Replace the model settings of a recipe if `--set model.kind` names another kind: sizes are those of a preset."""
+    recipe_kind, kind = (table.get("model", {}).get("kind", "transformer") for table in (values, requested))
+    if "kind" not in requested.get("model", {}) or kind == recipe_kind or not values.get("model"):
+        return values, ()
+    values = values | {"model": {}}
+    data = merge_tables(values, requested).get("data", {})
+    check_data_files(config.build_config(DataConfig, data, "data"), origin)
+    sizes = _preset_settings(merge_tables(values, requested), time_budget, reader)["model"]
+    shared = merge_tables(values, requested).get("tokenizer", {}).get("shared", True)
+    if not shared and getattr(parse_recipe({"model": sizes}).model, "tie_embeddings", "") == "all":
+        sizes["tie_embeddings"] = "target"  # "all" needs one vocabulary
+    remark = f"model.kind: {kind} instead of the recipe's {recipe_kind}; the sizes in [model] are those of a preset"
+    return values | {"model": sizes}, (remark,)
 
 
 def _error_origin(values: Table, message: str, recipe: str | Path | None) -> str:
@@ -107,9 +143,21 @@ def _preset_settings(requested: Table, time_budget: float, reader: CorpusReader)
     partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
     task = partial.model.task
     train = reader.read(partial.data, task, partial.data.train, Ledger(None))
-    preset = choose_preset(train, partial.kind, task, time_budget)
+    time = TimeBudget(time_budget, _update_timer(time_budget)) if time_budget < inf else None
+    preset = choose_preset(train, partial.kind, partial.model, requested, time)
     training = parse_recipe(merge_tables(preset, requested)).training
     return merge_tables(preset, {"training": config.to_table(fit_intervals(training.steps, training))})
+
+
+def _update_timer(time_budget: float) -> Callable[[Recipe, int], float]:
+    """Return a function that measures the time of an update as one process of this machine would compute it."""
+
+    def measure(recipe: Recipe, length: int) -> float:
+        training, _ = cut_update(configure_hardware(recipe.training), recipe.model)
+        recipe = replace(recipe, training=training)
+        return estimate_update_seconds(recipe, length, ESTIMATE_BUDGET_FRACTION * time_budget)
+
+    return measure
 
 
 def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
@@ -126,74 +174,9 @@ def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
     return settings
 
 
-def _as_strings(values: PathOrPaths) -> list[str]:
+def as_strings(values: PathOrPaths) -> list[str]:
     """Return a list; a single string or path is one item."""
     return [str(value) for value in ([values] if isinstance(values, str | Path) else values)]
-
-
-def load_preset(name: str) -> Table:
-    """Read presets/NAME.toml."""
-    return config.read_toml(Path(str(resources("tongsa.runs") / "presets" / f"{name}.toml")))
-
-
-def choose_preset(
-    pairs: Sequence[Pair], kind: str = "transformer", task: Task = "seq2seq", time_budget: float = inf
-) -> Table:
-    """Return the settings for a corpus of this size, this kind of model and a time budget in seconds."""
-    words = sum(map(_count_words, (pair.source if task == "classification" else pair.target for pair in pairs)))
-    characters = sum(len(pair.source) + len(pair.target) for pair in pairs)
-    alphabet_size = len({character for pair in pairs for character in pair.source + pair.target})
-    preset = load_preset(_preset_name(words, kind, time_budget))
-    epochs, tokenizer, training = preset.pop("preset")["epochs"], preset["tokenizer"], preset["training"]
-    preset["model"] = {"kind": kind} | model_preset(kind, preset["model"])
-    if tokenizer["model"] == "bpe" and characters < SMALL_TEXT_CHARACTERS:
-        tokenizer["vocab_size"] = SMALL_TEXT_VOCAB_SIZE
-    tokenizer["vocab_size"] = max(tokenizer["vocab_size"], 300 + 2 * alphabet_size)
-    tokens = max(1, round(1.25 * words))
-    training["steps"] = max(300, min(100_000, epochs * tokens // training["batch_tokens"]))
-    return preset
-
-
-def _preset_name(words: int, kind: str, time_budget: float) -> str:
-    if words < SMALL_CORPUS_WORDS:
-        return "small"
-    if words >= LARGE_CORPUS_WORDS:
-        return "large"
-    if kind != "transformer":
-        return "medium-other-kinds"
-    return "short" if time_budget <= SHORT_BUDGET_SECONDS else "medium"
-
-
-def _count_words(text: str) -> int:
-    """Count words; in a script without spaces six characters count as a word."""
-    return max(len(text.split()), len(text) // 6)
-
-
-def model_preset(kind: str, transformer: Table) -> Table:
-    """Return the sizes of a kind with about as many parameters as a Transformer of these sizes."""
-    width, layers, dropout = transformer["width"], transformer["encoder_layers"], transformer["dropout"]
-    blocks: Table = {key: transformer[key] for key in ("width", "ffn_width", "heads", "dropout", "norm")}
-    tables: dict[str, Table] = {
-        "transformer": transformer,
-        "transformer_classifier": blocks | {"layers": layers, "hidden": width},
-        "transformer_lm": blocks | {"layers": 2 * layers},
-        "conv_s2s": {
-            "width": width,
-            "hidden": width,
-            "encoder_layers": layers + 1,
-            "decoder_layers": layers + 1,
-            "dropout": dropout,
-        },
-        "structured_self_attention": {
-            "embedding": width,
-            "width": width,
-            "attention": width,
-            "hops": 8,
-            "hidden": width,
-        },
-        "rnn_lm": {"width": 2 * width, "layers": 2, "dropout": dropout},
-    }
-    return tables.get(kind, {"embedding": width, "width": 2 * width, "dropout": dropout})
 
 
 def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
@@ -205,24 +188,3 @@ def fit_intervals(steps: int, training: TrainingConfig) -> TrainingConfig:
         checkpoint_every=max(1, min(training.checkpoint_every, -(-steps // 10))),
         lr=replace(training.lr, warmup=max(1, min(training.lr.warmup, steps // 8))),
     )
-
-
-def fit_grad_accumulation(training: TrainingConfig, parallelism: int) -> TrainingConfig:
-    """Split an update into enough batches for all ranks or threads; with sharding, into as many for each rank."""
-    batches = training.grad_accumulation
-    if batches >= parallelism and not (training.shard and batches % parallelism):
-        return training
-    total_tokens, batches = training.batch_tokens * batches, -(-batches // parallelism) * parallelism
-    return replace(training, grad_accumulation=batches, batch_tokens=max(1, total_tokens // batches))
-
-
-def parallel_batches(training: TrainingConfig, model: ModelConfig) -> int:
-    """Return the number of batches of an update that one process computes in parallel, one per CPU thread.
-
-    It is 1 for batch normalization, which needs the whole batch, and with a memory limit.
-    """
-    is_supported = training.device == "cpu" and training.precision == "fp32" and not training.compile
-    is_limited = training.memory_limit_mib or training.micro_batch_tokens
-    if not is_supported or is_limited or getattr(model, "norm_kind", "") == "batch":
-        return 1
-    return max(1, min(training.threads, training.batch_tokens * training.grad_accumulation // MIN_TOKENS_PER_THREAD))

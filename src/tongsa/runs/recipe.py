@@ -12,7 +12,7 @@ from tongsa.data.ledger import LengthLimits
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig
-from tongsa.models import KINDS
+from tongsa.models.own_kind import find_kind
 from tongsa.tokenization.subword import TokenizerConfig
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import DistributedContext
@@ -33,7 +33,9 @@ class DataConfig:
     license: str = ""
     """License for the model card, e.g. "cc-by-4.0", the Hugging Face Hub's name; it depends on the training data."""
     source_language: str = ""
+    """Language code such as `en`. A new run guesses missing languages from its training data."""
     target_language: str = ""
+    """Language code such as `ko`; it also selects the tokenizer for BLEU."""
     columns: tuple[int, int] = (1, 2)
     """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
@@ -76,10 +78,12 @@ class Recipe:
     data: DataConfig
     tokenizer: TokenizerConfig
     kind: str
-    """Kind of model, a key of KINDS."""
+    """Kind of model: a key of KINDS, or package.module:Config."""
     model: ModelConfig
     training: TrainingConfig
     decoding: DecodingConfig
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+    """Messages for the user about settings that were replaced."""
 
     def to_table(self) -> Table:
         """Return all settings, defaults included. `parse_recipe` reads them back."""
@@ -106,8 +110,7 @@ def parse_recipe(values: Table, file_name: str = "") -> Recipe:
         sections = _RecipeSections(**values)
         model = dict(sections.model)
         kind = model.pop("kind", "transformer")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ConfigError(f"model.kind: {kind!r} is not a kind of model; {config.did_you_mean(str(kind), KINDS)}")
+        config_class = find_kind(kind)
         if sections.decoding.get("shortlist"):
             raise ConfigError(
                 "decoding.shortlist: needs a trained model. Leave it out, and run tongsa shortlist after the training."
@@ -116,7 +119,7 @@ def parse_recipe(values: Table, file_name: str = "") -> Recipe:
             data=config.build_config(DataConfig, sections.data, "data"),
             tokenizer=config.build_config(TokenizerConfig, sections.tokenizer, "tokenizer"),
             kind=kind,
-            model=config.build_config(KINDS[kind], model, "model"),
+            model=config.build_config(config_class, model, "model"),
             training=config.build_config(TrainingConfig, sections.training, "training"),
             decoding=config.build_config(DecodingConfig, sections.decoding, "decoding"),
         )

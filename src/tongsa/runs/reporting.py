@@ -10,11 +10,11 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from tongsa.errors import InputError
 from tongsa.runs.run import Run
-from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import Journal
 from tongsa.training.loop import UpdateResult
@@ -22,6 +22,8 @@ from tongsa.training.loop import UpdateResult
 LOG_INTERVAL_SECONDS = 20.0
 """Time between two progress lines if stderr is not a terminal."""
 MOVING_AVERAGE_DECAY = 0.95
+NARROW_BAR, WIDE_BAR, WIDE_TERMINAL = 10, 30, 110
+"""Widths in characters: of the bar on a narrow and on a wide terminal, and of a wide terminal."""
 
 
 class ProgressDisplay:
@@ -80,8 +82,10 @@ class ProgressDisplay:
 class TranslationDisplay(ProgressDisplay):
     """Progress of a file translation, measured in bytes and shown in lines."""
 
-    def __init__(self, total_bytes: int | None, bytes_read: int, lines: int, *, enabled: bool = True) -> None:
-        super().__init__(total_bytes, bytes_read, enabled=enabled)
+    def __init__(
+        self, total_bytes: int | None, bytes_read: int, lines: int, *, enabled: bool = True, quiet: bool = False
+    ) -> None:
+        super().__init__(total_bytes, bytes_read, enabled=enabled, quiet=quiet)
         self.start_line = lines
 
     def update(self, bytes_read: int, lines: int) -> None:
@@ -90,13 +94,13 @@ class TranslationDisplay(ProgressDisplay):
 
 
 def _progress_bar(console: Console) -> Progress:
+    """Return a bar whose last column, the figures, is cut first: the remaining time is visible at 80 columns."""
     return Progress(
         TextColumn("[bold]{task.fields[label]}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.fields[figures]}"),
-        TimeElapsedColumn(),
+        BarColumn(bar_width=NARROW_BAR if console.width < WIDE_TERMINAL else WIDE_BAR),
         TextColumn("eta"),
-        TimeRemainingColumn(elapsed_when_finished=False),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[figures]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
         console=console,
         expand=True,
     )
@@ -160,7 +164,8 @@ class RunReporter:
         self.loss = _moving_average(self.loss, result.loss)
         self.tokens_per_second = _moving_average(self.tokens_per_second, speed)
         perplexity = math.exp(min(self.loss, 30))
-        figures = f"loss {self.loss:.3f}  perplexity {perplexity:,.1f}  {self.tokens_per_second:,.0f} tokens/s"
+        digits = 1 if perplexity < 1000 else 0
+        figures = f"loss {self.loss:.3f}  ppl {perplexity:,.{digits}f}  {self.tokens_per_second:,.0f} tokens/s"
         self.display.show(result.step, f"step {result.step:,}/{self.total_steps:,}", figures)
 
     def log_validation(self, step: int, scores: Mapping[str, float], *, is_best: bool, seconds: float) -> None:
@@ -170,15 +175,13 @@ class RunReporter:
 
 
 @contextmanager
-def open_reporter(
-    run: Run, progress: TrainingProgress, distributed: DistributedContext, *, quiet: bool
-) -> Iterator[RunReporter]:
-    """Yield the reporter of a run that continues after `progress`."""
+def open_reporter(run: Run, last_step: int, distributed: DistributedContext, *, quiet: bool) -> Iterator[RunReporter]:
+    """Yield the reporter of a run that continues after `last_step`; -1 for a run without a checkpoint."""
     training, is_main = run.recipe.training, distributed.is_main_process
     with (
-        ProgressDisplay(training.steps, progress.step, quiet=quiet or not is_main) as display,
+        ProgressDisplay(training.steps, max(0, last_step), quiet=quiet or not is_main) as display,
         TensorBoardWriter(run.folder / "tensorboard", training.tensorboard and is_main) as tensorboard,
-        Journal(run.folder / "journal.jsonl", last_step=progress.step) if is_main else nullcontext() as journal,
+        Journal(run.folder / "journal.jsonl", last_step=last_step) if is_main else nullcontext() as journal,
     ):
         yield RunReporter(training.steps, display, tensorboard, journal)
 

@@ -11,9 +11,10 @@ from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig
 from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.interface import named_tensors
+from tongsa.program import format_command
+from tongsa.runs.batch_cut import fit_workers
 from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
-from tongsa.runs.planner import fit_grad_accumulation
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 
@@ -26,6 +27,8 @@ class Run:
     recipe: Recipe
     data: PreparedData
     bundle: Bundle
+    is_adapted: bool = False
+    """All weights come from `training.init_from`: the model is validated before step 1."""
 
     @property
     def evaluation_config(self) -> EvaluationConfig:
@@ -82,12 +85,14 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> 
     """Load an existing run from its run.toml; the weights are the initial ones."""
     settings = folder / "run.toml"
     if not settings.is_file():
-        raise InputError(f"{folder}: not a run (no run.toml). Start one with: tongsa train … --run {folder}")
+        raise InputError(
+            f"{folder}: not a run (no run.toml). Start one with: {format_command('train … --run {}', folder)}"
+        )
     recipe = parse_recipe(config.read_toml(settings), str(settings))
     if not recipe.data.train:
         raise InputError(f"{settings}: data.train is empty. Restore the file, or start a new run.")
     recipe = replace(recipe, training=configure_hardware(recipe.training, distributed))
-    if fit_grad_accumulation(recipe.training, distributed.world_size) != recipe.training:
+    if fit_workers(recipe.training, distributed.world_size) != recipe.training:
         batches = recipe.training.grad_accumulation
         choice = f"a divisor of {batches}" if recipe.training.shard else f"at most {batches}"
         raise InputError(
@@ -98,8 +103,8 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> 
 
 
 @torch.no_grad()
-def load_initial_weights(run: Run) -> str:
-    """Copy the weights of `training.init_from` with equal name and shape; return a message with their number."""
+def load_initial_weights(run: Run) -> tuple[Run, str]:
+    """Copy the weights of `training.init_from` with equal name and shape; return the run and their number in words."""
     init_from, data = run.recipe.training.init_from, run.data
     initial, tensors = bundle.load_bundle(Path(init_from)), named_tensors(run.bundle.model)
     tokenizers = (initial.source_tokenizer, data.source_tokenizer), (initial.target_tokenizer, data.target_tokenizer)
@@ -120,7 +125,8 @@ def load_initial_weights(run: Run) -> str:
         )
     for name, value in matching.items():
         tensors[name].copy_(value)
-    return f"{len(matching)} of {len(tensors)} weights are initialized from {init_from}"
+    message = f"{len(matching)} of {len(tensors)} weights are initialized from {init_from}"
+    return replace(run, is_adapted=len(matching) == len(tensors)), message
 
 
 def write_settings(run: Run) -> None:

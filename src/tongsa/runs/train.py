@@ -12,17 +12,29 @@ from time import perf_counter
 from tongsa import bundle, storage
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import evaluate
+from tongsa.program import format_command
 from tongsa.runs import doctor
+from tongsa.runs.batch_cut import cut_update
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
 from tongsa.runs.card import add_test_scores
 from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
-from tongsa.runs.planner import PathOrPaths, fit_grad_accumulation, parallel_batches, parse_duration, resolve_recipe
+from tongsa.runs.languages import guess_languages
+from tongsa.runs.plan_warnings import plan_warnings
+from tongsa.runs.planner import PathOrPaths, parse_budget, resolve_recipe
 from tongsa.runs.recipe import Recipe, broadcast_recipe
 from tongsa.runs.reporting import ProgressDisplay, format_duration
+from tongsa.runs.resume_changes import (
+    apply_changes,
+    describe_finished,
+    describe_kept_settings,
+    more_steps,
+    parse_changes,
+)
 from tongsa.runs.run import Run, create_run, load_initial_weights, open_run, write_settings
 from tongsa.runs.training_loop import run_training
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.runs.validation import describe_adaptation
+from tongsa.training.checkpoint import TrainingProgress, latest_checkpoint
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, init_distributed
 
 
@@ -32,6 +44,7 @@ def train(
     run: Path,
     data: PathOrPaths = (),
     dev: PathOrPaths = (),
+    test: PathOrPaths = (),
     settings: Sequence[str] = (),
     budget: str | None = None,
     resume_if_exists: bool = False,
@@ -44,22 +57,25 @@ def train(
         run: Folder of the run.
         data: Training files, instead of the recipe's.
         dev: Development files, together with `data`.
+        test: Test files, together with `data`; scored once, with the best model.
         settings: Assignments as for `--set`, for example "training.steps=1000".
         budget: Time limit such as "20m"; the number of steps is chosen to fit.
-        resume_if_exists: Resume the run if the folder holds one.
+        resume_if_exists: Resume the run if the folder holds one, with the settings it was started with.
         quiet: Print nothing.
 
     """
-    time_budget = parse_duration(budget) if budget is not None else inf
+    time_budget = parse_budget(budget, settings)
 
     def resolve(reader: CorpusReader) -> Recipe:
-        resolved = resolve_recipe(recipe, data=data, dev=dev, settings=settings, time_budget=time_budget, reader=reader)
+        resolved = resolve_recipe(
+            recipe, data=data, dev=dev, test=test, settings=settings, time_budget=time_budget, reader=reader
+        )
         check_data_files(resolved.data, str(recipe))
         return resolved
 
     with init_distributed() as distributed:
         if resume_if_exists and distributed.broadcast_text(lambda: str((run / "run.toml").exists())) == "True":
-            return resume(run, quiet=quiet)
+            return _resume(run, distributed, first_settings=settings, quiet=quiet)
         return start_run(resolve, run, distributed, time_budget=time_budget, quiet=quiet)
 
 
@@ -79,7 +95,7 @@ def start_run(
         def resolve_in_folder(reader: CorpusReader) -> Recipe:
             stack.enter_context(storage.lock_folder(folder))
             _prepare_run_folder(folder)
-            return _fit_hardware(resolve(reader), distributed)
+            return _complete_recipe(resolve(reader), reader, distributed, display)
 
         run = _prepare_run(resolve_in_folder, folder, distributed, display)
         if run.recipe.training.memory_limit_mib:
@@ -88,19 +104,30 @@ def start_run(
                 f"micro-batches of at most {run.recipe.training.micro_batch_tokens:,} tokens fit the memory limit"
             )
         if time_budget < inf:
+            steps = run.recipe.training.steps
             run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
-            display.log(f"{run.recipe.training.steps:,} steps fit into {format_duration(time_budget)} on this machine")
+            display.log(
+                f"{run.recipe.training.steps:,} steps fit into {format_duration(time_budget)} on this machine, "
+                f"instead of {steps:,}"
+            )
         if distributed.is_main_process:
+            for warning in plan_warnings(run, time_budget):
+                display.log(warning, "yellow")
             write_settings(run)
         return _train_and_test(run, distributed, display)
 
 
-def _fit_hardware(recipe: Recipe, distributed: DistributedContext) -> Recipe:
-    """Resolve each "auto" and split the updates into batches for all ranks or threads."""
-    training = configure_hardware(recipe.training, distributed)
-    ranks = distributed.world_size
-    parallelism = ranks if ranks > 1 else parallel_batches(training, recipe.model)
-    return replace(recipe, training=fit_grad_accumulation(training, parallelism))
+def _complete_recipe(
+    recipe: Recipe, reader: CorpusReader, distributed: DistributedContext, display: ProgressDisplay
+) -> Recipe:
+    """Resolve each "auto", guess missing languages and cut the updates into batches; print what was chosen."""
+    training = replace(configure_hardware(recipe.training, distributed), steps_changed_at=())
+    training, cut = cut_update(training, recipe.model, distributed.world_size)
+    data, guess = guess_languages(recipe.data, recipe.model.task, reader)
+    for remark in (*recipe.remarks, cut, guess):
+        if remark:
+            display.log(remark)
+    return replace(recipe, data=data, training=training)
 
 
 def _prepare_run(
@@ -114,8 +141,15 @@ def _prepare_run(
     _print_summary(run, display)
     if distributed.is_main_process:
         doctor.warn_before_training(run, display)
-    if recipe.training.init_from:
-        display.log(load_initial_weights(run))
+    return _initialize(run, display)
+
+
+def _initialize(run: Run, display: ProgressDisplay) -> Run:
+    """Copy the weights of `training.init_from`, if it is set."""
+    if not run.recipe.training.init_from:
+        return run
+    run, message = load_initial_weights(run)
+    display.log(message)
     return run
 
 
@@ -124,7 +158,7 @@ def _prepare_run_folder(folder: Path) -> None:
     with storage.explain_os_errors(folder):
         if (folder / "run.toml").exists():
             raise InputError(
-                f"{folder}: holds a run already. Resume it with: tongsa train --resume {folder}, "
+                f"{folder}: holds a run already. Resume it with: {format_command('train --resume {}', folder)}, "
                 "or choose another folder."
             )
         if any((folder / "checkpoints").glob("*")):
@@ -145,22 +179,61 @@ def _print_summary(run: Run, display: ProgressDisplay) -> None:
     display.log(f"{run.recipe.kind}: {parameters:,} parameters, vocabulary of {vocab_size:,} tokens, {precision}")
 
 
-def resume(folder: Path, *, quiet: bool = False) -> TrainingProgress:
-    """Continue a run from its last complete checkpoint; the result has the same bytes as an uninterrupted run."""
+def resume(
+    folder: Path, *, settings: Sequence[str] = (), budget: str | None = None, quiet: bool = False
+) -> TrainingProgress:
+    """Continue a run from its last complete checkpoint; the result has the same bytes as an uninterrupted run.
+
+    Args:
+        folder: Folder of the run.
+        settings: Assignments as for `--set`: "training.steps=2000" trains longer.
+        budget: Additional time such as "20m", instead of a number of steps.
+        quiet: Print nothing.
+
+    """
     with init_distributed() as distributed:
-        is_locked = distributed.is_main_process and folder.is_dir()
-        with storage.lock_folder(folder) if is_locked else nullcontext():
-            display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
-            return _train_and_test(open_run(folder, distributed), distributed, display)
+        return _resume(folder, distributed, settings=settings, time_budget=parse_budget(budget, settings), quiet=quiet)
+
+
+def _resume(
+    folder: Path,
+    distributed: DistributedContext,
+    *,
+    settings: Sequence[str] = (),
+    first_settings: Sequence[str] = (),
+    time_budget: float = inf,
+    quiet: bool = False,
+) -> TrainingProgress:
+    """Resume a run with changed settings; `first_settings` are those of a command that would have started it."""
+    started_at = perf_counter()
+    is_locked = distributed.is_main_process and folder.is_dir()
+    with storage.lock_folder(folder) if is_locked else nullcontext():
+        display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
+        changes = parse_changes(settings, folder)
+        run = open_run(folder, distributed)
+        saved, _ = latest_checkpoint(folder / "checkpoints")
+        step = saved.progress.step if saved else 0
+        if saved is None:
+            run = _initialize(run, display)
+        if time_budget < inf:
+            changes |= more_steps(run, step, time_budget, started_at, distributed)
+        run = apply_changes(run, changes, step, distributed, display)
+        for message in (describe_kept_settings(first_settings, run), describe_finished(run, step)):
+            if message:
+                display.log(message)
+        return _train_and_test(run, distributed, display)
 
 
 def _train_and_test(run: Run, distributed: DistributedContext, display: ProgressDisplay) -> TrainingProgress:
     """Train, then score the test set once, with the best model."""
     progress = run_training(run, distributed, quiet=display.console.quiet)
+    if distributed.is_main_process and (comparison := describe_adaptation(run, progress)):
+        display.log(comparison, "green")
     if run.data.test:
         model = bundle.load_bundle(run.folder).text_model()
         report = evaluate(model, [(pair.source, pair.target) for pair in run.data.test], run.evaluation_config)
         storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
         add_test_scores(run.folder / "model", run, report)
         display.log(f"test: {report.summary()}", "green")
+    distributed.barrier()  # the other ranks may load the model only now
     return progress

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.interface import named_tensors
+from tongsa.program import format_command
 from tongsa.runs.data import epoch_examples
 from tongsa.runs.reporting import RunReporter, open_reporter
 from tongsa.runs.run import Run
@@ -23,6 +24,9 @@ from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, full
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
 from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import WeightEMA, build_optimizers
+
+CHECKPOINTS_DURING_TRAINING = 2
+"""Checkpoints kept by default until the run has finished: if the newest is damaged, the other one is used."""
 
 
 class _Learner(NamedTuple):
@@ -51,20 +55,43 @@ def run_training(
 ) -> TrainingProgress:
     """Train from the last complete checkpoint, or from step 0, to the end. Rank 0 writes all files."""
     learner = _Learner.build(run, distributed)
-    saved, remarks = checkpoint.latest_checkpoint(run.folder / "checkpoints")
+    folder, training = run.folder / "checkpoints", run.recipe.training
+    saved, remarks = checkpoint.latest_checkpoint(folder)
     progress = TrainingProgress()
     if saved:
         saved.restore(learner.model, learner.optimizers, learner.ema)
         progress = saved.progress
+        if distributed.is_main_process:
+            checkpoint.delete_unusable(folder, progress.step)
+    if progress.step in training.steps_changed_at[-1:]:  # also after early stopping, a longer run continues
+        progress = replace(progress, validations_since_best=0)
     if not _is_out_of_patience(run, progress):
-        with open_reporter(run, progress, distributed, quiet=quiet) as reporter:
+        last_step = progress.step if saved else -1
+        with open_reporter(run, last_step, distributed, quiet=quiet) as reporter:
             for remark in remarks:
                 reporter.log(remark, "yellow")
+            if not saved and training.init_from:
+                progress = _save_initial_model(run, learner, progress, reporter, distributed)
             try:
                 progress = _train_to_end(run, learner, progress, reporter, distributed)
             except DivergedError as error:
                 raise InputError(f"{error}; {_divergence_advice(run)}") from None
-    return finish_training(run, progress) if distributed.is_main_process else progress
+    if not distributed.is_main_process:
+        return progress
+    progress = finish_training(run, progress)
+    if not training.keep_checkpoints:
+        checkpoint.keep_newest(folder)
+    return progress
+
+
+def _save_initial_model(
+    run: Run, learner: _Learner, progress: TrainingProgress, reporter: RunReporter, distributed: DistributedContext
+) -> TrainingProgress:
+    """Validate the model of `training.init_from` and save a checkpoint: a resumed run does not read it again."""
+    if run.is_adapted:
+        progress = validate(run, progress, _weights_to_keep(run, learner), reporter, distributed)
+    _save_checkpoint(run, learner, progress, distributed)
+    return progress
 
 
 def _train_to_end(
@@ -92,7 +119,8 @@ def _train_to_end(
                 break
             if is_stopping and not is_last:
                 raise InterruptedRun(
-                    f"stopped and saved at step {update.step:,}. Continue with: tongsa train --resume {run.folder}"
+                    f"stopped and saved at step {update.step:,}. "
+                    f"Continue with: {format_command('train --resume {}', run.folder)}"
                 )
     return progress
 
@@ -102,7 +130,7 @@ def _is_out_of_patience(run: Run, progress: TrainingProgress) -> bool:
 
 
 def _save_checkpoint(run: Run, learner: _Learner, progress: TrainingProgress, distributed: DistributedContext) -> None:
-    folder, keep = run.folder / "checkpoints", run.recipe.training.keep_checkpoints
+    folder, keep = run.folder / "checkpoints", run.recipe.training.keep_checkpoints or CHECKPOINTS_DURING_TRAINING
     checkpoint.save_checkpoint(folder, progress, learner.model, learner.optimizers, learner.ema, keep, distributed)
 
 

@@ -36,18 +36,23 @@ class ModelSpec:
     """A language model for shallow fusion."""
     lm_weight: float = 0.0
     engine: EngineName = "auto"
+    device: str = "cpu"
+    """Device of the models; CTranslate2 exports run on the CPU."""
 
     @property
     def resolved_engine(self) -> str:
         """Name of the engine that is used on this machine."""
-        if self.ensemble or self.lm:
+        if self.ensemble or self.lm or (self.engine == "auto" and self.device != "cpu"):
             return "torch"
         return "ctranslate2" if bundle.ctranslate2_folder(bundle.find_bundle(self.run), self.engine) else "torch"
 
     def build(self) -> Translator:
-        first, *others = (bundle.load_bundle(path) for path in (self.run, *self.ensemble))
-        fusion = ShallowFusion(bundle.load_bundle(self.lm).generator(), self.lm_weight) if self.lm else None
-        return first.translator(others, fusion, self.engine)
+        first, *others = (bundle.load_bundle(path, self.device) for path in (self.run, *self.ensemble))
+        lm = bundle.load_bundle(self.lm, self.device) if self.lm else None
+        fusion = ShallowFusion(lm.generator(), self.lm_weight) if lm else None
+        return first.translator(
+            others, fusion, "torch" if self.engine == "auto" and self.device != "cpu" else self.engine
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

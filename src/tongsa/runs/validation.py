@@ -17,10 +17,13 @@ from tongsa.evaluation.evaluate import EvaluationReport, evaluate
 from tongsa.interface import load_tensors, named_tensors
 from tongsa.runs import hardware
 from tongsa.runs.card import model_card
+from tongsa.runs.plan_warnings import overfitting_warning
 from tongsa.runs.reporting import RunReporter
 from tongsa.runs.run import Run
+from tongsa.training import checkpoint
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.distributed import DistributedContext
+from tongsa.training.journal import read_journal
 
 
 @contextmanager
@@ -67,7 +70,7 @@ def _validate_on_main(
     scores = {name: score.value for name, score in report.scores.items()}
     score = report.metric_value(run.recipe.training.best_metric)
     is_best = progress.best_score is None or score >= progress.best_score  # at equal scores the later model is kept
-    if run.recipe.training.average_last > 1:
+    if run.recipe.training.average_last > 1 and progress.step:
         _save_recent_weights(run, progress.step, tensors)
     if is_best:
         progress = replace(progress, best_score=score, best_step=progress.step, validations_since_best=0)
@@ -79,6 +82,8 @@ def _validate_on_main(
     seconds = round(perf_counter() - started_at, 2)
     reporter.log_validation(progress.step, record, is_best=is_best, seconds=seconds)
     _log_validation(run, progress, report, reporter, is_best=is_best)
+    if warning := overfitting_warning(read_journal(run.folder / "journal.jsonl")):
+        reporter.log(warning, "yellow")
     return progress
 
 
@@ -100,6 +105,7 @@ def _log_validation(
     run: Run, progress: TrainingProgress, report: EvaluationReport, reporter: RunReporter, *, is_best: bool
 ) -> None:
     suffix = "  ← best so far" if is_best else ""
+    suffix = suffix if progress.step else "  ← the initial model"
     reporter.log(f"step {progress.step:,}  dev {report.summary()}{suffix}", "green" if is_best else "")
     if report.outputs:
         i = progress.step % len(report.outputs)
@@ -141,4 +147,21 @@ def finish_training(run: Run, progress: TrainingProgress) -> TrainingProgress:
         if progress.best_score is None or score > progress.best_score:
             progress = replace(progress, best_score=score, best_step=progress.step)
             save_best_model(run, progress, report, average)
+            saved, _ = checkpoint.latest_checkpoint(run.folder / "checkpoints")
+            if saved:  # for a longer run: its model must be better than this one
+                checkpoint.write_progress(saved.path, progress)
     return progress
+
+
+def describe_adaptation(run: Run, progress: TrainingProgress) -> str:
+    """Return the dev scores before and after the training of an initial model; "" if it was not scored."""
+    records = read_journal(run.folder / "journal.jsonl")
+    initial = next((record["validation"] for record in records if record["step"] == 0), None)
+    if initial is None or progress.best_score is None:
+        return ""
+    metric = run.recipe.training.best_metric
+    name = {"loss": "perplexity", "auto": next(iter(initial))}.get(metric, metric)
+    scores = f"dev {name} {initial[name]:.2f} before the training → {abs(progress.best_score):.2f}"
+    if progress.best_step == 0:
+        return f"{scores}: no validation was better than {run.recipe.training.init_from}, so its weights are kept"
+    return f"{scores} at step {progress.best_step:,}"

@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from tongsa import storage
 from tongsa.errors import InputError
+from tongsa.program import format_command
 from tongsa.server.errors import APIError
 
 KEY_PREFIX = "tongsa_"
@@ -63,7 +64,7 @@ class APIKeys:
 
 
 def read_keys(path: Path) -> list[APIKey]:
-    remedy = f"Create a key with: tongsa serve --keys {path} --new-key NAME"
+    remedy = f"Create a key with: {format_command('serve --keys {} --new-key NAME', path)}"
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

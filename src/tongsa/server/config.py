@@ -79,6 +79,8 @@ class ServerConfig:
     """Seconds a client may take to send its request, or to receive a part of the response."""
     output_checks: bool = True
     """Search again, with other settings, when a translation looks wrong (output_checks.py)."""
+    own_kinds: bool = False
+    """Load models of kinds outside tongsa (`package.module:Config`), which executes their module (docs/own-kind.md)."""
     limits: RequestLimits = field(default_factory=RequestLimits)
 
     def __post_init__(self) -> None:

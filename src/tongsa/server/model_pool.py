@@ -1,6 +1,7 @@
 """Models of a server: loaded after the port is open, selected by name or languages, replaced while requests run."""
 
 import logging
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
     for argument in arguments:
         name, equals, path = argument.partition("=")
         folder = Path(path if equals else argument)
-        name = name if equals else folder.resolve().name
+        name = name if equals else os.path.basename(os.path.realpath(folder))  # noqa: PTH119 - no error for a loop
         if not name:
             raise InputError(f"{argument}: no name. Write NAME=RUN.")
         if name in sources:
@@ -111,7 +112,7 @@ def load_model(source: ModelSource, config: ServerConfig) -> LoadedModel:
     from tongsa.bundle import load_bundle
     from tongsa.visualize import panels
 
-    bundle = load_bundle(source.folder)
+    bundle = load_bundle(source.folder, own_kinds=config.own_kinds)
     task = bundle.config.task
     text_model: Translator | TextClassifier | TextGenerator = (
         bundle.translator(engine=config.engine) if task == "seq2seq" else bundle.text_model()

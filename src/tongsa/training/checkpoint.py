@@ -62,7 +62,7 @@ def save_checkpoint(
     keep: int,
     distributed: DistributedContext = SINGLE_PROCESS,
 ) -> Path:
-    """Write a checkpoint, then delete old ones beyond `keep`. All ranks must call this."""
+    """Write a checkpoint, then delete all but the newest `keep`. All ranks must call this."""
     tensors, path = _checkpoint_tensors(model, optimizers, ema), folder / f"{progress.step:09d}"
     sharded = any(isinstance(value, DTensor) for value in tensors.values())
     if sharded and not distributed.is_main_process:
@@ -78,10 +78,32 @@ def save_checkpoint(
                 (new / STATE_FILE).write_bytes(content)
             checksums = {file.name: storage.file_sha256(file) for file in sorted(new.iterdir())}
             record = {"format": FORMAT_VERSION} | asdict(progress) | {"files": checksums}
-            (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8")
-        for step in _saved_steps(folder)[:-keep]:
-            shutil.rmtree(folder / f"{step:09d}")
+            (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8", newline="\n")
+        delete_unusable(folder, progress.step)
+        keep_newest(folder, keep)
     return path
+
+
+def keep_newest(folder: Path, keep: int = 1) -> None:
+    """Delete all but the newest checkpoints."""
+    for step in _saved_steps(folder)[:-keep]:
+        shutil.rmtree(folder / f"{step:09d}")
+
+
+def write_progress(path: Path, progress: TrainingProgress) -> None:
+    """Replace the counters of a checkpoint."""
+    record = json.loads((path / PROGRESS_FILE).read_text("utf-8"))
+    storage.write_text(path / PROGRESS_FILE, json.dumps(record | asdict(progress), indent=1))
+
+
+def delete_unusable(folder: Path, newest_step: int) -> None:
+    """Delete what a run at this step cannot use: checkpoints of later steps, which are damaged, and incomplete ones.
+
+    They may belong to steps that are not saved again, and would count among those kept.
+    """
+    damaged = [folder / f"{step:09d}" for step in _saved_steps(folder) if step > newest_step]
+    for path in (*damaged, *storage.unfinished_replacements(folder)):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _write_shards(folder: Path, tensors: dict[str, Tensor]) -> None:

@@ -14,11 +14,13 @@ class TrainingConfig:
 
     steps: Positive = 100_000
     """Number of optimizer updates."""
+    steps_changed_at: tuple[int, ...] = ()
+    """Steps at which `--resume` changed the number of updates; written by tongsa, empty in a new run."""
     batch_tokens: Positive = 25_000
     """Batch size in tokens: the longer of source and target side, padding included (section 5.1)."""
     grad_accumulation: Positive = 1
     """Gradient accumulation: batches per update. Four batches of 6,250 tokens train like one of 25,000.
-    Distributed processes share these batches."""
+    Threads and distributed processes share these batches. On a CPU, a new run cuts a single batch into several."""
     micro_batch_tokens: NonNegative = 0
     """Micro-batch size: maximum tokens per side in one forward and backward pass. 0: the whole batch at once."""
     memory_limit_mib: NonNegative = 0
@@ -26,17 +28,23 @@ class TrainingConfig:
     shard: bool = False
     """Shard the model over the distributed processes (FSDP2) instead of replicating it (DDP)."""
     seed: NonNegative = 1
+    """Random seed of initial weights, data order, dropout and dev split."""
     init_from: str = ""
     """Folder of a run or bundle: initialize tokenizer and weights from it, where the shapes match."""
     label_smoothing: Fraction = 0.1
     """Label smoothing ε (section 5.4)."""
     optimizer: Literal["adam", "adamw", "muon"] = "adam"
+    """Adam (section 5.3), AdamW (Loshchilov and Hutter 2019), or Muon for the matrices and AdamW for the rest."""
     adam_lr_scale: NonNegativeFloat = 1.0
     """With `muon`: factor on the learning rate of the parameters that AdamW updates (embeddings, norms, biases)."""
     beta1: Fraction = 0.9
+    """Decay of Adam's mean of the gradients (β₁)."""
     beta2: Fraction = 0.98
+    """Decay of Adam's mean of the squared gradients (β₂)."""
     epsilon: float = 1e-9
+    """Added to the denominator of Adam's update (ε)."""
     weight_decay: NonNegativeFloat = 0.0
+    """Weight decay of the matrices, not of biases and norms: decoupled in AdamW and Muon, L2 penalty in Adam."""
     clip_grad_norm: NonNegativeFloat = 0.0
     """Gradient clipping: maximum global gradient norm. 0: no clipping."""
     lr: LRScheduleConfig = field(default_factory=LRScheduleConfig)
@@ -55,10 +63,12 @@ class TrainingConfig:
     """Early stopping: stop after this many validations without improvement. 0: no early stopping."""
     checkpoint_every: Positive = 500
     """Updates between two checkpoints."""
-    keep_checkpoints: Positive = 2
-    """Newest checkpoints to keep."""
+    keep_checkpoints: NonNegative = 0
+    """Newest checkpoints to keep. 0: two during the training, and the last one when the run has finished."""
     precision: Precision = "auto"
+    """Precision of the computation; auto takes bf16 where it is supported and faster, else fp32."""
     device: str = "auto"
+    """Device such as cpu, cuda or cuda:1; auto takes a GPU if there is one."""
     threads: NonNegative = 0
     """CPU threads. 0: PyTorch's default."""
     compile: bool = False

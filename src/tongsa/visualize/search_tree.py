@@ -3,7 +3,6 @@
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +14,6 @@ from tongsa.decoding.beams import Beams
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.storage import write_text
 from tongsa.tokenization.special import EOS
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.visualize.page import render_html
@@ -292,8 +290,3 @@ def printable(token: str) -> str:
         f"U+{ord(character):04X}" if unicodedata.category(character) in INVISIBLE_CATEGORIES else character
         for character in token
     )
-
-
-def write_page(path: Path, title: str, tree: SearchTree) -> None:
-    """Write the page atomically."""
-    write_text(path, page_html(title, tree))

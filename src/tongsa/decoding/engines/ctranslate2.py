@@ -15,6 +15,7 @@ from tongsa.batch import Padded
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
+from tongsa.program import format_command
 from tongsa.tokenization.special import BOS, EOS, PAD
 
 METADATA_FILE = "tongsa.json"
@@ -61,7 +62,9 @@ def load_metadata(folder: Path) -> ExportMetadata:
             **{name: content[name] for name in (field.name for field in fields(ExportMetadata)) if name in content}
         )
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{folder}: no CTranslate2 model. Make one: tongsa export RUN --to ctranslate2") from None
+        raise InputError(
+            f"{folder}: no CTranslate2 model. Make one: {format_command('export RUN --to ctranslate2')}"
+        ) from None
 
 
 def is_usable_export(folder: Path, weights_sha256: str) -> bool:
@@ -105,7 +108,7 @@ class CTranslate2Engine:
             self._translator = module.Translator(str(folder), inter_threads=threads, intra_threads=1)
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"{folder}: damaged ({error}). Make it again: tongsa export RUN --to ctranslate2"
+                f"{folder}: damaged ({error}). Make it again: {format_command('export RUN --to ctranslate2')}"
             ) from None
         finally:
             torch.set_num_threads(threads_before)  # the constructor changes the calling program's threads

@@ -1,9 +1,10 @@
 """Settings that all Transformers share: width, heads, attention, norms, positions."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tongsa.config import Fraction, NonNegative, Positive, check_ranges
+from tongsa.interface import PresetName
 from tongsa.nn.attention import AttentionScore
 from tongsa.nn.feed_forward import Activation
 from tongsa.nn.multi_head import HeadConfig
@@ -20,6 +21,7 @@ class TransformerStackConfig:
     ffn_width: Positive = 2048
     """Width of the hidden layer of the feed-forward network (d_ff)."""
     heads: Positive = 8
+    """Attention heads of every layer (h)."""
     key_width: NonNegative = 0
     """Width of each head's queries and keys (d_k); 0 is width / heads."""
     value_width: NonNegative = 0
@@ -42,9 +44,11 @@ class TransformerStackConfig:
     norm: Literal["post", "pre"] = "post"
     """norm(x + sublayer(x)) as in the paper, or x + sublayer(norm(x)), which needs no long warm-up."""
     norm_kind: NormKind = "layer"
+    """Normalization; layer is the paper's."""
     groups: Positive = 8
     """Groups of a group norm."""
     positions: PositionKind = "sinusoidal"
+    """Positional encoding; sinusoidal is the paper's (section 3.5), rotary that of Su et al. (2021)."""
     max_positions: Positive = 1024
     """Number of learned position embeddings; the other kinds have no limit."""
 
@@ -74,3 +78,8 @@ class TransformerStackConfig:
             score_function=self.attention,
             qk_norm=self.qk_norm,
         )
+
+
+def stack_preset(name: PresetName) -> dict[str, Any]:
+    """Return the settings that the presets of all Transformers share."""
+    return {"heads": 8 if name == "large" else 4, "dropout": 0.15 if name == "medium" else 0.1, "norm": "pre"}

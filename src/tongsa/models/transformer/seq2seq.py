@@ -1,15 +1,23 @@
 """Attention Is All You Need (Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin 2017)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tongsa.config import Positive
-from tongsa.interface import EncoderDecoder, Task
-from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.interface import EncoderDecoder, PresetName, Task
+from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
 from tongsa.models.transformer.decoder import TransformerDecoder
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.encoder import TransformerEncoder
 from tongsa.nn.output import embedding_table
+
+PRESETS: dict[PresetName, dict[str, Any]] = {
+    "tiny": {"width": 128, "ffn_width": 384, "encoder_layers": 2, "decoder_layers": 1, "tie_embeddings": "target"},
+    "small": {"width": 192, "ffn_width": 512, "encoder_layers": 2, "decoder_layers": 2},
+    "short": {"width": 256, "ffn_width": 512, "encoder_layers": 3, "decoder_layers": 1, "tie_embeddings": "none"},
+    "medium": {"width": 256, "ffn_width": 1024, "encoder_layers": 4, "decoder_layers": 2, "tie_embeddings": "target"},
+    "large": {"width": 512, "ffn_width": 2048, "encoder_layers": 6, "decoder_layers": 6},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,13 +25,19 @@ class TransformerConfig(TransformerStackConfig):
     """The defaults are the paper's base model: 44,138,496 + 512·V parameters."""
 
     encoder_layers: Positive = 6
+    """Layers of the encoder (N)."""
     decoder_layers: Positive = 6
+    """Layers of the decoder (N)."""
     tie_embeddings: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output (section 3.4); for target and output; or three."""
 
     @property
     def task(self) -> Task:
         return "seq2seq"
+
+    def preset(self, name: PresetName) -> dict[str, Any]:
+        """Return the sizes of a preset, to which those of the other kinds are fitted."""
+        return {"model": PRESETS[name] | stack_preset(name)}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         if self.tie_embeddings == "all" and source_vocab_size != target_vocab_size:

@@ -1,0 +1,5 @@
+import sys
+
+from tongsa.cli import main
+
+sys.exit(main())

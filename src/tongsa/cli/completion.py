@@ -1,0 +1,191 @@
+"""`tongsa completion`: a script that completes commands, options, values and setting keys in a shell."""
+
+import argparse
+import shlex
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tongsa.cli.output import print_result
+from tongsa.cli.parser import CommandParser
+
+HELP = "print a script that completes commands, options and settings in bash, zsh or fish"
+DESCRIPTION = """\
+Print a completion script for a shell. It is static: print it again after an update of tongsa.
+
+  tongsa completion bash > ~/.local/share/bash-completion/completions/tongsa
+  tongsa completion zsh > ~/.zfunc/_tongsa         a folder of $fpath
+  tongsa completion fish > ~/.config/fish/completions/tongsa.fish
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=list(SCRIPTS), metavar="SHELL", help=", ".join(SCRIPTS))
+
+
+def run(options: argparse.Namespace) -> None:
+    from tongsa.cli import build_parser
+
+    print_result(SCRIPTS[options.shell](list(describe_commands(build_parser()))))
+
+
+class OptionWords(NamedTuple):
+    """An option: its names, its help, and the words that may follow."""
+
+    names: list[str]
+    help: str
+    takes_value: bool
+    values: list[str]
+    """Known values; empty for files, numbers and texts."""
+
+
+class CommandWords(NamedTuple):
+    name: str
+    help: str
+    options: list[OptionWords]
+    values: list[str]
+    """Known values of the positional argument; empty for files and texts."""
+
+
+def describe_commands(parser: CommandParser) -> Iterator[CommandWords]:
+    """Yield what can be completed after each command."""
+    from tongsa.cli.setting_table import COMMAND_SECTIONS, all_settings, command_keys
+
+    all_keys = dict.fromkeys(setting.key for settings in all_settings().values() for setting in settings)
+    helps = parser.command_helps()
+    for name, command in parser.commands().items():
+        options, values = [], list[str]()
+        for action in command.arguments():
+            choices = [str(choice) for choice in action.choices or ()]
+            if not action.option_strings:
+                values += list(all_keys) if (name, action.dest) == ("settings", "key") else choices
+                continue
+            if action.dest == "set" and name in COMMAND_SECTIONS:
+                choices = [f"{key}=" for key in command_keys(name)]
+            options.append(OptionWords(list(action.option_strings), action.help or "", action.nargs != 0, choices))
+        yield CommandWords(name, helps[name], options, values)
+
+
+BASH = """\
+# bash completion of tongsa, printed by: tongsa completion bash
+_tongsa() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} words=
+    local command=${{COMP_WORDS[1]}}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" = 1 ]; then
+        COMPREPLY=($(compgen -W "{commands} --help --version" -- "$word"))
+        return
+    fi
+    case "$command $previous" in
+{values}
+    esac
+    if [ -n "$words" ]; then
+        COMPREPLY=($(compgen -W "$words" -- "$word"))
+        case "${{COMPREPLY[0]}}" in *=) compopt -o nospace 2> /dev/null ;; esac
+        return
+    fi
+    case "$command" in
+{options}
+    esac
+    case "$word" in -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;; esac
+    case "$command" in
+{positionals}
+    esac
+}}
+complete -o default -F _tongsa tongsa
+"""
+
+
+def bash_script(commands: list[CommandWords]) -> str:
+    """Return the script for bash; files are completed where nothing else is known."""
+    values = [
+        f'        "{command.name} {name}") words="{" ".join(option.values)}" ;;'
+        for command in commands
+        for option in command.options
+        for name in option.names
+        if option.values
+    ]
+    options = [f'        {command.name}) words="{_option_names(command)}" ;;' for command in commands]
+    positionals = [
+        f'        {command.name}) [ "${{word#-}}" = "$word" ] && '
+        f'COMPREPLY=($(compgen -W "{" ".join(command.values)}" -- "$word")) ;;'
+        for command in commands
+        if command.values
+    ]
+    return BASH.format(
+        commands=" ".join(command.name for command in commands),
+        values="\n".join(values),
+        options="\n".join(options),
+        positionals="\n".join(positionals),
+    )
+
+
+ZSH = """\
+#compdef tongsa
+# zsh completion of tongsa, printed by: tongsa completion zsh
+_tongsa() {{
+    if (( CURRENT == 2 )); then
+        compadd -- {commands} --help --version
+        return
+    fi
+    case "$words[2] $words[CURRENT-1]" in
+{values}
+    esac
+    if [[ $PREFIX == -* ]]; then
+        case "$words[2]" in
+{options}
+        esac
+        return
+    fi
+    case "$words[2]" in
+{positionals}
+    *) _files ;;
+    esac
+}}
+_tongsa "$@"
+"""
+
+
+def zsh_script(commands: list[CommandWords]) -> str:
+    """Return the script for zsh."""
+    values = [
+        f'    "{command.name} {name}") compadd {"-S " + repr("") if option.names == ["--set"] else ""} -- '
+        f"{' '.join(option.values)}; return ;;"
+        for command in commands
+        for option in command.options
+        for name in option.names
+        if option.values
+    ]
+    return ZSH.format(
+        commands=" ".join(command.name for command in commands),
+        values="\n".join(values),
+        options="\n".join(f"        {command.name}) compadd -- {_option_names(command)} ;;" for command in commands),
+        positionals="\n".join(
+            f"    {command.name}) compadd -- {' '.join(command.values)} ;;" for command in commands if command.values
+        ),
+    )
+
+
+def fish_script(commands: list[CommandWords]) -> str:
+    """Return the script for fish."""
+    lines = ["# fish completion of tongsa"]
+    for command in commands:
+        lines.append(f"complete -c tongsa -n __fish_use_subcommand -f -a {command.name} -d {shlex.quote(command.help)}")
+        condition = f"-n '__fish_seen_subcommand_from {command.name}'"
+        if command.values:
+            lines.append(f"complete -c tongsa {condition} -f -a '{' '.join(command.values)}'")
+        for option in command.options:
+            names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+            value = f" -x -a '{' '.join(option.values)}'" if option.values else " -r" if option.takes_value else ""
+            lines.append(f"complete -c tongsa {condition} {names}{value} -d {shlex.quote(option.help)}")
+    return "\n".join(lines)
+
+
+def _option_names(command: CommandWords) -> str:
+    return " ".join(name for option in command.options for name in option.names)
+
+
+SCRIPTS: dict[str, Callable[[list[CommandWords]], str]] = {
+    "bash": bash_script,
+    "zsh": zsh_script,
+    "fish": fish_script,
+}

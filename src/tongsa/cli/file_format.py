@@ -1,0 +1,42 @@
+"""Format of the files that `evaluate` and `shortlist` read for a trained model: columns, header, languages."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tongsa import config
+from tongsa.bundle import Bundle
+from tongsa.cli.model_arguments import parse_tables
+from tongsa.data.corpus import read_pairs, read_texts
+from tongsa.data.ledger import Ledger, Pair
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """The settings of [data] that say how a file of pairs is read."""
+
+    columns: tuple[int, int] = (1, 2)
+    header: bool = False
+    source_language: str = ""
+    target_language: str = ""
+
+
+def file_format(options: argparse.Namespace, loaded: Bundle, tables: Sequence[str] = ("data",)) -> FileFormat:
+    """Return the format of the files, with the languages of the model unless `--set` changes them.
+
+    `tables` are those that `--set` of the command accepts.
+    """
+    settings = parse_tables(options.set, tables)["data"]
+    languages = {"source_language": loaded.source_language, "target_language": loaded.target_language}
+    flags = {"columns": options.columns} if options.columns else {}
+    return config.build_config(
+        FileFormat, languages | settings | flags | ({"header": True} if options.header else {}), "data"
+    )
+
+
+def read_file_pairs(files: Sequence[str], loaded: Bundle, file_format: FileFormat, ledger: Ledger) -> list[Pair]:
+    """Return the pairs of the files, or the texts for a language model."""
+    if loaded.config.task == "language_model":
+        return list(read_texts(files, ledger))
+    languages = (file_format.source_language, file_format.target_language)
+    return list(read_pairs(files, ledger, columns=file_format.columns, header=file_format.header, languages=languages))

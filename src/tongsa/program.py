@@ -1,0 +1,32 @@
+"""Commands in messages: the program as the user typed it, with arguments quoted for the shell."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+NAME = "tongsa"
+PROGRAM_VARIABLE = "TONGSA_PROGRAM"
+"""Environment variable of worker processes: the program as the user typed it to start them."""
+
+
+def format_command(template: str, *arguments: object) -> str:
+    """Return a command to print, such as `tongsa train --resume 'my run'` for "train --resume {}" and a folder."""
+    return f"{program_name()} {template.format(*(shlex.quote(str(argument)) for argument in arguments))}"
+
+
+def program_name() -> str:
+    """Return how this process was started: `tongsa`, `.venv/bin/tongsa` or `python -m tongsa`."""
+    if PROGRAM_VARIABLE in os.environ:
+        return os.environ[PROGRAM_VARIABLE]
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py" and started.parent.name in (NAME, "cli"):
+        module = NAME if started.parent.name == NAME else f"{NAME}.cli"
+        return f"{shlex.quote(sys.orig_argv[0])} -m {module}"
+    if started.stem != NAME:  # a Python program that uses the package
+        return NAME
+    import shutil  # here, because it is slow to import and --help does not need it
+
+    on_path = shutil.which(NAME)
+    is_on_path = on_path is not None and os.path.realpath(on_path) == os.path.realpath(started)
+    return NAME if is_on_path else shlex.quote(str(started))
