@@ -65,6 +65,8 @@ class Bundle:
     """Default metrics for evaluation."""
     profile: TrainingProfile | None = None
     """Profile of the training data; models of older versions have none."""
+    term_replacement: bool = False
+    """Trained on sources with replaced terms (data.term_replacement): glossary terms are replaced in the source."""
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
 
@@ -104,6 +106,7 @@ class Bundle:
             load_shortlist=load_shortlist,
             source_language=self.source_language,
             profile=self.profile,
+            term_replacement=all(bundle.term_replacement for bundle in (self, *ensemble)),
             info=self.info,
         )
 
@@ -213,6 +216,7 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
         "target_language": bundle.target_language,
         "jamo": bundle.source_tokenizer.jamo,
         "metrics": list(bundle.metrics),
+        "term_replacement": bundle.term_replacement,
         "model": settings.to_table(bundle.config),
         "decoding": settings.to_table(bundle.decoding),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
@@ -277,6 +281,7 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
             target_language=description["target_language"],
             metrics=tuple(description.get("metrics", ())),
             profile=_profile(data, description["source_language"]),
+            term_replacement=description.get("term_replacement", False),
             folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:

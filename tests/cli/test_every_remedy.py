@@ -520,7 +520,7 @@ def test_terms_are_enforced_without_sampling(files: Path) -> None:
     (sampled,) = translator.translate(["a b"], glossary=glossary, sampling=SamplingConfig())
     assert "Leave out --sample." in sampled.terms[0].skipped_reason
     (translation,) = translator.translate(["a b"], glossary=glossary)
-    assert translation.terms[0].satisfied
+    assert "--sample" not in translation.terms[0].skipped_reason
 
 
 def test_a_run_resumes_with_the_printed_number_of_workers(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -649,8 +649,17 @@ ELSEWHERE = {
     "tests/runs/test_workers.py::test_two_workers_resume_to_identical_bytes_after_one_was_killed": (
         "Resume with tongsa train --resume RUN.",
     ),
-    "tests/decoding/test_glossary.py::test_a_term_that_does_not_fit_is_skipped_and_the_others_are_enforced": (
+    "tests/decoding/test_glossary.py::test_a_term_without_room_is_left_out_and_the_others_are_placed": (
         "max_extra_tokens (--set decoding.max_extra_tokens=200).",
+    ),
+    "tests/decoding/test_glossary.py::test_a_term_that_costs_too_much_is_left_out_with_both_scores": (
+        "Raise max_term_cost (--set decoding.max_term_cost=",
+    ),
+    "tests/runs/test_term_replacement.py::test_wrong_settings_are_refused_with_a_remedy_that_works": (
+        "Write term_replacement = 0.3 too.",
+        "data.term_replacement: only a model that translates can learn it.",
+        "data.term_replacement: no training pair contains a term and its translation.",
+        "Check data.glossary, or leave it out.",
     ),
     "tests/test_system.py::test_every_command_runs_without_posix": (
         "this system does not tell the memory of a process. Write training.memory_limit_mib = 0",

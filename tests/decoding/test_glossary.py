@@ -1,129 +1,147 @@
 """Glossary terms: where they match, what the search enforces, and what the results report."""
 
-import re
+import csv
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from toy_translation import PAIRS, train_toy_translator
 
-from tongsa.decoding import glossary as glossary_module
+from tiny import CONFIGS, kind_of
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.glossary import Glossary, Term
+from tongsa.decoding.glossary import Glossary, Term, count_inner_sentence_ends, find_phrase, text_before_end
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 
-TEXTS = ["the cat sleeps", "I like New York and the York of old", "나는 고양이를 좋아한다", "", "a dog reads"]
-WORDS = ["고양이는 잔다", "뉴욕이 좋다", "개가 책을 읽는다", "the cat sleeps", "I like New York", "GitHub"]
-TOKENIZER = train_tokenizer([*TEXTS, *WORDS], TokenizerConfig(model="bpe", vocab_size=330))
-LONG_TERM = " ".join(["고양이는 책을 읽는다"] * 9)
+SYNONYMS = Glossary.from_pairs([("Hund", "canine"), ("Mann", "gentleman"), ("Junge", "lad"), ("Baum", "New York")])
+TOKENIZER = train_tokenizer([text for pair in PAIRS for text in pair], TokenizerConfig(model="bpe", vocab_size=300))
 
 
 @pytest.fixture(scope="module")
 def translator() -> Translator:
-    torch.manual_seed(2)
-    config = TransformerConfig(width=16, ffn_width=32, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
-    model = config.build(len(TOKENIZER), len(TOKENIZER)).eval()
-    return Translator(model, TOKENIZER, TOKENIZER, DecodingConfig(beam=4, max_extra_tokens=6))
+    return train_toy_translator()
 
 
-def test_terms_are_in_the_outputs_and_in_the_results(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "고양이"), ("New York", "뉴욕"), ("York", "요크")], copies=["dog"])
-    translations = translator.translate(TEXTS, glossary=glossary)
-    assert [[result.term for result in translation.terms] for translation in translations] == [
-        [Term("cat", "고양이")],
-        [Term("New York", "뉴욕"), Term("York", "요크")],
-        [],
-        [],
-        [Term("dog", "dog")],
-    ]
-    assert "고양이" in translations[0].text and "뉴욕" in translations[1].text and "dog" in translations[4].text
-    free = translator.translate(TEXTS)
-    assert "고양이" not in free[0].text, "the model writes the term by itself: the test shows nothing"
-    assert translations[2].text == free[2].text and translations[3].text == ""
-    for translation in translations:
-        assert all(result.satisfied == (result.term.target in translation.text) for result in translation.terms)
+def test_terms_take_the_place_of_the_models_own_translation(translator: Translator) -> None:
+    sources, targets = [source for source, _ in PAIRS], [target for _, target in PAIRS]
+    assert [translation.text for translation in translator.translate(sources)] == targets
+    in_place = 0
+    for translation, target in zip(translator.translate(sources, glossary=SYNONYMS), targets, strict=True):
+        for result in translation.terms:
+            assert result.satisfied and result.in_place and not result.skipped_reason
+        for usual, term in [("dog", "canine"), ("man", "gentleman"), ("boy", "lad"), ("tree", "New York")]:
+            target = target.replace(usual, term)
+        in_place += translation.text == target
+    assert in_place >= 0.9 * len(PAIRS)
+
+
+def test_texts_without_terms_are_translated_as_without_a_glossary(translator: Translator) -> None:
+    sources = [source for source, _ in PAIRS[:20]]
+    with_glossary = translator.translate(sources, glossary=Glossary.from_pairs([("Ball", "GitHub")]), nbest=2)
+    for translation, free in zip(with_glossary, translator.translate(sources, nbest=2), strict=True):
+        if "Ball" not in translation.source_tokens and not translation.terms:
+            assert translation.record == free.record
 
 
 def test_the_record_of_a_result_has_all_keys(translator: Translator) -> None:
-    (translation,) = translator.translate(["the cat sleeps"], glossary=Glossary.from_pairs([("cat", "고양이")]))
+    (translation,) = translator.translate(["Ein Hund sieht den Ball."], glossary=SYNONYMS)
     (record,) = translation.record["terms"]
     assert record == {
-        "source": "cat",
-        "target": "고양이",
-        "text": "고양이",
+        "source": "Hund",
+        "target": "canine",
+        "text": "canine",
         "expected": 1,
         "occurrences": 1,
         "satisfied": True,
+        "in_place": True,
         "skipped_reason": "",
     }
 
 
-def test_a_term_that_does_not_fit_is_skipped_and_the_others_are_enforced(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", LONG_TERM)])
-    (translation,) = translator.translate(["the cat sleeps"], glossary=glossary)
-    assert translation.text == translator("the cat sleeps").text
+def test_a_term_that_the_model_writes_itself_changes_nothing(translator: Translator) -> None:
+    text = "Ein Hund sieht den Ball."
+    (translation,) = translator.translate([text], glossary=Glossary.from_pairs([("Hund", "dog"), ("Ball", "ball")]))
+    assert translation.text == translator(text).text and all(result.in_place for result in translation.terms)
+
+
+def test_a_term_that_costs_too_much_is_left_out_with_both_scores(translator: Translator) -> None:
+    text = "Ein Hund sieht den Ball."
+    (translation,) = translator.translate([text], glossary=SYNONYMS, max_term_cost=0.0)
     (result,) = translation.terms
-    assert not result.satisfied and "max_extra_tokens=200" in result.skipped_reason
-    (roomy,) = translator.translate(["the cat sleeps"], glossary=glossary, max_extra_tokens=200)
-    assert roomy.terms[0].satisfied, "the remedy of the message does not work"
-    both = Glossary.from_pairs([("cat", LONG_TERM), ("sleeps", "잔다")])
-    (translation,) = translator.translate(["the cat sleeps"], glossary=both)
+    assert translation.text == translator(text).text and not result.satisfied and not result.in_place
+    assert "at most 0 less is allowed. Raise max_term_cost" in result.skipped_reason
+    limit = int(result.skipped_reason.rpartition("max_term_cost=")[2].rstrip(")."))
+    (translation,) = translator.translate([text], glossary=SYNONYMS, max_term_cost=limit)
+    assert translation.terms[0].satisfied, "the remedy of the message does not work"
+
+
+def test_a_term_without_room_is_left_out_and_the_others_are_placed(translator: Translator) -> None:
+    glossary = Glossary.from_pairs([("Ball", "New York " * 30), ("Hund", "canine")])
+    (translation,) = translator.translate(["Ein Hund sieht den Ball."], glossary=glossary, max_extra_tokens=5)
+    assert [result.satisfied for result in translation.terms] == [True, False]
+    assert "max_extra_tokens=200" in translation.terms[1].skipped_reason
+    (roomy,) = translator.translate(["Ein Hund sieht den Ball."], glossary=glossary, max_extra_tokens=200)
+    assert roomy.satisfies_terms, "the remedy of the message does not work"
+
+
+def test_a_forced_prefix_is_kept(translator: Translator) -> None:
+    text = "Ein Hund sieht den Mann."
+    (translation,) = translator.translate([text], prefixes=["A dog"], glossary=SYNONYMS)
+    assert translation.text == "A dog sees the gentleman."
     assert [result.satisfied for result in translation.terms] == [False, True]
-    assert [bool(result.skipped_reason) for result in translation.terms] == [True, False]
+    assert translation.terms[0].skipped_reason
 
 
-def test_a_ninth_term_is_skipped_with_a_reason(translator: Translator) -> None:
-    words = [f"{first}{second}" for first in "abc" for second in "xyz"]
-    glossary = Glossary.from_pairs(zip(words, [*"고양이는책을읽잔", "뉴욕"], strict=True))
-    (translation,) = translator.translate([" ".join(words)], glossary=glossary, max_extra_tokens=40)
-    (skipped,) = [result for result in translation.terms if result.skipped_reason]
-    assert len(translation.terms) == 9
-    assert all(result.satisfied for result in translation.terms if result is not skipped)
-    assert "at most 8 terms" in skipped.skipped_reason
-
-
-def test_a_term_without_room_beside_the_prefix_is_skipped_with_a_reason(translator: Translator) -> None:
-    glossary, prefix = Glossary.from_pairs([("cat", "뉴욕이 좋다")]), "고양이는 " * 4
-    (translation,) = translator.translate(["the cat"], prefixes=[prefix], max_extra_tokens=10, glossary=glossary)
-    assert translation.text.startswith(prefix.strip())
-    assert "Shorten the prefix, or raise max_extra_tokens" in translation.terms[0].skipped_reason
-    (roomy,) = translator.translate(["the cat"], prefixes=[prefix], max_extra_tokens=40, glossary=glossary)
-    assert roomy.terms[0].satisfied and not roomy.terms[0].skipped_reason
-
-
-def test_a_diverse_beam_with_terms_gives_different_outputs(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "고양이")])
-    (translation,) = translator.translate(
-        ["the cat sleeps"], nbest=4, beam_groups=4, diversity_penalty=50.0, glossary=glossary
-    )
-    texts = {hypothesis.text for hypothesis in translation.nbest}
-    assert len(texts) > 1 and all("고양이" in text for text in texts)
+def test_all_hypotheses_of_an_nbest_list_have_the_terms(translator: Translator) -> None:
+    (translation,) = translator.translate(["Ein Hund sieht den Ball."], nbest=3, glossary=SYNONYMS)
+    assert len({hypothesis.text for hypothesis in translation.nbest}) == 3
+    assert all(hypothesis.satisfies_terms for hypothesis in translation.nbest)
+    (best,) = translator.translate(["Ein Hund sieht den Ball."], glossary=SYNONYMS)
+    assert translation.text == best.text
 
 
 def test_samples_skip_terms_with_a_reason(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "고양이")])
-    (translation,) = translator.translate(["the cat sleeps"], glossary=glossary, sampling=SamplingConfig())
+    (translation,) = translator.translate(
+        ["Ein Hund sieht den Ball."], glossary=Glossary.from_pairs([("Hund", "GitHub")]), sampling=SamplingConfig()
+    )
     assert "Leave out --sample" in translation.terms[0].skipped_reason
 
 
 @pytest.mark.parametrize(
     "glossary",
-    [Glossary.from_pairs([("cat", "cat")]), Glossary.from_pairs([], ["cat"]), Glossary.from_pairs([("cat", "")])],
+    [Glossary.from_pairs([("Hund", "Hund")]), Glossary.from_pairs([], ["Hund"]), Glossary.from_pairs([("Hund", "")])],
 )
-def test_a_copied_term_is_required_as_often_as_it_occurs_and_in_its_case(
-    translator: Translator, glossary: Glossary
-) -> None:
-    (translation,) = translator.translate(["the CAT and the cat like the cat"], glossary=glossary, max_extra_tokens=30)
-    assert [(result.text, result.expected) for result in translation.terms] == [("CAT", 1), ("cat", 2)]
-    for result in translation.terms:
-        assert result.satisfied and result.occurrences == translation.text.count(result.text)
-    (translated,) = translator.translate(
-        ["the cat and the cat"], glossary=Glossary.from_pairs([("cat", "고양이")]), max_extra_tokens=30
-    )
-    assert [(result.text, result.expected) for result in translated.terms] == [("고양이", 1)]
+def test_a_copied_term_is_required_as_often_as_it_occurs(translator: Translator, glossary: Glossary) -> None:
+    (translation,) = translator.translate(["Ein Hund sieht den Hund."], glossary=glossary)
+    assert translation.text == "A Hund sees the Hund."
+    assert [(result.text, result.expected, result.occurrences) for result in translation.terms] == [("Hund", 2, 2)]
+    assert "HUND" in translator.translate(["EIN HUND SIEHT DEN BALL."], glossary=glossary)[0].terms[0].text
+
+
+SEQ2SEQ = {kind_of(name): name for name, config in CONFIGS.items() if config.task == "seq2seq"}
+words = st.sampled_from(["dog", "canine", "lad", "New York", "the man.", "sees", "고양이", "猫"])
+
+
+@pytest.mark.parametrize("kind", SEQ2SEQ.values())
+@given(seed=st.integers(0, 1000), target=words, source=st.sampled_from(PAIRS).map(lambda pair: pair[0]))
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_satisfied_term_stands_as_whole_words_before_the_end(kind: str, seed: int, target: str, source: str) -> None:
+    torch.manual_seed(seed)
+    model = CONFIGS[kind].build(len(TOKENIZER), len(TOKENIZER)).eval()
+    translator = Translator(model, TOKENIZER, TOKENIZER, DecodingConfig(beam=2, max_extra_tokens=8, max_term_cost=100))
+    (translation,) = translator.translate([source], glossary=Glossary.from_pairs([(source.split()[1], target)]))
+    free = translator(source)
+    (result,) = translation.terms
+    text = text_before_end(translation.text, count_inner_sentence_ends(source))
+    assert result.satisfied == bool(find_phrase(text, target))
+    assert result.satisfied or result.skipped_reason
+    assert translation.text == free.text or result.in_place
+    ends = max(count_inner_sentence_ends(source), count_inner_sentence_ends(free.text))
+    assert count_inner_sentence_ends(translation.text) <= ends
 
 
 def test_copies_inside_longer_copies_count() -> None:
@@ -133,40 +151,58 @@ def test_copies_inside_longer_copies_count() -> None:
     assert [(requirement.text, requirement.times) for requirement in mixed] == [("York", 1), ("뉴욕", 1)]
 
 
-def test_copies_that_do_not_fit_or_that_no_repeat_forbids_are_fewer_with_a_reason(translator: Translator) -> None:
-    text, glossary = "New York New York New York", Glossary.from_pairs([], ["New York"])
-    (translation,) = translator.translate([text], glossary=glossary, no_repeat_ngram=1)
-    (result,) = translation.terms
-    assert result.expected == 3 and result.occurrences == 1
-    assert "no_repeat_ngram 1 forbids more" in result.skipped_reason
-    (translation,) = translator.translate([text], prefixes=["개가"], glossary=glossary, max_extra_tokens=0)
-    assert len(translation.tokens) <= len(TOKENIZER.encode(text)) + 1
-    (result,) = translation.terms
-    assert 1 <= result.occurrences < 3
-    assert f"{result.occurrences} of 3: no more room" in result.skipped_reason
-
-
-def test_a_term_that_no_repeat_forbids_is_an_error_with_a_remedy(translator: Translator) -> None:
-    glossary = Glossary.from_pairs([("cat", "뉴욕 뉴욕")])
-    with pytest.raises(InputError, match=r"no_repeat_ngram 1: .* set it to 0"):
-        translator.translate(["the cat sleeps"], glossary=glossary, no_repeat_ngram=1)
-    (translation,) = translator.translate(["the cat sleeps"], glossary=glossary, no_repeat_ngram=0)
-    assert "뉴욕 뉴욕" in translation.text
-
-
 def test_a_glossary_file_has_comments_and_errors_name_the_line(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text("# 용어집\ncat\t고양이\n\nGitHub\nGitLab\t\n", "utf-8")
     assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"), Term("GitLab", "GitLab"))
-    path.write_text("cat\t고양이\ndog\t개\t멍멍이\n", "utf-8")
-    with pytest.raises(InputError, match=r"terms\.tsv:2: not a term"):
+
+
+def test_a_csv_glossary_is_read_with_quotes_and_a_header(tmp_path: Path) -> None:
+    path, terms = tmp_path / "terms.csv", [("cat", "고양이"), ("red, white", '빨강, "하양"')]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("Source", "Target"), *terms, ("GitHub",)])
+    assert Glossary.read(path).terms == (*(Term(*term) for term in terms), Term("GitHub", "GitHub"))
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("terms.tsv", "dog\t개\t멍멍이", r"terms\.tsv:2: not a term\. .* no third column"),
+        ("terms.tsv", "dog,개", r"terms\.tsv:2: a comma and no tab\. .* name the file \*\.csv"),
+        ("terms.txt", "dog,개", r"terms\.txt:2: a comma and no tab"),
+        ("terms.csv", "dog,개,멍멍이", r"terms\.csv:2: not a term\. .* quote a text with a comma"),
+        ("terms.csv", ",개", r"terms\.csv:2: not a term"),
+    ],
+)
+def test_errors_in_a_glossary_file_name_the_line_and_the_remedy(
+    tmp_path: Path, name: str, line: str, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(f"# terms\n{line}\n", "utf-8")
+    with pytest.raises(InputError, match=message):
         Glossary.read(path)
 
 
 @pytest.mark.parametrize(
     ("term", "text", "matches"),
     [
-        ("cat", "The Cat sleeps", True),
+        ("Junge", "der junge Hund", False),
+        ("Junge", "JUNGE HUNDE", True),
+        ("junge", "Junge Hunde spielen", True),
+        ("junge", "Er bellt. Junge Hunde spielen", True),
+        ("junge", "Der Junge spielt", False),
+        ("junge", "„Junge Hunde“", True),
+        ("GitHub", "on Github", False),
+    ],
+)
+def test_case_of_a_term(term: str, text: str, matches: bool) -> None:
+    assert bool(Glossary.from_pairs([(term, "x")]).requirements(text)) == matches
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "matches"),
+    [
+        ("cat", "The cat sleeps", True),
         ("cat", "a category", False),
         ("cat", "concat", False),
         ("고양이", "고양이가 잔다", True),
@@ -180,18 +216,3 @@ def test_a_glossary_file_has_comments_and_errors_name_the_line(tmp_path: Path) -
 )
 def test_a_term_matches_whole_words_of_its_script(term: str, text: str, matches: bool) -> None:
     assert bool(Glossary.from_pairs([(term, "x")]).requirements(text)) == matches
-
-
-def test_a_glossary_compiles_its_patterns_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled, pattern = list[str](), glossary_module._pattern
-
-    def record(term: str) -> re.Pattern[str]:
-        compiled.append(term)
-        return pattern(term)
-
-    monkeypatch.setattr(glossary_module, "_pattern", record)
-    glossary = Glossary.from_pairs([("York", "요크"), ("New York", "뉴욕")])
-    for _ in range(3):
-        requirements = glossary.requirements("York, New York and YORK, new york")
-        assert [requirement.term.source for requirement in requirements] == ["York", "New York"]
-    assert compiled == ["New York", "York"]

@@ -83,10 +83,10 @@ def test_both_engines_agree_and_torch_does_what_ctranslate2_cannot(run: Path) ->
             assert result.log_prob == pytest.approx(translation.log_prob, abs=1e-3)
             assert result.token_log_probs == pytest.approx(translation.token_log_probs, abs=1e-3)
     assert requests, "CTranslate2 was not used"
-    requests.clear()
     glossary = Glossary.from_pairs([("a", "나 다")])
     expected, results = (model.translate(TEXTS, glossary=glossary) for model in (torch_only, translator))
     assert [result.text for result in results] == [translation.text for translation in expected]
+    requests.clear()
     translator.translate(["a b c"], coverage_penalty=0.1)
     assert not requests, "CTranslate2 has no such setting"
 

@@ -55,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_decoding_arguments(parser)
     parser.add_argument("--nbest", type=int, default=1, metavar="N", help="N best outputs, tab-separated")
     parser.add_argument("--json", action="store_true", help="one JSON object per line, with scores and tokens")
-    parser.add_argument("--glossary", type=Path, metavar="FILE", help="required terms, source<TAB>target per line")
+    parser.add_argument(
+        "--glossary", type=Path, metavar="FILE", help="required terms, source<TAB>target per line (or *.csv)"
+    )
     parser.add_argument("--prefix", default="", metavar="TEXT", help="begin each output with this text")
     parser.add_argument("--sample", action="store_true", help="sample instead of beam search")
     add_sampling_arguments(parser)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tongsa.batch import Indices, Padded, Ragged, append_eos, batch_by_tokens, pad
 from tongsa.decoding.constraints import OutputConstraints
-from tongsa.decoding.glossary import TermConstraint
 
 MIN_BATCHES_PER_THREAD = 4
 """With fewer batches per thread than this, all threads get equally many."""
@@ -65,9 +64,8 @@ class SearchBatch(NamedTuple):
 
     @property
     def required_tokens(self) -> Iterator[int]:
-        """All tokens of prefixes and phrases."""
-        for constraint in self.constraints:
-            yield from chain(constraint.prefix, *constraint.phrases)
+        """All tokens of prefixes."""
+        return chain.from_iterable(constraint.prefix for constraint in self.constraints)
 
 
 class EncodedTexts(NamedTuple):
@@ -79,8 +77,12 @@ class EncodedTexts(NamedTuple):
     """Largest number of tokens of each output."""
     constraints: list[OutputConstraints]
     """Constraints of each output; empty if no output has any."""
-    terms: dict[int, list[TermConstraint]]
-    """Glossary terms of the texts that contain some, by index."""
+
+    @classmethod
+    def from_tokens(cls, sources: Sequence[Sequence[int]], constraints: Sequence[OutputConstraints]) -> "EncodedTexts":
+        """Return sources that fit into the model, with the constraints of their outputs."""
+        tokens = Ragged(sources)
+        return cls(tokens, tokens.lengths + 1, [], list(constraints))
 
     def source(self, index: int) -> NDArray[np.int32]:
         """Return the source tokens that are read, without EOS."""

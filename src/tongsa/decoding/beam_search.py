@@ -12,7 +12,7 @@
 8. Finished hypotheses are compared by score = log-probability / length penalty + coverage penalty (Wu et al. 2016,
    equation 14; Vaswani et al. 2017, section 6.1).
 
-Sampling, diverse beams, forced prefixes and lexical constraints are rules and selections (beams.py) of this search.
+Sampling, diverse beams, forced prefixes and forbidden phrases are rules and selections (beams.py) of this search.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -182,9 +182,7 @@ def _extend_beams(
         for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
             sentence = beams.sentences[row]
             results[sentence].finished.append(output)
-            results[sentence].best_has_finished |= (
-                output.ranking_score >= best_continuing[row] or sentence in strategy.early_stopping_sentences
-            )
+            results[sentence].best_has_finished |= output.ranking_score >= best_continuing[row]
     return beams.extend(step_scores.coverage, continuing), continuing.parent
 
 

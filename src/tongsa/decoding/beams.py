@@ -118,9 +118,6 @@ class SearchStrategy(NamedTuple):
     selection: Selection | None = None
     """None selects the best `beam` candidates."""
     observer: SearchObserver | None = None
-    early_stopping_sentences: frozenset[int] = frozenset()
-    """Sentences that are done when `beam` outputs have finished, even if the best candidate never did. With
-    constraints, some hypotheses that are alive may never be able to finish."""
 
 
 DEFAULT_STRATEGY = SearchStrategy()

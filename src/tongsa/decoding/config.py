@@ -35,6 +35,8 @@ class DecodingConfig:
     """Groups of a diverse beam (Vijayakumar et al. 2018); the beam must be a multiple of it."""
     diversity_penalty: NonNegativeFloat = 0.5
     """Subtracted from the score of a token for each earlier group that selected it in the same step."""
+    max_term_cost: NonNegativeFloat = 20.0
+    """A glossary term is given up if it lowers the log-probability of the translation by more than this (nats)."""
     shortlist: bool = False
     """Score only the tokens of the model's shortlist: faster, but the output may differ."""
 

@@ -1,27 +1,35 @@
 """Glossary: terms of a source text that must be translated in a given way, or copied.
 
-`Glossary.requirements` finds the terms that occur in a source. `term_constraints` decides which of them the search can
-enforce, and gives a reason for the others. The search enforces them as phrases of tokens (constraints.py).
-`TermConstraint.check` reports which terms the output contains.
+`Glossary.requirements` finds the terms that occur in a source. `find_phrase` finds their translations in an output.
+Both follow the same two rules:
+
+- Whole words. A Korean particle may follow a word, and scripts without spaces have no word boundaries.
+- Case. A term matches as it is written; with a capital first letter at the beginning of a sentence; and in capitals
+  in a text that has no small letters. So `Junge` (a boy) does not match `junge` (young).
 """
 
+import csv
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from tongsa.data.corpus import read_lines
 from tongsa.data.normalize import normalize
-from tongsa.decoding.constraints import MAX_PHRASES_PER_OUTPUT, satisfiable_phrases
 from tongsa.errors import InputError
-from tongsa.tokenization.special import UNK
 
 UNSPACED_SCRIPTS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 """Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
 HANGUL = r"\uac00-\ud7a3"
+CONTINUES_WORD = rf"[^\W{HANGUL}{UNSPACED_SCRIPTS}]"
+"""A character after which, and before which, a word of a script with spaces goes on."""
+
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:]['\"”’)\]]*\s|[。！？])[^\w]*$")
+_INNER_SENTENCE_END = re.compile(r"(?:[.!?…]+['\"”’)\]]*(?=\s+\S)|[。！？]+[”’」』]*(?=\s*[^\s”’」』]))")
+
+Span = tuple[int, int]
 
 
 class Term(NamedTuple):
@@ -42,8 +50,13 @@ class TermRequirement(NamedTuple):
     term: Term
     text: str
     """The target; for a copied term the text as it is in the source, in its own case."""
-    times: int
-    """Required number of occurrences: a copy as often as in the source, a translation once."""
+    spans: tuple[Span, ...]
+    """Start and end of each occurrence in the source."""
+
+    @property
+    def times(self) -> int:
+        """Required number of occurrences: a copy as often as in the source, a translation once."""
+        return len(self.spans) if self.term.copied else 1
 
 
 class TermResult(NamedTuple):
@@ -54,9 +67,11 @@ class TermResult(NamedTuple):
     expected: int
     """Required number of occurrences of the text."""
     occurrences: int
-    """Actual number of occurrences."""
+    """Number of occurrences as whole words, before the end of the sentence."""
+    in_place: bool
+    """All required occurrences stand where the model's own translation of the source term stood."""
     skipped_reason: str = ""
-    """Why the search did not enforce all occurrences, and what to do; empty if it did."""
+    """Why the term was not enforced, and what to do; empty if it was."""
 
     @property
     def satisfied(self) -> bool:
@@ -72,6 +87,7 @@ class TermResult(NamedTuple):
             "expected": self.expected,
             "occurrences": self.occurrences,
             "satisfied": self.satisfied,
+            "in_place": self.in_place,
             "skipped_reason": self.skipped_reason,
         }
 
@@ -91,14 +107,18 @@ class Glossary:
 
     @classmethod
     def read(cls, path: Path | str) -> Self:
-        """Read one term per line: source<TAB>target, or a text to copy. Lines that start with # are comments."""
-        pairs = []
-        for number, line in enumerate(read_lines(path), start=1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            cells = [normalize(cell) for cell in line.split("\t")]
-            if len(cells) > 2 or not cells[0]:
-                raise InputError(f"{path}:{number}: not a term. Write source<TAB>target, or one text to copy.")
+        """Read one term per line: source<TAB>target, or a text to copy; source,target in a file named *.csv.
+
+        Lines that start with # are comments.
+        """
+        lines = [(number, line) for number, line in enumerate(read_lines(path), start=1)]
+        lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
+        read_cells = _read_csv_cells if Path(path).suffix.lower() == ".csv" else _read_tsv_cells
+        pairs: list[tuple[str, str]] = []
+        for number, line in lines:
+            cells = read_cells(f"{path}:{number}", line)
+            if not pairs and [cell.lower() for cell in cells] == ["source", "target"]:
+                continue  # a header
             pairs.append((cells[0], cells[-1]))
         return cls.from_pairs(pairs)
 
@@ -109,16 +129,18 @@ class Glossary:
         often as it occurs.
         """
         unmatched, untranslated = text, text  # matched terms are blanked out, so that no shorter term matches inside
-        by_start: dict[int, list[TermRequirement]] = {}
+        spans_of: dict[tuple[Term, str], list[Span]] = {}
         for term, pattern in self._patterns:
-            if match := pattern.search(unmatched):
-                copies = Counter(match[0] for match in pattern.finditer(untranslated))
-                by_start[match.start()] = [TermRequirement(term, *counted) for counted in copies.items()]
-                if not term.copied:
-                    by_start[match.start()] = [TermRequirement(term, term.target, 1)]
-                    untranslated = pattern.sub(_blank, untranslated)
-                unmatched = pattern.sub(_blank, unmatched)
-        return tuple(dict.fromkeys(requirement for start in sorted(by_start) for requirement in by_start[start]))
+            spans = [*_find(pattern, term.source, unmatched, text)]
+            if not spans:
+                continue
+            for start, end in _find(pattern, term.source, untranslated, text) if term.copied else spans:
+                required = text[start:end] if text[start:end] != _capitalize(term.source) else term.source
+                spans_of.setdefault((term, required if term.copied else term.target), []).append((start, end))
+            unmatched = _blank(unmatched, spans)
+            untranslated = untranslated if term.copied else _blank(untranslated, spans)
+        requirements = [TermRequirement(*key, tuple(spans)) for key, spans in spans_of.items()]
+        return tuple(sorted(requirements, key=lambda requirement: requirement.spans[0]))
 
     @cached_property
     def _patterns(self) -> list[tuple[Term, re.Pattern[str]]]:
@@ -126,88 +148,90 @@ class Glossary:
         return [(term, _pattern(term.source)) for term in sorted(self.terms, key=lambda term: -len(term.source))]
 
 
-def _blank(match: re.Match[str]) -> str:
-    return "\0" * len(match[0])
+def replace_terms(text: str, requirements: Sequence[TermRequirement]) -> tuple[str, tuple[TermRequirement, ...]]:
+    """Return a source text with its terms replaced by their targets, and the requirements with their new spans."""
+    replaced = sorted(
+        (start, end, requirement.text)
+        for requirement in requirements
+        if not requirement.term.copied
+        for start, end in requirement.spans
+    )
+
+    def new_position(position: int) -> int:
+        return position + sum(len(target) - (end - start) for start, end, target in replaced if end <= position)
+
+    parts, position = list[str](), 0
+    for start, end, target in replaced:
+        parts += [text[position:start], target]
+        position = end
+    moved_requirements = tuple(
+        requirement._replace(spans=tuple((new_position(start), new_position(end)) for start, end in requirement.spans))
+        for requirement in requirements
+    )
+    return "".join([*parts, text[position:]]), moved_requirements
 
 
-def _pattern(term: str) -> re.Pattern[str]:
-    """Match whole words in any case; a Korean particle may follow any word, and some scripts have no spaces."""
-    before = "" if re.match(rf"[{UNSPACED_SCRIPTS}\W]", term) else r"(?<!\w)"
-    after = "" if re.search(rf"[{UNSPACED_SCRIPTS}{HANGUL}\W]$", term) else rf"(?![^\W{HANGUL}])"  # GitHub에서
-    return re.compile(before + re.escape(term) + after, re.IGNORECASE)
-
-
-class TermConstraint(NamedTuple):
-    """The part of a requirement that the search enforces."""
-
-    requirement: TermRequirement
-    tokens: tuple[int, ...]
-    times: int
-    """Enforced number of occurrences; fewer than required if there is no room for all."""
-    skipped_reason: str = ""
-
-    def check(self, text: str) -> TermResult:
-        """Compare an output with the requirement."""
-        return TermResult(*self.requirement, text.count(self.requirement.text), self.skipped_reason)
-
-
-class OutputLimits(NamedTuple):
-    """Limits on the terms that an output can contain."""
-
-    prefix: Sequence[int]
-    """Tokens of the forced prefix."""
-    max_length: int
-    """Largest number of tokens of the output."""
-    no_repeat_ngram: int = 0
-
-    def __str__(self) -> str:
-        others, shorten = ("the prefix and ", "Shorten the prefix, or raise") if len(self.prefix) else ("", "Raise")
-        return (
-            f"room next to {others}the other terms in {self.max_length} tokens. "
-            f"{shorten} max_extra_tokens (--set decoding.max_extra_tokens=200)."
+def _read_csv_cells(location: str, line: str) -> list[str]:
+    cells = [normalize(cell) for cell in next(csv.reader([line], skipinitialspace=True))]
+    if len(cells) > 2 or not cells[0]:
+        raise InputError(
+            f'{location}: not a term. Write source,target, or one text to copy; quote a text with a comma: "a, b",c'
         )
+    return cells
 
 
-def term_constraints(
-    requirements: Sequence[TermRequirement], tokens: Sequence[Sequence[int]], limits: OutputLimits
-) -> list[TermConstraint]:
-    """Return the enforceable part of each requirement in one output; `tokens` are the tokens of their texts."""
-    token_runs = [tuple(run) for run in tokens]
-    max_counts: dict[tuple[int, ...], int] = {}
-    for requirement, run in zip(requirements, token_runs, strict=True):
-        max_counts[run] = max(max_counts.get(run, 0), _max_count(requirement, run, limits))
-    phrases = [run for run, times in max_counts.items() for _ in range(times)]
-    kept = Counter(phrases[i] for i in satisfiable_phrases(phrases, limits.prefix, limits.max_length))
-    phrase_limit_reached = len(phrases) > MAX_PHRASES_PER_OUTPUT == kept.total()
-    constraints = []
-    for requirement, run in zip(requirements, token_runs, strict=True):
-        possible = _max_count(requirement, run, limits)
-        times, reason, share = min(possible, kept[run]), "", f"{min(possible, kept[run])} of {requirement.times}"
-        if not possible:
-            reason = "the tokenizer cannot encode it. Change its spelling."
-        elif times < possible and phrase_limit_reached:
-            reason = (
-                f"{share}: at most {MAX_PHRASES_PER_OUTPUT} terms are enforced in an output. "
-                "Split the sentence, or shorten the glossary."
-            )
-        elif times < possible:
-            reason = f"{share}: no more {limits}" if times else f"no {limits}"
-        elif times < requirement.times:
-            reason = f"{share}: no_repeat_ngram {limits.no_repeat_ngram} forbids more. Raise it, or set it to 0."
-        constraints.append(TermConstraint(requirement, run, times, reason))
-    return constraints
+def _read_tsv_cells(location: str, line: str) -> list[str]:
+    cells = [normalize(cell) for cell in line.split("\t")]
+    if len(cells) > 2 or not cells[0]:
+        raise InputError(f"{location}: not a term. Write source<TAB>target, or one text to copy; no third column.")
+    if len(cells) == 1 and "," in cells[0]:
+        raise InputError(
+            f"{location}: a comma and no tab. Write source<TAB>target, or name the file *.csv if commas separate its "
+            "columns. To copy a text with a comma, write it twice: text<TAB>text."
+        )
+    return cells
 
 
-def _max_count(requirement: TermRequirement, tokens: Sequence[int], limits: OutputLimits) -> int:
-    """Return how often an output of unlimited length could contain the term."""
-    if not tokens or UNK in tokens:
-        return 0
-    return 1 if 0 < limits.no_repeat_ngram <= len(tokens) else requirement.times
+def _blank(text: str, spans: Iterable[Span]) -> str:
+    for start, end in spans:
+        text = text[:start] + "\0" * (end - start) + text[end:]
+    return text
 
 
-def constraint_phrases(constraints: Sequence[TermConstraint]) -> tuple[tuple[int, ...], ...]:
-    """Return the phrases to enforce; terms with the same tokens share their occurrences."""
-    times: dict[tuple[int, ...], int] = {}
-    for constraint in constraints:
-        times[constraint.tokens] = max(times.get(constraint.tokens, 0), constraint.times)
-    return tuple(tokens for tokens, count in times.items() for _ in range(count))
+@cache
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """Match whole words in any case; a Korean particle may follow any word, and some scripts have no spaces."""
+    before = "" if re.match(rf"[{UNSPACED_SCRIPTS}\W]", phrase) else r"(?<!\w)"
+    after = "" if re.search(rf"[{UNSPACED_SCRIPTS}{HANGUL}\W]$", phrase) else rf"(?![^\W{HANGUL}])"  # GitHub에서
+    return re.compile(before + re.escape(phrase) + after, re.IGNORECASE)
+
+
+def _capitalize(phrase: str) -> str:
+    return phrase[:1].upper() + phrase[1:]
+
+
+def _find(pattern: re.Pattern[str], phrase: str, text: str, whole_text: str) -> Iterator[Span]:
+    """Yield the spans of a phrase; `text` is `whole_text` with some parts blanked out."""
+    for match in pattern.finditer(text):
+        if (
+            match[0] == phrase
+            or (match[0] == _capitalize(phrase) and _SENTENCE_START.search(whole_text[: match.start()]))
+            or (match[0] == phrase.upper() and not any(map(str.islower, whole_text)))
+        ):
+            yield match.span()
+
+
+def find_phrase(text: str, phrase: str) -> list[Span]:
+    """Return start and end of each occurrence of a phrase as whole words."""
+    return [*_find(_pattern(phrase), phrase, text, text)]
+
+
+def count_inner_sentence_ends(text: str) -> int:
+    """Return the number of sentence ends that are followed by more text."""
+    return len(_INNER_SENTENCE_END.findall(text))
+
+
+def text_before_end(text: str, inner_ends: int) -> str:
+    """Return the text up to its end: a sentence end after `inner_ends` others."""
+    ends = [match.end() for match in _INNER_SENTENCE_END.finditer(text)]
+    return text[: ends[inner_ends]] if len(ends) > inner_ends else text

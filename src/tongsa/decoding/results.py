@@ -90,6 +90,14 @@ class Translation:
         return (self, *self.alternatives)
 
     @property
+    def num_satisfied_terms(self) -> int:
+        return sum(term.satisfied for term in self.terms)
+
+    @property
+    def satisfies_terms(self) -> bool:
+        return self.num_satisfied_terms == len(self.terms)
+
+    @property
     def token_log_probs(self) -> tuple[float, ...]:
         """Log-probability of each token, EOS last."""
         if self._sentences is not None:

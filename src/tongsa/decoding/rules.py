@@ -81,6 +81,42 @@ def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Rule:
     return rule
 
 
+def word_end(positions: Sequence[int], continues_word: Sequence[int]) -> Rule:
+    """Forbid the tokens `continues_word` at one position of each sentence's output; -1 forbids nothing."""
+
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
+        position = beams.tokens.shape[2] - 1
+        rows = [row for row, sentence in enumerate(beams.sentences) if positions[sentence] == position]
+        if not rows or not continues_word:
+            return log_probs
+        log_probs, device = log_probs.clone(), log_probs.device
+        tokens = torch.tensor(continues_word, device=device)
+        log_probs[torch.tensor(rows, device=device)[:, None], :, tokens] = -torch.inf
+        return log_probs
+
+    return rule
+
+
+def forbidden_phrases(phrases: Sequence[Sequence[Sequence[int]]], first_positions: Sequence[int]) -> Rule:
+    """Forbid token sequences in each sentence's output, from a position on."""
+
+    def rule(log_probs: Tensor, beams: Beams) -> Tensor:
+        tokens, length = beams.tokens[:, :, 1:], beams.tokens.shape[2] - 1
+        changed = None
+        for row, sentence in enumerate(beams.sentences):
+            for phrase in phrases[sentence]:
+                start = length - len(phrase) + 1
+                if start < first_positions[sentence]:
+                    continue
+                beginning = torch.tensor(phrase[:-1], dtype=torch.long, device=tokens.device)
+                completes = (tokens[row, :, start:] == beginning).all(dim=1)  # (hypothesis,)
+                changed = log_probs.clone() if changed is None else changed
+                changed[row, completes, phrase[-1]] = -torch.inf
+        return log_probs if changed is None else changed
+
+    return rule
+
+
 def sampling_selection(sampler: Sampler) -> Selection:
     """Select one candidate at random, by its probability."""
 

@@ -5,7 +5,7 @@ search runs each of its groups as a row. Sampling runs each sample as a row of b
 before the search and merges the hypotheses of each sentence afterwards.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -13,11 +13,18 @@ import torch
 from torch import Tensor
 
 from tongsa.decoding.beam_search import Hypothesis
-from tongsa.decoding.beams import SearchStrategy, Selection, topk_selection
+from tongsa.decoding.beams import Rule, SearchStrategy, Selection, topk_selection
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.constraints import OutputConstraints, PhraseAutomaton, dynamic_beam_allocation, satisfiable_phrases
+from tongsa.decoding.constraints import OutputConstraints
 from tongsa.decoding.request import DecodeRequest
-from tongsa.decoding.rules import diverse_beam_selection, forced_prefix, rules_from_config, sampling_selection
+from tongsa.decoding.rules import (
+    diverse_beam_selection,
+    forbidden_phrases,
+    forced_prefix,
+    rules_from_config,
+    sampling_selection,
+    word_end,
+)
 from tongsa.decoding.sampling import Sampler
 from tongsa.interface import S
 
@@ -31,8 +38,12 @@ class SearchPlan:
         max_lengths: Tensor,  # (sentence,)
         constraints: Sequence[OutputConstraints] = (),
         sampler: Sampler | None = None,
+        continues_word: Collection[int] = (),
     ) -> None:
-        """`constraints` has an entry for each sentence, or none; `sampler` draws outputs instead of searching."""
+        """`constraints` has an entry for each sentence, or none; `sampler` draws outputs instead of searching.
+
+        `continues_word` are the tokens that cannot follow a prefix which ends a word.
+        """
         self.requested_nbest, self.sampling = request.nbest, sampler is not None
         self.copies = request.nbest if sampler else request.config.beam_groups
         beam = 1 if sampler else request.config.beam // request.config.beam_groups
@@ -41,25 +52,16 @@ class SearchPlan:
         self.config = replace(request.config, beam=beam, beam_groups=1)
         self.nbest = min(request.nbest, beam)
         repeated = [constraint for constraint in constraints for _ in range(self.copies)]
-        rules = rules_from_config(request.config)
-        if any(constraint.prefix for constraint in repeated):
-            rules = (*rules, forced_prefix([constraint.prefix for constraint in repeated]))
         self.strategy = SearchStrategy(
-            rules,
-            sampling_selection(sampler) if sampler else self._selection(request.config, repeated),
+            (*rules_from_config(request.config), *_constraint_rules(repeated, continues_word)),
+            sampling_selection(sampler) if sampler else self._selection(request.config),
             request.observer,
-            frozenset(row for row, constraint in enumerate(repeated) if constraint.phrases),
         )
 
-    def _selection(self, config: DecodingConfig, constraints: Sequence[OutputConstraints]) -> Selection | None:
-        selection = None
-        if any(constraint.phrases for constraint in constraints):
-            selection = _constrained_selection(constraints, self.config.beam, self.max_lengths.tolist())
+    def _selection(self, config: DecodingConfig) -> Selection | None:
         if config.beam_groups == 1:
-            return selection
-        return diverse_beam_selection(
-            selection or topk_selection(self.config.beam), config.beam_groups, config.diversity_penalty
-        )
+            return None
+        return diverse_beam_selection(topk_selection(self.config.beam), config.beam_groups, config.diversity_penalty)
 
     def expand(self, state: S) -> S:
         """Return a decoder state with `copies` rows for each sentence."""
@@ -80,15 +82,18 @@ class SearchPlan:
         return merged
 
 
-def _constrained_selection(
-    constraints: Sequence[OutputConstraints], beam: int, max_lengths: Sequence[int]
-) -> Selection:
-    automata = []
-    for constraint, max_length in zip(constraints, max_lengths, strict=True):
-        # phrases that do not fit together exclude every output: enforce only a subset that fits
-        kept = satisfiable_phrases(constraint.phrases, constraint.prefix, max_length)
-        automata.append(PhraseAutomaton(constraint.phrases[i] for i in kept) if kept else None)
-    return dynamic_beam_allocation(beam, automata, max_lengths, [len(constraint.prefix) for constraint in constraints])
+def _constraint_rules(constraints: Sequence[OutputConstraints], continues_word: Collection[int]) -> list[Rule]:
+    rules: list[Rule] = []
+    lengths = [len(constraint.prefix) for constraint in constraints]
+    if any(lengths):
+        rules.append(forced_prefix([constraint.prefix for constraint in constraints]))
+    ends_word = [constraint.prefix_ends_word for constraint in constraints]
+    if any(ends_word):
+        positions = [length if ends else -1 for length, ends in zip(lengths, ends_word, strict=True)]
+        rules.append(word_end(positions, sorted(continues_word)))
+    if any(constraint.forbidden for constraint in constraints):
+        rules.append(forbidden_phrases([constraint.forbidden for constraint in constraints], lengths))
+    return rules
 
 
 def explain_no_output(
@@ -114,7 +119,7 @@ def explain_no_output(
         )
     if config.no_repeat_ngram and any(constrained):
         return (
-            f"no_repeat_ngram {config.no_repeat_ngram}: no output satisfies it together with the prefix or glossary. "
+            f"no_repeat_ngram {config.no_repeat_ngram}: no output satisfies it together with the prefix. "
             "Raise it, or set it to 0."
         )
     return "model: its scores are NaN. Train again with a lower learning rate (training.lr.peak or training.lr.scale)."

@@ -100,7 +100,9 @@ class TextModel:
     @torch.inference_mode()
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """Return the log-probability of each target token given its source, EOS last; one number for a label."""
-        examples = self.encode_pairs(pairs)
+        return self._score_examples(self.encode_pairs(pairs))
+
+    def _score_examples(self, examples: Examples) -> list[list[float]]:
         scores: dict[int, list[float]] = {}
         for indices in self._batches(examples.lengths):
             batch = examples.batch(indices).to(self.device)
@@ -108,7 +110,7 @@ class TextModel:
             target_log_probs = log_probs.gather(2, batch.target.tokens.unsqueeze(2)).squeeze(2).tolist()
             for i, values, length in zip(indices, target_log_probs, batch.target.lengths.tolist(), strict=True):
                 scores[int(i)] = values[:length]
-        return [scores[i] for i in range(len(pairs))]
+        return [scores[i] for i in range(len(scores))]
 
     def _log_probs(self, batch: Batch) -> Tensor:  # (batch, length, token)
         log_probs: list[Tensor] = [

@@ -19,19 +19,21 @@ from tongsa.decoding.batches import Capacity, EncodedTexts, SearchBatch, assign_
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.constraints import OutputConstraints
+from tongsa.decoding.constraints import OutputConstraints, continuing_tokens
 from tongsa.decoding.continuations import continuations
 from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
 from tongsa.decoding.documents import MAX_SENTENCE_TOKENS, Document, require_one_sentence
 from tongsa.decoding.engines.engine import Engine, supports_all
 from tongsa.decoding.engines.torch import TorchEngine
 from tongsa.decoding.generator import TextGenerator
-from tongsa.decoding.glossary import Glossary, OutputLimits, TermConstraint, constraint_phrases, term_constraints
+from tongsa.decoding.glossary import Glossary, TermRequirement, replace_terms
 from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
+from tongsa.decoding.term_search import TermSearch
+from tongsa.decoding.term_sentence import TermSentence
 from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text_list
 from tongsa.decoding.training_comparison import compare_with_training, with_copied_words
 from tongsa.errors import InputError
@@ -76,11 +78,13 @@ class Translator(TextModel):
         source_language: str = "",
         profile: TrainingProfile | None = None,
         batch_tokens: int = 4096,
+        term_replacement: bool = False,
         info: ModelDescription | None = None,
     ) -> None:
         """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed.
 
         With the `profile` of the training data, translations tell which input is unlike it.
+        With `term_replacement` the terms of a glossary are replaced in the source, which the model has learned.
         """
         super().__init__(
             model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens, info=info
@@ -88,6 +92,7 @@ class Translator(TextModel):
         self.config = config
         self.source_language, self.profile = source_language, profile
         self.fusion = fusion
+        self.term_replacement = term_replacement
         self.engine = engine if engine and not (ensemble or fusion) else None
         if fusion:
             self.max_positions = min(self.max_positions, fusion.language_model.max_positions)
@@ -100,6 +105,7 @@ class Translator(TextModel):
             self.models,
             self.max_positions,
             cache(load_shortlist),
+            cache(lambda: continuing_tokens(target_tokenizer.token_strings(range(len(target_tokenizer))))),
             fusion.language_model.model if fusion else None,
             fusion.weight if fusion else 0.0,
         )
@@ -170,10 +176,53 @@ class Translator(TextModel):
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
         if request.config.copy_unseen_words:
             request = with_copied_words(request, texts, self.profile)
-        encoded = self._encode(texts, request)
-        # one thread: an observer sees one step at a time, and the same seed draws the same samples
-        one_thread = bool(request.sampling or request.observer) or self.device.type != "cpu"
-        threads = 1 if one_thread else torch.get_num_threads()
+        translations = self._decode(texts, request, replaces_terms=self.term_replacement)
+        again = [i for i, translation in enumerate(translations) if not translation.satisfies_terms]
+        if self.term_replacement and again:  # the model did not copy a term: translate the source as it is
+            prefixes = [request.prefixes[i] for i in again] if request.prefixes else ()
+            retried = self._decode([texts[i] for i in again], replace(request, prefixes=prefixes), replaces_terms=False)
+            for i, translation in zip(again, retried, strict=True):
+                if translation.num_satisfied_terms >= translations[i].num_satisfied_terms:
+                    translations[i] = translation
+        return translations
+
+    def _decode(self, texts: Sequence[str], request: DecodeRequest, *, replaces_terms: bool) -> list[Translation]:
+        requirements: dict[int, tuple[TermRequirement, ...]] = {}
+        read_texts = list(texts)  # what the encoder reads
+        for i, text in enumerate(texts if request.glossary else ()):
+            if request.glossary and (in_text := request.glossary.requirements(normalize(text))):
+                read_texts[i] = normalize(text)
+                read_texts[i], requirements[i] = (
+                    replace_terms(read_texts[i], in_text) if replaces_terms else (read_texts[i], in_text)
+                )
+        encoded = self._encode(read_texts, request)
+        nbest_lists = self._search_all(encoded, request)
+        sentences = {
+            i: TermSentence(
+                read_texts[i],
+                encoded.source(i).tolist(),
+                encoded.max_lengths[i],
+                requirements[i],
+                nbest_lists[i],
+                normalize(request.prefixes[i]) if request.prefixes else "",
+            )
+            for i in sorted(requirements.keys() & nbest_lists.keys())
+        }
+        self._search_terms(list(sentences.values()), request)
+        translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
+        for i, hypotheses in nbest_lists.items():
+            truncated = bool(encoded.tokens.lengths[i] >= self.max_positions)
+            sentence = sentences.get(i)
+            translation = self._to_translation(
+                encoded.source(i), sentence.hypotheses if sentence else hypotheses, truncated=truncated, terms=sentence
+            )
+            is_sampled = bool(request.sampling)
+            translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
+        return translations
+
+    def _search_all(self, encoded: EncodedTexts, request: DecodeRequest) -> dict[int, list[Hypothesis]]:
+        """Return the n-best list of each text that is not empty, by index."""
+        threads = self._threads(request)
         unconstrained = not (request.sampling or request.observer or encoded.constraints)
         batches = self._make_batches(encoded, request, threads, unconstrained=unconstrained)
         if self.engine and unconstrained:
@@ -181,51 +230,54 @@ class Translator(TextModel):
         else:
             sampler = request.sampling.build() if request.sampling else None
             search = partial(self.torch_engine.decode, request=request, sampler=sampler)
-        translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
-        for batch, nbest_lists in zip(batches, parallel_map(search, batches, threads), strict=True):
-            if not all(nbest_lists):
+        nbest_lists: dict[int, list[Hypothesis]] = {}
+        for batch, outputs in zip(batches, parallel_map(search, batches, threads), strict=True):
+            if not all(outputs):
                 max_lengths = {int(i): encoded.max_lengths[i] for i in batch.indices}
                 raise InputError(explain_no_output(request.config, encoded.constraints, max_lengths))
-            for i, hypotheses in zip(batch.indices.tolist(), nbest_lists, strict=True):
-                truncated = bool(encoded.tokens.lengths[i] >= self.max_positions)
-                translation = self._to_translation(
-                    encoded.source(i), hypotheses, truncated=truncated, terms=encoded.terms.get(i, ())
-                )
-                is_sampled = bool(request.sampling)
-                translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
-        return translations
+            nbest_lists |= dict(zip(batch.indices.tolist(), outputs, strict=True))
+        return nbest_lists
+
+    def _threads(self, request: DecodeRequest) -> int:
+        # one thread: an observer sees one step at a time, and the same seed draws the same samples
+        one_thread = bool(request.sampling or request.observer) or self.device.type != "cpu"
+        return 1 if one_thread else torch.get_num_threads()
 
     def _encode(self, texts: Sequence[str], request: DecodeRequest) -> EncodedTexts:
         tokens = Ragged(self.source_tokenizer.encode_all(texts))
         lengths = np.minimum(tokens.lengths + 1, self.max_positions)
         max_lengths = np.minimum(lengths + request.config.max_extra_tokens, self.max_positions - 1).tolist()
-        prefixes: Sequence[Sequence[int]] = [()] * len(texts)
-        if request.prefixes:
-            prefixes = self.target_tokenizer.encode_all(map(normalize, request.prefixes))
-        terms: dict[int, list[TermConstraint]] = {}
-        for i, text in enumerate(texts if request.glossary else ()):
-            limits = OutputLimits(prefixes[i], max_lengths[i], request.config.no_repeat_ngram)
-            if constraints := self._term_constraints(text, limits, request):
-                terms[i] = constraints
-        if not terms and not any(map(len, prefixes)):
-            return EncodedTexts(tokens, lengths, max_lengths, [], terms)
-        output_constraints = [
-            OutputConstraints(tuple(prefix), constraint_phrases(terms.get(i, ()))) for i, prefix in enumerate(prefixes)
-        ]
-        return EncodedTexts(tokens, lengths, max_lengths, output_constraints, terms)
+        prefixes = self.target_tokenizer.encode_all(map(normalize, request.prefixes))
+        constraints = [OutputConstraints(tuple(prefix)) for prefix in prefixes] if any(prefixes) else []
+        return EncodedTexts(tokens, lengths, max_lengths, constraints)
 
-    def _term_constraints(self, text: str, limits: OutputLimits, request: DecodeRequest) -> list[TermConstraint]:
-        requirements = request.glossary.requirements(normalize(text)) if request.glossary else ()
-        if not requirements:
-            return []
-        tokens = self.target_tokenizer.encode_all([requirement.text for requirement in requirements])
+    def _search_terms(self, sentences: Sequence[TermSentence], request: DecodeRequest) -> None:
+        """Put the terms of a glossary into the translations."""
         if request.sampling:
-            reason = "samples are drawn without constraints. Leave out --sample."
-            return [
-                TermConstraint(requirement, tuple(run), 0, reason)
-                for requirement, run in zip(requirements, tokens, strict=True)
-            ]
-        return term_constraints(requirements, tokens, limits)
+            for sentence in sentences:
+                sentence.skip_all("samples are drawn without constraints. Leave out --sample.")
+            return
+
+        def search(
+            sources: Sequence[Sequence[int]], constraints: Sequence[OutputConstraints]
+        ) -> list[list[Hypothesis]]:
+            encoded = EncodedTexts.from_tokens(sources, constraints)
+            batches = self._make_batches(encoded, request, self._threads(request), unconstrained=False)
+            decode = partial(self.torch_engine.decode, request=request)
+            outputs: dict[int, list[Hypothesis]] = {}
+            for batch, nbest_lists in zip(batches, parallel_map(decode, batches, self._threads(request)), strict=True):
+                outputs |= dict(zip(batch.indices.tolist(), nbest_lists, strict=True))
+            return [outputs[i] for i in range(len(sources))]
+
+        TermSearch(
+            request.config,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            search,
+            self.score_tokens,
+            nbest=request.nbest,
+            always_search=bool(self.fusion) or not request.config.supports_continuous_batching,
+        ).run(sentences)
 
     def _make_batches(
         self, encoded: EncodedTexts, request: DecodeRequest, threads: int, *, unconstrained: bool
@@ -284,7 +336,7 @@ class Translator(TextModel):
         hypotheses: Sequence[Hypothesis],
         *,
         truncated: bool,
-        terms: Sequence[TermConstraint] = (),
+        terms: TermSentence | None = None,
     ) -> Translation:
         """Return the first hypothesis as a translation, with the others as its alternatives."""
         hypothesis, *others = hypotheses
@@ -300,7 +352,7 @@ class Translator(TextModel):
             tokens=tuple(self.target_tokenizer.token_strings(hypothesis.tokens)),
             source_tokens=tuple(self.source_tokenizer.token_strings(source)),
             _token_log_probs=tuple(token_log_probs),
-            terms=tuple(term.check(text) for term in terms),
+            terms=terms.results(text) if terms else (),
             truncated=truncated,
             alternatives=tuple(
                 self._to_translation(source_tokens, [other], truncated=truncated, terms=terms) for other in others
@@ -312,8 +364,10 @@ class Translator(TextModel):
 
     def _token_log_probs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
         """Return the log-probability of each target token given the source, EOS last, without a language model."""
-        batch = Examples(Ragged([source]), Ragged([target])).batch(np.array([0])).to(self.device)
-        with torch.inference_mode():
-            log_probs = self._log_probs(batch)  # (batch, length, token)
-            target_log_probs: list[float] = log_probs.gather(2, batch.target.tokens.unsqueeze(2)).flatten().tolist()
-        return target_log_probs
+        return self.score_tokens([(source, target)])[0]
+
+    @torch.inference_mode()
+    def score_tokens(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token, EOS last, of pairs of source and target tokens."""
+        examples = Examples(Ragged([source for source, _ in pairs]), Ragged([target for _, target in pairs]))
+        return self._score_examples(examples)

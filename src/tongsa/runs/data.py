@@ -11,9 +11,11 @@ from tongsa import bundle, storage
 from tongsa.batch import Examples, Ragged
 from tongsa.data.corpus import CorpusError, check_files, read_pairs, read_texts
 from tongsa.data.ledger import Ledger, LengthLimits, Pair
+from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.interface import Task
 from tongsa.runs.recipe import DataConfig, Recipe
+from tongsa.runs.term_replacement import TermReplacer
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer, TokenizerConfig, train_tokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
@@ -39,6 +41,8 @@ class PreparedData:
     task: Task
     remarks: tuple[str, ...]
     """Messages for the user: dropped lines, the origin of the dev set."""
+    term_replacer: TermReplacer | None = None
+    """Makes the training sources with replaced terms (data.term_replacement)."""
 
 
 class CorpusReader:
@@ -72,7 +76,7 @@ class CorpusReader:
 
 def check_data_files(data: DataConfig, origin: str) -> None:
     """Raise CorpusError for the first file that cannot be opened; `origin` is the recipe that names it."""
-    for path in data.paths([*data.train, *data.dev, *data.test]):
+    for path in data.paths([*data.train, *data.dev, *data.test, *data.glossary_files]):
         if data.dataset and not path.exists():
             raise CorpusError(f"{origin}: {path}: no such file. Get {data.dataset} and pass --set data.folder=DIR.")
         check_files([path])
@@ -122,7 +126,24 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         )
     ledger.check()
     check_data_unchanged(recipe, folder)
-    return PreparedData(kept, dev, [], source, target, task, (ledger.summary(), *remarks))
+    replacer = _term_replacer(kept, recipe)
+    return PreparedData(kept, dev, [], source, target, task, (ledger.summary(), *remarks), replacer)
+
+
+def _term_replacer(train: Sequence[Pair], recipe: Recipe) -> TermReplacer | None:
+    data = recipe.data
+    if not data.term_replacement:
+        return None
+    if recipe.model.task != "seq2seq":
+        raise InputError("data.term_replacement: only a model that translates can learn it. Leave it out.")
+    glossary = Glossary.read(data.paths(data.glossary_files)[0]) if data.glossary else None
+    replacer = TermReplacer(train, data.term_replacement, recipe.training.seed, glossary)
+    if not any(replacer.replacements):
+        raise InputError(
+            "data.term_replacement: no training pair contains a term and its translation. "
+            + ("Check data.glossary, or leave it out." if glossary else "Leave it out, or add training pairs.")
+        )
+    return replacer
 
 
 def _read_test(recipe: Recipe, folder: Path, reader: CorpusReader) -> list[Pair]:
@@ -167,6 +188,8 @@ def _build_tokenizers(
     """Load the tokenizers of the run; the first time, train them or copy them from another run."""
     config, task, saved = recipe.tokenizer, recipe.model.task, folder / "tokenizer"
     sources, targets = [pair.source for pair in train], [pair.target for pair in train]
+    if recipe.data.term_replacement:  # the sources will contain words of the target language
+        sources = sources + targets
     if labels is not None:
         return _load_or_train_tokenizer(saved / "source.model", config, sources), labels
     if config.shared or task == "language_model":
@@ -227,7 +250,8 @@ def _drop_by_length(
 def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
     """Record the checksums of the files in data.json; raise InputError if they changed since the run started."""
     data, record = recipe.data, folder / "data.json"
-    checksums = {str(path): storage.file_sha256(path) for path in data.paths([*data.train, *data.dev])}
+    files = data.paths([*data.train, *data.dev, *data.glossary_files])
+    checksums = {str(path): storage.file_sha256(path) for path in files}
     if not record.exists():
         storage.write_text(record, json.dumps(checksums, indent=1, ensure_ascii=False))
         return
@@ -241,8 +265,12 @@ def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
 
 
 def epoch_examples(data: PreparedData, config: TokenizerConfig, seed: int) -> Callable[[int], Examples]:
-    """Return a function from epoch to tokenized pairs. Epochs differ only with subword regularization."""
+    """Return a function from epoch to tokenized pairs.
+
+    Epochs differ only with subword regularization or term replacement.
+    """
     sources, targets = [pair.source for pair in data.train], [pair.target for pair in data.train]
+    replacer = data.term_replacer
     appends_eos = data.task != "classification"
 
     def tokenize(epoch: int) -> Examples:
@@ -250,11 +278,10 @@ def epoch_examples(data: PreparedData, config: TokenizerConfig, seed: int) -> Ca
             side_seed = seed * 1_000_003 + 2 * epoch + side
             return Ragged(tokenizer.sample_all(texts, config.subword_regularization, side_seed))
 
-        return Examples(
-            sample(data.source_tokenizer, sources, 0), sample(data.target_tokenizer, targets, 1), appends_eos
-        )
+        texts = replacer.replaced_sources(epoch) if replacer else sources
+        return Examples(sample(data.source_tokenizer, texts, 0), sample(data.target_tokenizer, targets, 1), appends_eos)
 
-    if config.subword_regularization:
+    if config.subword_regularization or replacer:
         return tokenize
     examples = tokenize(0)
     return lambda _: examples

@@ -62,7 +62,7 @@ class TranslateActor:
             result = self.translate(chunk.lines, chunk.first_line)
         except (InputError, OSError) as error:
             return {"error": f"{error} (on {platform.node()})"}
-        return {"sha256": _chunk_sha256(chunk), **result._asdict()}
+        return {"sha256": _chunk_sha256(chunk)} | {name: list(value) for name, value in result._asdict().items()}
 
 
 def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator[tuple[Chunk, TranslatedChunk]]:
@@ -82,7 +82,7 @@ def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator
                 raise InputError(result["error"])
             if result["sha256"] != _chunk_sha256(chunk):
                 raise InputError(f"{reader.name}: a worker reads another file. Use a file that all hosts share.")
-            yield chunk, TranslatedChunk(result["lines"], result["truncated"], result["remarks"])
+            yield chunk, TranslatedChunk(**{name: result[name] for name in TranslatedChunk._fields})
 
 
 def _chunk_ranges(reader: ChunkReader) -> list[dict[str, int]]:

@@ -48,15 +48,26 @@ class DataConfig:
     """Pairs are dropped if one side has more than this times the tokens of the other, plus 10; 0 is no limit."""
     dev_fraction: Annotated[float, In(0, 1, open_low=True, open_high=True)] = 0.05
     """Without a dev file: fraction of the sources held out as dev set, at most 1,000 (10,000 for a classifier)."""
+    term_replacement: Annotated[float, In(0, 1)] = 0.0
+    """Share of the training sources in which terms are replaced by their translation, so that the model learns to
+    follow a glossary (Dinu et al. 2019, section 3); 0 is off, 0.3 is a good value."""
+    glossary: str = ""
+    """Glossary of the replaced terms; without one, word pairs are found in the training data."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.glossary and not self.term_replacement:
+            raise ValueError("glossary: used only for term replacement. Write term_replacement = 0.3 too.")
         if self.max_length_ratio != 0 and not self.max_length_ratio >= 1:
             raise ValueError(f"max_length_ratio {self.max_length_ratio} is not 0 (no limit) or at least 1")
 
     @property
     def limits(self) -> LengthLimits:
         return LengthLimits(max_tokens=self.max_tokens, max_length_ratio=self.max_length_ratio)
+
+    @property
+    def glossary_files(self) -> tuple[str, ...]:
+        return (self.glossary,) if self.glossary else ()
 
     def paths(self, files: Sequence[str]) -> list[Path]:
         return [Path(self.folder) / file for file in files]

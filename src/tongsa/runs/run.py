@@ -66,6 +66,7 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
         target_language=recipe.data.target_language,
         metrics=recipe.data.metrics,
         profile=_training_profile(recipe, data) if data.task == "seq2seq" else None,
+        term_replacement=bool(recipe.data.term_replacement),
     )
     return Run(folder, recipe, data, new_bundle)
 

@@ -29,7 +29,7 @@ class TranslatedChunk(NamedTuple):
     truncated: Sequence[int] = ()
     """Indices of lines that were longer than the model can read."""
     remarks: Sequence[tuple[int, str]] = ()
-    """Lines unlike the training data: index and remark."""
+    """Index of a line and a remark: unlike the training data, or glossary terms that were left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

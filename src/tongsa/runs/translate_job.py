@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -99,7 +99,7 @@ class TranslateJobConfig:
             except DocumentError as error:
                 raise InputError(f"line {first_line + error.index + 1:,}: {error.reason}") from None
             output = [format_line(line, translation) for line, translation in zip(lines, translations, strict=True)]
-            remarks = [(i, remark) for i, translation in enumerate(translations) if (remark := _remark(translation))]
+            remarks = [(i, remark) for i, translation in enumerate(translations) for remark in _remarks(translation)]
             truncated = [i for i, translation in enumerate(translations) if translation.truncated]
             return TranslatedChunk(output, truncated, remarks)
 
@@ -158,8 +158,11 @@ def _model_sha256(path: Path) -> str:
     return storage.file_sha256(bundle.find_bundle(path) / "model.toml")
 
 
-def _remark(translation: Translation) -> str:
-    """Return in one line what the user should know about an input and its translation; mostly empty."""
+def _remarks(translation: Translation) -> Iterator[str]:
+    """Yield the remarks about an input and its translation: one line about the input, one for each term left out."""
+    for term in translation.terms:
+        if term.skipped_reason:
+            yield f"term left out: {term.term.source} → {term.text}: {term.skipped_reason}"
     remarks = []
     if translation.truncated:
         remarks.append("longer than the model can read, truncated")
@@ -170,7 +173,8 @@ def _remark(translation: Translation) -> str:
         remarks.append(f"not in the training data: {', '.join(words[:MAX_WORDS_SHOWN])}{more}")
     if translation.low_score:
         remarks.append("low score")
-    return "; ".join(remarks)
+    if remarks:
+        yield "; ".join(remarks)
 
 
 def _format_text(_: str, translation: Translation, *, alignments: bool) -> str:

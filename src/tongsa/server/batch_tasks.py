@@ -192,6 +192,7 @@ def term_response(result: "TermResult") -> dict[str, Any]:
         "expected": result.expected,
         "occurrences": result.occurrences,
         "satisfied": result.satisfied,
+        "in_place": result.in_place,
     }
     return response | ({"skipped_reason": result.skipped_reason} if result.skipped_reason else {})
 

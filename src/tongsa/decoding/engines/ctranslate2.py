@@ -31,6 +31,7 @@ SUPPORTED_SETTINGS = (
     "length_normalization",
     "alpha",
     "max_extra_tokens",
+    "max_term_cost",
 )
 """Settings of DecodingConfig that this engine supports; `shortlist` too, if one was exported."""
 

@@ -39,10 +39,12 @@ class TorchEngine:
         models: Sequence[EncoderDecoder],
         max_positions: int,
         load_shortlist: Callable[[], Shortlist],
+        load_continuing_tokens: Callable[[], frozenset[int]],
         language_model: EncoderDecoder | None = None,
         lm_weight: float = 0.0,
     ) -> None:
         self.models, self.max_positions, self.load_shortlist = tuple(models), max_positions, load_shortlist
+        self.load_continuing_tokens = load_continuing_tokens
         self.language_model = language_model
         self.device = next(self.models[0].parameters()).device
         decoders = [model.decoder for model in self.models]
@@ -63,18 +65,20 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         """Return an n-best list for each sentence of a batch."""
         sources, constraints, scorer = batch.pad(self.device), batch.constraints, self.scorer
+        continues_word = self.load_continuing_tokens() if constraints else frozenset()
         subset = self._vocab_subset(sources[0], batch, request)
         if subset is not None:  # from here to the end of the search a token is an index into the subset
             scorer = subset_scorer(scorer, subset)
             index_in_subset = {token: i for i, token in enumerate(subset.tolist())}
             constraints = [constraint.map_tokens(index_in_subset) for constraint in constraints]
+            continues_word = frozenset(index_in_subset[token] for token in continues_word & index_in_subset.keys())
 
         def start(source: Padded) -> tuple[DecoderState, Tensor]:
             return self.start(source, subset), self.max_lengths(source, request.config)
 
         batcher = ContinuousBatcher(sources, batch.capacity, start)
         state, max_lengths = batcher.next_batch()
-        plan = SearchPlan(request, max_lengths, constraints, sampler)
+        plan = SearchPlan(request, max_lengths, constraints, sampler, continues_word)
         hypotheses = beam_search(
             scorer,
             plan.expand(state),

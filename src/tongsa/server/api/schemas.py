@@ -192,13 +192,15 @@ class GlossaryTermResult(TypedDict):
     text: str
     """The target as it was searched in the translation."""
     expected: int
-    """Occurrences in the source."""
+    """Required occurrences: of a copied term as in the source, of a translation one."""
     occurrences: int
-    """Occurrences in the translation."""
+    """Occurrences in the translation, as whole words before the end of the sentence."""
     skipped_reason: NotRequired[str]
-    """Why the search did not enforce the term."""
+    """Why the term was left out, and what to do."""
     satisfied: bool
     """The translation has the term at least as often as expected."""
+    in_place: bool
+    """The term stands where the model's own translation of the source term stood."""
 
 
 @documented
