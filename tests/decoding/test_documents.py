@@ -86,9 +86,12 @@ def test_word_alignments_count_the_words_of_the_whole_text(translator: Translato
 
 
 def test_glossary_sampling_and_mbr_work_sentence_by_sentence(translator: Translator) -> None:
-    (with_terms,) = translator.translate([TWO], glossary=Glossary.from_pairs([("b", "가 나"), ("e", "다 라")]))
-    assert [term.satisfied for term in with_terms.terms] == [True, True]
-    assert "가 나" in with_terms.sentences[0].text and "다 라" in with_terms.sentences[1].text
+    glossary = Glossary.from_pairs([("b", "가 나"), ("e", "다 라")])
+    (with_terms,) = translator.translate([TWO], glossary=glossary, max_term_cost=1000)
+    alone = translator.translate([part.source for part in with_terms.sentences], glossary=glossary, max_term_cost=1000)
+    assert [part.text for part in with_terms.sentences] == [translation.text for translation in alone]
+    assert with_terms.terms == alone[0].terms + alone[1].terms
+    assert [term.text for term in with_terms.terms] == ["가 나", "다 라"]
     (sampled,) = translator.translate([TWO], sampling=SamplingConfig(seed=3), nbest=2)
     assert len(sampled.nbest) == 2 and len(sampled.alternatives[0].sentences) == 2
     (chosen,) = mbr_decode(translator, [TWO], num_samples=4)
@@ -135,7 +138,9 @@ def test_unseen_words_are_copied_if_the_setting_says_so(translator: Translator) 
     profile = TrainingProfile.from_pairs([(name, name) for name in names], longest_source=20)
     copying = replace(bundle, profile=profile).translator()
     (free,) = copying.translate(["AbA bc. GFg d"])
-    (copied,) = copying.translate(["AbA bc. GFg d"], copy_unseen_words=True)
-    assert "AbA" not in free.text and [term.text for term in copied.terms] == ["AbA", "GFg"]
-    assert "AbA" in copied.sentences[0].text and "GFg" in copied.sentences[1].text
+    (copied,) = copying.translate(["AbA bc. GFg d"], copy_unseen_words=True, max_term_cost=1000)
+    glossary = Glossary.from_pairs([], copies=["AbA", "GFg"])
+    (required,) = copying.translate(["AbA bc. GFg d"], glossary=glossary, max_term_cost=1000)
+    assert not free.terms and [term.text for term in copied.terms] == ["AbA", "GFg"]
+    assert (copied.text, copied.terms) == (required.text, required.terms)
     assert translator.translate(["AbA bc"], copy_unseen_words=True) == translator.translate(["AbA bc"])
