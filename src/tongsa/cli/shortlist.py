@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from tongsa import bundle
-    from tongsa.data.corpus import CorpusError, read_pairs
+    from tongsa.data.corpus import CorpusError, no_pairs_message, read_pairs
     from tongsa.data.ledger import Ledger
     from tongsa.decoding import shortlist
 
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     ledger, languages = Ledger(None), (loaded.source_language, loaded.target_language)
     pairs = [(pair.source, pair.target) for pair in read_pairs(options.data, ledger, languages=languages)]
     if not pairs:
-        raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give the training data.")
+        raise CorpusError(no_pairs_message(options.data[0], ledger, "Give the training data."))
     candidates = shortlist.learn_shortlist(
         pairs,
         loaded.source_tokenizer,
