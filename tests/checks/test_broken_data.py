@@ -35,7 +35,7 @@ def tsv(pairs: list[tuple[str, str]]) -> str:
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
-def delimited(delimiter: str, quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> str:
+def csv_text(delimiter: str, quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> str:
     stream = io.StringIO()
     csv.writer(stream, delimiter=delimiter, quoting=quoting).writerows(PAIRS)
     return stream.getvalue()
@@ -53,7 +53,7 @@ def parquet() -> bytes:
     return stream.getvalue()
 
 
-def zipped() -> bytes:
+def zip_archive() -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("inner.tsv", tsv(PAIRS))
@@ -82,9 +82,9 @@ PO = 'msgid ""\nmsgstr "Language: ko\\n"\n\n' + "".join(
 RECORDS = [{"source": source, "target": target} for source, target in PAIRS]
 JSON_LINES = "".join(f"{json.dumps(record)}\n" for record in RECORDS)
 FILES: dict[str, tuple[str, str | bytes | Callable[[], bytes], str]] = {
-    "CSV": ("my file.csv", delimited(","), "separated by ','"),
-    "CSV of a spreadsheet": ("a.csv", "\ufeff" + delimited(";", csv.QUOTE_ALL), "separated by ';'"),
-    "CSV named TSV": ("a.tsv", delimited(","), "separated by ','"),
+    "CSV": ("my file.csv", csv_text(","), "separated by ','"),
+    "CSV of a spreadsheet": ("a.csv", "\ufeff" + csv_text(";", csv.QUOTE_ALL), "separated by ';'"),
+    "CSV named TSV": ("a.tsv", csv_text(","), "separated by ','"),
     "CSV with tabs": ("a.csv", tsv(PAIRS), "TSV by its content"),
     "spaces": ("a.tsv", tsv(PAIRS).replace("\t", "     "), "separated by spaces"),
     "bars": ("a.txt", tsv(PAIRS).replace("\t", " ||| "), "separated by |||"),
@@ -137,9 +137,20 @@ def test_a_file_of_another_format_is_read_after_the_command_in_the_message(tmp_p
     assert texts_of(result) == PAIRS
 
 
+def test_csv_of_a_korean_spreadsheet_needs_two_commands(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(csv_text(",").encode("cp949"))
+    for message, result in (("CP949, not UTF-8", "a-utf8.csv"), ("separated by ','", "a-utf8.tsv")):
+        with pytest.raises(CorpusError, match=message) as error:
+            texts_of(file)
+        run_shell(str(error.value).split("it: ", 1)[1])
+        file = tmp_path / result
+    assert texts_of(file) == PAIRS
+
+
 def test_documents_and_archives_get_a_sentence(tmp_path: Path) -> None:
     office = {"a.xlsx": b"PK\x03\x04", "b.tsv": b"PK\x03\x04 xl/workbook.xml", "c.pdf": b"%PDF-1.4", "d.docx": b"PK"}
-    for name, content in {**office, "e.zip": zipped(), "f.srt": b"1\n"}.items():
+    for name, content in {**office, "e.zip": zip_archive(), "f.srt": b"1\n"}.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(CorpusError, match=r"spreadsheet|document|Unpack it: unzip|marked-up text"):
             texts_of(tmp_path / name)
@@ -263,7 +274,7 @@ def test_ordinary_text_has_no_marks(tmp_path: Path) -> None:
     assert {finding.level for finding in pattern_findings(tmp_path / "a.tsv").values()} == {"ok"}
 
 
-def numbered(pairs: list[tuple[str, str]]) -> list[Pair]:
+def pairs_with_lines(pairs: list[tuple[str, str]]) -> list[Pair]:
     return [Pair(source, target, "a.tsv", i) for i, (source, target) in enumerate(pairs, start=1)]
 
 
@@ -271,30 +282,30 @@ def numbered(pairs: list[tuple[str, str]]) -> list[Pair]:
     ("count", "level"), [(1, "fault"), (10, "fault"), (50, "warning"), (500, "remark"), (3000, "ok")]
 )
 def test_a_small_corpus_is_not_ok(count: int, level: str) -> None:
-    pairs = numbered([(f"a {i}", f"b {i}") for i in range(count)])
+    pairs = pairs_with_lines([(f"a {i}", f"b {i}") for i in range(count)])
     assert text.check_size(pairs * 4).level == level, "duplicates do not count"
 
 
 def test_headers_are_found_once_or_repeated() -> None:
-    assert text.check_header(numbered(PAIRS)).level == "ok"
-    assert "data.header" in text.check_header(numbered([("English", "Korean"), *PAIRS])).remedy
-    finding = text.check_header(numbered([("source", "target"), *PAIRS, ("source", "target")]))
+    assert text.check_header(pairs_with_lines(PAIRS)).level == "ok"
+    assert "data.header" in text.check_header(pairs_with_lines([("English", "Korean"), *PAIRS])).remedy
+    finding = text.check_header(pairs_with_lines([("source", "target"), *PAIRS, ("source", "target")]))
     assert (finding.level, finding.numbers["lines"]) == ("warning", 2)
     assert "grep -v" in finding.remedy
 
 
 def test_a_dev_set_in_the_other_direction_is_a_fault() -> None:
     exchanged = [(target, source) for source, target in PAIRS]
-    assert scripts.check_direction(numbered(PAIRS), numbered(PAIRS[:40]), "dev").level == "ok"
-    assert scripts.check_direction(numbered(PAIRS), numbered(exchanged[:40]), "dev").level == "fault"
+    assert scripts.check_direction(pairs_with_lines(PAIRS), pairs_with_lines(PAIRS[:40]), "dev").level == "ok"
+    assert scripts.check_direction(pairs_with_lines(PAIRS), pairs_with_lines(exchanged[:40]), "dev").level == "fault"
 
 
 def test_a_column_of_numbers_is_not_a_text() -> None:
-    pairs = numbered([(str(i), source) for i, (source, _) in enumerate(PAIRS)])
+    pairs = pairs_with_lines([(str(i), source) for i, (source, _) in enumerate(PAIRS)])
     finding = scripts.check_script(pairs, [pair.source for pair in pairs], "source")
     assert finding.level == "warning"
     assert "data.columns" in finding.remedy
 
 
 def test_few_pairs_give_no_false_alarm_about_their_sides() -> None:
-    assert scripts.check_wrong_side(numbered(PAIRS[:10])).level == "ok"
+    assert scripts.check_wrong_side(pairs_with_lines(PAIRS[:10])).level == "ok"

@@ -123,6 +123,8 @@ def explain_format(path: Path) -> str:
 
 
 def _explain_suffix(path: Path, suffix: str, head: bytes) -> str:
+    if suffix in (".csv", ".po") and (explanation := explain_encoding(path, head)):
+        return explanation  # first: the converters read UTF-8
     if suffix == ".csv":
         return explain_separator(path, head) or f"CSV is not read. Convert it: {delimiter_command(path, ',')}"
     if suffix == ".json" and _holds_json_lines(head):
@@ -166,7 +168,7 @@ def _holds_json_lines(head: bytes) -> bool:
     """Return whether the first line is a JSON object."""
     try:
         return isinstance(json.loads(head.split(b"\n", 1)[0]), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
