@@ -57,7 +57,10 @@ SLOW_WORDS = (
     "sutskever",
 )
 
-RUN_SETTINGS = ["training.steps=2", "training.validate_every=2", "training.threads=1", "decoding.max_extra_tokens=3"]
+RUN_SETTINGS = [
+    *("training.steps=2", "training.validate_every=2", "decoding.max_extra_tokens=3"),
+    *("training.threads=1", "training.precision=fp32"),  # "auto" measures in a child process
+]
 TRANSFORMER = ["model.width=16", "model.ffn_width=16", "model.heads=2"]
 SMALL_MODELS = {
     "transformer": [*TRANSFORMER, "model.encoder_layers=1", "model.decoder_layers=1"],
@@ -73,7 +76,7 @@ VOCABULARY = "tokenizer.vocab_size=1000"
 
 
 def shorten_training(words: Sequence[str]) -> list[str]:
-    """Return the arguments of `train` or `distil` with the rule of this module applied."""
+    """Return the arguments of `train`, `distil` or `doctor` with the rule of this module applied."""
     words = list(words)
     if "--budget" in words:
         position = words.index("--budget")
@@ -231,9 +234,10 @@ def run_pipeline(command: str, folder: Path) -> None:
     for run, test_set in SEPARATE_TEST_SETS.items():
         if run in words:
             shutil.copy(folder / test_set, folder / "test.tsv")
-    if words[0] in ("train", "distil") and "--resume" not in words:
-        shutil.rmtree(folder / words[words.index("--run") + 1], ignore_errors=True)
+    if words[0] in ("train", "distil", "doctor") and "--resume" not in words:
         words = shorten_training(words)
+        if "--run" in words:
+            shutil.rmtree(folder / words[words.index("--run") + 1], ignore_errors=True)
     result = run_command(*words, cwd=folder, stdin=stdin)
     assert result.code == 0, result.stderr
     assert "Traceback" not in result.stderr
