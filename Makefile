@@ -22,6 +22,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 src
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_names.py
 

@@ -1,6 +1,8 @@
 import dataclasses
+import re
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -9,9 +11,13 @@ from hypothesis import strategies as st
 from tongsa import config
 from tongsa.cli import main
 from tongsa.config import ConfigError
+from tongsa.decoding.config import DecodingConfig
+from tongsa.models import KINDS
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs import planner
-from tongsa.runs.recipe import merge_tables, parse_recipe
+from tongsa.runs.recipe import DataConfig, merge_tables, parse_recipe
+from tongsa.tokenization.subword import TokenizerConfig
+from tongsa.training.config import TrainingConfig
 
 RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
 
@@ -31,6 +37,10 @@ RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
         ({"data": {"columns": [1]}}, "data.columns: expected 2 values, not 1"),
         ({"tokenizer": {"subword_regularization": 2}}, "tokenizer.subword_regularization: 2.0 is not in [0, 1]"),
         ({"decoding": {"beam": 0}}, "decoding.beam: 0 is not at least 1"),
+        (
+            {"tokenizer": {"target_model": "wrd"}},
+            "tokenizer.target_model: 'wrd' is not one of 'unigram', 'bpe', 'char', 'word', 'same'",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_full_path(values: config.Table, message: str) -> None:
@@ -51,6 +61,31 @@ def test_a_wrong_setting_is_named_with_its_full_path(values: config.Table, messa
 def test_a_wrong_section_names_the_right_one(values: config.Table, pattern: str) -> None:
     with pytest.raises(ConfigError, match=pattern):
         parse_recipe(values, "my.toml")
+
+
+SECTIONS = {"data": DataConfig, "tokenizer": TokenizerConfig, "training": TrainingConfig, "decoding": DecodingConfig}
+
+
+@pytest.mark.parametrize("section", [*SECTIONS, *KINDS])
+def test_every_value_of_a_wrong_type_gets_a_message_without_python_types(section: str) -> None:
+    config_class = SECTIONS.get(section) or KINDS[section]
+    for field in dataclasses.fields(config_class):
+        with pytest.raises(ConfigError) as error:
+            config.build_config(config_class, {field.name: {"nested": object}}, section)
+        assert str(error.value).startswith(f"{section}.{field.name}")
+        message = str(error.value).replace(repr({"nested": object}), "").replace(repr(object), "")
+        assert not re.search("typing|Literal|Union|<class|Annotated", message), message
+
+
+def test_a_missing_key_is_named() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Needs:
+        width: config.Positive
+        norm: Literal["pre", "post"] = "pre"
+
+    with pytest.raises(ConfigError) as error:
+        config.build_config(Needs, {"norm": "post"}, "model")
+    assert str(error.value) == "model.width: missing. Write width = …, a whole number at least 1."
 
 
 def test_a_shard_setting_that_contradicts_another_is_refused() -> None:

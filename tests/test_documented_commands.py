@@ -154,7 +154,7 @@ SEPARATE_TEST_SETS = {"runs/reviews": "reviews-test.tsv", "runs/g2p": "words-tes
 SAME_AS_MINE = ("one", "fast", "careful", "general", "large", "en-ko", "ko-en", "a")
 TRAIN = "tongsa train --set data.source_language=en --set data.target_language=ko --budget 1m"
 TRAININGS = (
-    f"{TRAIN} --data my.tsv --run runs/mine --set model.norm=post",
+    f"{TRAIN} --data my.tsv --run runs/mine",
     f"{TRAIN} --data reviews.tsv --run runs/reviews --set model.kind=structured_self_attention",
     f"{TRAIN} --data text.txt --run runs/lm --set model.kind=rnn_lm",
     f"{TRAIN} --data ratings_train.txt --run runs/nsmc --set model.kind=structured_self_attention "

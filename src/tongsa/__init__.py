@@ -4,61 +4,293 @@
 >>> translator = tongsa.load("runs/demo")
 >>> translator("I go home").text
 '나는 집에 간다'
+
+Each command of the command line has one function or method here. Wrong input raises `tongsa.InputError`. Modules are
+imported on first use, so `import tongsa` does not import torch.
 """
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+from tongsa.errors import InputError, InterruptedRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tongsa.decoding.engines.engine import EngineName
+    from tongsa.decoding.generator import TextGenerator as TextGenerator
+    from tongsa.decoding.glossary import Glossary as Glossary
+    from tongsa.decoding.results import Translation as Translation
+    from tongsa.decoding.sampling import SamplingConfig as SamplingConfig
+    from tongsa.decoding.text_classifier import Classification as Classification
+    from tongsa.decoding.text_classifier import TextClassifier as TextClassifier
+    from tongsa.decoding.translator import Translator as Translator
+    from tongsa.evaluation.evaluate import EvaluationReport as EvaluationReport
+    from tongsa.interface import Task
+    from tongsa.runs.doctor import run_doctor as doctor
+    from tongsa.runs.file_translation import translate_file as translate_file
+    from tongsa.runs.shortlist import build_shortlist as shortlist
+    from tongsa.server.background import serve as serve
+    from tongsa.server.background import start_server as start_server
+    from tongsa.visualize.curves import read_curves as curves
+    from tongsa.visualize.panels import search_tree_page as search_tree
     from tongsa.visualize.panels import view as view
+
+    PathLike: TypeAlias = str | Path
+    Paths: TypeAlias = Sequence[PathLike] | PathLike
+    AnyModel: TypeAlias = Translator | TextClassifier | TextGenerator
 
 __version__ = "0.1.0"
 
+LAZY_NAMES = {
+    "Classification": "decoding.text_classifier:Classification",
+    "EvaluationReport": "evaluation.evaluate:EvaluationReport",
+    "Glossary": "decoding.glossary:Glossary",
+    "SamplingConfig": "decoding.sampling:SamplingConfig",
+    "TextClassifier": "decoding.text_classifier:TextClassifier",
+    "TextGenerator": "decoding.generator:TextGenerator",
+    "Translation": "decoding.results:Translation",
+    "Translator": "decoding.translator:Translator",
+    "curves": "visualize.curves:read_curves",
+    "doctor": "runs.doctor:run_doctor",
+    "search_tree": "visualize.panels:search_tree_page",
+    "serve": "server.background:serve",
+    "shortlist": "runs.shortlist:build_shortlist",
+    "start_server": "server.background:start_server",
+    "translate_file": "runs.file_translation:translate_file",
+    "view": "visualize.panels:view",
+}
+"""Names that are imported on first use: module and name in it."""
+
+__all__ = [
+    "Classification",
+    "EvaluationReport",
+    "Glossary",
+    "InputError",
+    "InterruptedRun",
+    "SamplingConfig",
+    "TextClassifier",
+    "TextGenerator",
+    "Translation",
+    "Translator",
+    "curves",
+    "distil",
+    "doctor",
+    "evaluate",
+    "export_model",
+    "load",
+    "resume",
+    "search_tree",
+    "serve",
+    "shortlist",
+    "start_server",
+    "train",
+    "train_demo",
+    "translate_file",
+    "view",
+]
+
 
 def __getattr__(name: str) -> Any:
-    """Import `tongsa.view` on first use, so that `import tongsa` stays fast."""
-    if name == "view":
-        from tongsa.visualize.panels import view
-
-        return view
-    raise AttributeError(f"module 'tongsa' has no attribute {name!r}")
+    if name not in LAZY_NAMES:
+        raise AttributeError(f"module 'tongsa' has no attribute {name!r}")
+    module, _, attribute = LAZY_NAMES[name].partition(":")
+    return getattr(import_module(f"tongsa.{module}"), attribute)
 
 
-def load(path: str | Path, *, engine: "EngineName" = "auto") -> Any:
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY_NAMES})
+
+
+@overload
+def load(
+    path: "PathLike",
+    *,
+    task: Literal["seq2seq"],
+    engine: "EngineName" = ...,
+    ensemble: "Sequence[PathLike]" = ...,
+    lm: "PathLike | None" = ...,
+    lm_weight: float = ...,
+) -> "Translator": ...
+@overload
+def load(path: "PathLike", *, task: Literal["classification"]) -> "TextClassifier": ...
+@overload
+def load(path: "PathLike", *, task: Literal["language_model"]) -> "TextGenerator": ...
+@overload
+def load(
+    path: "PathLike",
+    *,
+    engine: "EngineName" = ...,
+    ensemble: "Sequence[PathLike]" = ...,
+    lm: "PathLike | None" = ...,
+    lm_weight: float = ...,
+) -> "AnyModel": ...
+def load(
+    path: "PathLike",
+    *,
+    task: "Task | None" = None,
+    engine: "EngineName" = "auto",
+    ensemble: "Sequence[PathLike]" = (),
+    lm: "PathLike | None" = None,
+    lm_weight: float = 0.2,
+) -> "AnyModel":
     """Load a trained model: return a Translator, TextClassifier or TextGenerator, by its task.
 
-    path: folder of a run or of a bundle. InputError is raised if it holds no model.
-    engine: decoding engine of a Translator: "torch", "ctranslate2", or "auto", which takes CTranslate2 if the model was
+    path: Folder of a run or of a bundle. InputError is raised if it holds no model.
+    task: "seq2seq", "classification" or "language_model": InputError is raised for a model of another task. A type
+        checker then knows the class of the result.
+    engine: Decoding engine of a Translator: "torch", "ctranslate2", or "auto", which takes CTranslate2 if the model was
         exported for it.
+    ensemble: Other models that translate; the probabilities of all are averaged.
+    lm: Language model for shallow fusion, with the weight `lm_weight`.
     """
     from tongsa import bundle
+    from tongsa.runs.translate_job import ModelSpec
 
+    if ensemble or lm or task == "seq2seq":
+        others = tuple(Path(other) for other in ensemble)
+        lm_folder = Path(lm) if lm is not None else None
+        return ModelSpec(run=Path(path), ensemble=others, lm=lm_folder, lm_weight=lm_weight, engine=engine).build()
     loaded = bundle.load_bundle(Path(path))
+    if task == "classification":
+        return loaded.classifier()
+    if task == "language_model":
+        return loaded.generator()
+    if task is not None:
+        raise InputError(f"task {task!r}: unknown. Use seq2seq, classification or language_model.")
     return loaded.translator(engine=engine) if loaded.config.task == "seq2seq" else loaded.text_model()
 
 
 def train(
-    recipe: str | Path | None = None,
+    recipe: "PathLike | None" = None,
     *,
-    run: str | Path,
-    data: "Sequence[str | Path] | str | Path" = (),
-    dev: "Sequence[str | Path] | str | Path" = (),
+    run: "PathLike",
+    data: "Paths" = (),
+    dev: "Paths" = (),
     settings: "Sequence[str]" = (),
     budget: str | None = None,
-) -> Any:
+    resume_if_exists: bool = False,
+    quiet: bool = False,
+) -> "AnyModel":
     """Train a model as `tongsa train` does, and return it as `load` does.
 
     recipe: TOML file with the settings. Without it, a preset is chosen by the data and the budget.
-    run: new folder for the run.
-    data: training data instead of the recipe's: a file of pairs, or two parallel files.
-    dev: development data instead of the recipe's.
-    settings: single settings as for `--set`, for example ["training.steps=1000"].
-    budget: time limit such as "30m"; the number of steps is chosen to fit.
+    run: New folder for the run.
+    data: Training data instead of the recipe's: a file of pairs, or two parallel files.
+    dev: Development data instead of the recipe's.
+    settings: Single settings as for `--set`, for example ["training.steps=1000"].
+    budget: Time limit such as "30m"; the number of steps is chosen to fit.
+    resume_if_exists: Resume the run if the folder holds one.
+    quiet: Print no progress.
+
+    Ctrl-C saves a checkpoint and raises InterruptedRun; `resume` continues.
     """
     from tongsa import runs
 
-    runs.train(recipe, run=Path(run), data=data, dev=dev, settings=settings, budget=budget)
+    runs.train(
+        recipe,
+        run=Path(run),
+        data=data,
+        dev=dev,
+        settings=settings,
+        budget=budget,
+        resume_if_exists=resume_if_exists,
+        quiet=quiet,
+    )
     return load(run)
+
+
+def resume(run: "PathLike", *, quiet: bool = False) -> "AnyModel":
+    """Continue a run from its last checkpoint, and return the model; same bytes as an uninterrupted run."""
+    from tongsa import runs
+
+    runs.resume(Path(run), quiet=quiet)
+    return load(run)
+
+
+def train_demo(run: "PathLike" = "runs/demo", *, settings: "Sequence[str]" = (), quiet: bool = False) -> "Translator":
+    """Train English → Korean on the embedded pairs, about three minutes; resume an unfinished demo."""
+    from tongsa.demo import demo
+
+    demo.train_demo(Path(run), settings, quiet=quiet)
+    return load(run, task="seq2seq")
+
+
+def distil(
+    teacher: "PathLike",
+    recipe: "PathLike",
+    *,
+    run: "PathLike",
+    settings: "Sequence[str]" = (),
+    budget: str | None = None,
+    beam: int | None = None,
+    nbest: int = 1,
+    keep_references: bool = False,
+    init_from_teacher: bool = False,
+    quiet: bool = False,
+) -> "Translator":
+    """Train a student on the outputs of a teacher (Kim and Rush 2016), as `tongsa distil` does, and return it.
+
+    The arguments are described in `tongsa.runs.distillation.distil`.
+    """
+    from tongsa.runs import distillation
+
+    distillation.distil(
+        Path(teacher),
+        recipe,
+        run=Path(run),
+        settings=settings,
+        budget=budget,
+        beam=beam,
+        nbest=nbest,
+        keep_references=keep_references,
+        init_from_teacher=init_from_teacher,
+        quiet=quiet,
+    )
+    return load(run, task="seq2seq")
+
+
+def evaluate(
+    model: "PathLike | AnyModel",
+    *,
+    data: "Paths" = (),
+    pairs: "Sequence[tuple[str, str]] | None" = None,
+    columns: tuple[int, int] = (1, 2),
+    header: bool = False,
+    metrics: "Sequence[str]" = (),
+    tokenize: str = "",
+    **settings: float | str,
+) -> "EvaluationReport":
+    """Evaluate a model on a test set, as `tongsa evaluate` does.
+
+    model: Folder of a run, or a model from `load`.
+    data: Test file, or two parallel files; `columns` and `header` describe a TSV file.
+    pairs: Pairs (source, target) instead of files.
+    metrics: "bleu", "chrf", "exact_match", "wer", "per"; by default those of the model.
+    tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
+    settings: Fields of DecodingConfig, such as beam or alpha, that replace those of the model.
+
+    The report has scores with signatures, the outputs, `summary()` and `as_json()`; printed, it is a table.
+    """
+    from tongsa.evaluation.evaluation_set import EvaluationOptions, EvaluationSet, evaluate_on
+    from tongsa.runs.planner import as_strings
+
+    return evaluate_on(
+        load(model) if isinstance(model, str | Path) else model,
+        EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
+        EvaluationOptions(metrics=metrics, tokenize=tokenize, decoding=settings),
+    )
+
+
+def export_model(
+    run: "PathLike",
+    to: Literal["ctranslate2", "huggingface", "onnx"],
+    folder: "PathLike | None" = None,
+    *,
+    int8: bool = False,
+) -> Path:
+    """Export the model of a run as `tongsa export` does; return the folder, by default the format's name in the run."""
+    from tongsa.export import export
+
+    return export(Path(run), to, Path(folder) if folder is not None else None, int8=int8)

@@ -21,6 +21,7 @@ from tongsa.decoding.engines.engine import Engine, EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.decoding.text_classifier import TextClassifier
+from tongsa.decoding.text_model import ModelDescription
 from tongsa.decoding.translator import ShallowFusion, Translator, missing_shortlist
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
@@ -63,6 +64,16 @@ class Bundle:
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
 
+    @property
+    def info(self) -> ModelDescription:
+        return ModelDescription(
+            kind=self.kind,
+            source_language=self.source_language,
+            target_language=self.target_language,
+            metrics=self.metrics,
+            folder=self.folder,
+        )
+
     def translator(
         self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
     ) -> Translator:
@@ -87,6 +98,7 @@ class Bundle:
             fusion=fusion,
             engine=loaded_engine,
             load_shortlist=load_shortlist,
+            info=self.info,
         )
 
     def _read_shortlist(self, folder: Path) -> Shortlist:
@@ -110,11 +122,11 @@ class Bundle:
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
-        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer)
+        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
 
     def generator(self) -> TextGenerator:
         self._require_task("language_model")
-        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer)
+        return TextGenerator(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
 
     def text_model(self) -> Translator | TextClassifier | TextGenerator:
         """Return the translator, classifier or generator, by the model's task."""

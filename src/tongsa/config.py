@@ -89,11 +89,13 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
     for key in table:
         if key not in names:
             raise ConfigError(f"{_join_key(key_path, key)}: unknown key; {did_you_mean(key, names)}")
+    for name in _required_keys(config_class):
+        if name not in table:
+            kind = _describe_type(hints[name])
+            raise ConfigError(f"{_join_key(key_path, name)}: missing. Write {name} = …, {kind}.")
     values = {key: _convert(hints[key], value, _join_key(key_path, key)) for key, value in table.items()}
     try:
         return config_class(**values)
-    except TypeError as error:
-        raise ConfigError(f"[{key_path}] {error}") from None
     except (ValueError, InputError) as error:
         raise ConfigError(f"{key_path + ': ' if key_path else ''}{error}") from None
 
@@ -101,6 +103,15 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
 @cache
 def _type_hints(config_class: type) -> dict[str, Any]:
     return get_type_hints(config_class, include_extras=True)
+
+
+def _required_keys(config_class: type) -> list[str]:
+    """Return the fields without a default."""
+    return [
+        field.name
+        for field in dataclasses.fields(config_class)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    ]
 
 
 def check_ranges(settings: Any) -> None:
@@ -131,7 +142,7 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
         return build_config(hint, value, key_path)
     if origin is Literal:
         if value not in options:
-            raise ConfigError(f"{key_path}: {value!r} is not one of {', '.join(map(repr, options))}")
+            raise ConfigError(f"{key_path}: {value!r} is not {_describe_choices(options)}")
         return value
     if origin in (Union, types.UnionType):
         for option in options:
@@ -163,8 +174,24 @@ def _convert_sequence(item_hints: tuple[Any, ...], value: Any, key_path: str) ->
 
 
 def _describe_type(hint: Any) -> str:
+    """Return a type in the words of a user: "a whole number", "one of 'a', 'b'"."""
     words = {int: "a whole number", float: "a number", str: "text (in quotes)", bool: "true or false"}
-    return words.get(hint, str(hint))
+    origin, options = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return f"{_describe_type(options[0])} {options[1]}"
+    if origin in (Union, types.UnionType):
+        choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
+        others = [_describe_type(option) for option in options if get_origin(option) is not Literal]
+        return " or ".join([*others, *([_describe_choices(choices)] if choices else [])])
+    if origin is Literal:
+        return _describe_choices(options)
+    if origin is tuple:
+        return f"a list; each item is {_describe_type(options[0])}"
+    return words.get(hint, "a table")
+
+
+def _describe_choices(choices: Iterable[Any]) -> str:
+    return f"one of {', '.join(map(repr, choices))}"
 
 
 def to_table(config: Any) -> Table:

@@ -4,16 +4,13 @@ import errno
 import hashlib
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tongsa import system
 from tongsa.errors import InputError
-
-if sys.platform != "win32":
-    import fcntl
 
 LOCK_TIMEOUT_SECONDS = 30.0
 """Maximum time to wait for a lock: a process that is stopping may still be saving."""
@@ -50,34 +47,29 @@ def lock_folder(folder: Path) -> Iterator[None]:
     with explain_os_errors(folder):
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+    path = system.lock_path(folder)
+    with explain_os_errors(folder):
+        descriptor = os.open(path, os.O_RDONLY if path == folder else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         _acquire_lock(descriptor, folder, time.monotonic() + LOCK_TIMEOUT_SECONDS)
         yield
     finally:
         os.close(descriptor)
+        if path != folder:
+            with suppress(OSError):  # another process waits for the lock
+                path.unlink()
         if is_new:
             with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
 
 
 def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise InputError(
-                    f"{folder}: another process is using this folder. Wait for it, stop it, or choose another folder."
-                ) from None
-            time.sleep(0.2)
-        except OSError:  # the file system has no locks
-            return
-        else:
-            return
+    while not system.try_lock(fd):
+        if time.monotonic() > deadline:
+            raise InputError(
+                f"{folder}: another process is using this folder. Wait for it, stop it, or choose another folder."
+            )
+        time.sleep(0.2)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -97,7 +89,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 def replace_file(old: Path, new: Path) -> None:
     """Rename a file over another one, atomically and durably."""
     old.replace(new)
-    _fsync(new.parent)
+    system.fsync_path(new.parent)
 
 
 def write_text(path: Path, content: str) -> None:
@@ -124,12 +116,12 @@ def replace_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(new, ignore_errors=True)
             raise
         for file in new.iterdir():
-            _fsync(file)
-        _fsync(new)
+            system.fsync_path(file)
+        system.fsync_path(new)
         if path.exists():
             path.rename(old)
         new.rename(path)
-        _fsync(path.parent)
+        system.fsync_path(path.parent)
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -152,11 +144,3 @@ def recover_folder(path: Path) -> None:
 
 def _swap_paths(path: Path) -> tuple[Path, Path]:
     return path.with_name(f".{path.name}.incoming"), path.with_name(f".{path.name}.outgoing")
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

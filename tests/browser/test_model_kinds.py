@@ -71,7 +71,7 @@ def test_an_rnn_with_attention_shows_its_alignment(page: Page, kinds: dict[str, 
     use_model(page, "rnn_attention")
     assert visible_views(page) == ["attention", "tree"]
     open_attention(page)
-    translator = tongsa.load(kinds["rnn_attention"])
+    translator = tongsa.load(kinds["rnn_attention"], task="seq2seq")
     output = translator(TEXT).text
     expect(page.locator("#texts .translation")).to_have_text(output)
     (source,), (target,) = (
@@ -100,7 +100,7 @@ def test_a_language_model_shows_token_probabilities_attention_and_positions(
 ) -> None:
     use_model(page, "transformer_lm")
     assert visible_views(page) == ["attention", "positions"]
-    (log_probs,) = tongsa.load(kinds["transformer_lm"]).score_texts([TEXT])
+    (log_probs,) = tongsa.load(kinds["transformer_lm"], task="language_model").score_texts([TEXT])
     tokens = page.locator("#result .token")
     percents = [f"{100 * math.exp(log_prob):.0f}%" for log_prob in log_probs[:-1]]
     assert [token.get_attribute("title") for token in tokens.all()] == percents

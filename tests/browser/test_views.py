@@ -106,7 +106,7 @@ def test_positions_and_training_curves_are_those_of_the_run(page: Page, runs: di
 
 @pytest.fixture(scope="module")
 def offline_page(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tongsa.view(runs["en-ko"], TEXT, "I go home.").save(tmp_path_factory.mktemp("view") / "page.html")
+    return tongsa.view(runs["en-ko"], [TEXT, "I go home."]).save(tmp_path_factory.mktemp("view") / "page.html")
 
 
 def test_the_offline_page_shows_all_views_without_a_network(visitor: Visitor, offline_page: Path) -> None:

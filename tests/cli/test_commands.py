@@ -44,7 +44,7 @@ def test_translate_prints_one_line_per_line_in_order(trained: Path, tmp_path: Pa
     assert len(outputs[5].split()) == 6
     (tmp_path / "in.txt").write_text("\n".join(lines), "utf-8")  # without a newline at the end
     assert run_command("translate", trained, "in.txt", cwd=tmp_path).stdout == result.stdout
-    assert [translation.text for translation in tongsa.load(trained).translate(lines)] == outputs[:-1]
+    assert [translation.text for translation in tongsa.load(trained, task="seq2seq").translate(lines)] == outputs[:-1]
 
 
 def test_translate_json_and_nbest(trained: Path) -> None:
@@ -86,7 +86,10 @@ def test_evaluate_prints_a_json_object_that_agrees_with_python(trained: Path, tm
     result = run_command("evaluate", trained, "--data", "test.tsv", "--json", cwd=tmp_path)
     assert result.code == 0, result.stderr
     report = json.loads(result.stdout)
-    outputs = [translation.text for translation in tongsa.load(trained).translate([source for source, _ in pairs])]
+    outputs = [
+        translation.text
+        for translation in tongsa.load(trained, task="seq2seq").translate([source for source, _ in pairs])
+    ]
     matches = sum(output == target for output, (_, target) in zip(outputs, pairs, strict=True))
     assert report["exact_match"] == pytest.approx(100 * matches / len(pairs), abs=1e-3)
     assert matches < len(pairs)
@@ -113,7 +116,7 @@ def test_training_on_two_files_from_python_writes_a_complete_run(tmp_path: Path)
     translator = tongsa.train(
         run=folder, data=[tmp_path / "x.en", tmp_path / "x.ko"], settings=[*SMALL, "training.steps=20"]
     )
-    assert isinstance(translator("a b").text, str)
+    assert isinstance(translator, tongsa.Translator) and isinstance(translator("a b").text, str)
     names = {path.name for path in folder.iterdir()}
     assert {"run.toml", "journal.jsonl", "ledger.jsonl", "checkpoints", "model"} <= names
     files = {path.name for path in (folder / "model").iterdir()}

@@ -1,18 +1,20 @@
 """The Python examples in docs/export.md give the results of tongsa itself."""
 
+import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from export.bundles import LABELS, TARGET, random_bundle, save_run
+from export.bundles import LABELS, TARGET, random_bundle, save_run, transformer
 from tiny import CONFIGS, padded_batch
 from tongsa.bundle import Bundle
 from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import decoder_scorer
-from tongsa.export import export
+from tongsa.export import ctranslate2, export, huggingface
 from tongsa.tokenization.special import EOS
 
 PAGES = [Path(__file__).parents[2] / page for page in ("docs/export.md", "docs/ko/export.md")]
@@ -45,6 +47,37 @@ def test_greedy_example_gives_the_output_of_torch(
     for page in PAGES:
         exec(code_block(page, "step.run"), {})  # noqa: S102 - our own page
         assert " ".join(capsys.readouterr().out.split()) == expected
+
+
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+def test_hugging_face_example_gives_the_output_of_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {"norm": "pre", "positions": "learned", "max_positions": 200, "tie_embeddings": "none"}
+    bundle = replace(transformer(target=TARGET, seed=11, **settings), decoding=DecodingConfig(beam=1))
+    export(save_run(tmp_path / "runs" / "mine", bundle), "huggingface")
+    monkeypatch.chdir(tmp_path)
+    for page in PAGES:
+        exec(code_block(page, "AutoTokenizer"), {})  # noqa: S102 - our own page
+        (output,) = ast.literal_eval(capsys.readouterr().out)
+        assert len(output) > 3
+        assert output == greedy(bundle, "I go home")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_table_of_settings_agrees_with_the_exporters(page: Path) -> None:
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.read_text("utf-8").splitlines()
+        if line.startswith("| `") and "[model]" not in line
+    ]
+    documented = {row[0].strip("`"): row[1:] for row in rows if len(row) == 4}
+    for column, exporter in enumerate((ctranslate2, huggingface)):
+        for setting, values in exporter.SUPPORTED_VALUES.items():
+            supported = ", ".join(f"`{str(value).lower()}`" for value in values)
+            assert documented[setting][column] == supported, (exporter.__name__, setting)
+        partial = {setting for setting, cells in documented.items() if cells[column].startswith("`")}
+        assert partial - exporter.SUPPORTED_VALUES.keys() == {"kind", "key_width`, `value_width"}
 
 
 def test_classification_example_gives_the_label_of_torch(

@@ -1,6 +1,7 @@
 """Choice of the decoding engine: torch and CTranslate2 give the same translations."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,20 +22,21 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_auto_uses_an_export_of_the_current_weights_only(run: Path) -> None:
-    assert tongsa.load(run).engine is None
+    assert tongsa.load(run, task="seq2seq").engine is None
     export(run, "ctranslate2")
-    assert tongsa.load(run).engine.name == "ctranslate2"
-    assert tongsa.load(run / "model").engine.name == "ctranslate2"
-    assert tongsa.load(run, engine="torch").engine is None
+    for folder in (run, run / "model"):
+        engine = tongsa.load(folder, task="seq2seq").engine
+        assert engine and engine.name == "ctranslate2"
+    assert tongsa.load(run, engine="torch", task="seq2seq").engine is None
     save_run(run, transformer(seed=2))
-    assert tongsa.load(run).engine is None, "a stale export"
+    assert tongsa.load(run, task="seq2seq").engine is None, "a stale export"
     with pytest.raises(InputError, match="other weights"):
-        tongsa.load(run, engine="ctranslate2")
+        tongsa.load(run, engine="ctranslate2", task="seq2seq")
 
 
 def test_unknown_engine_is_an_error(run: Path) -> None:
     with pytest.raises(InputError, match="engine 'torhc': unknown engine; did you mean 'torch'"):
-        tongsa.load(run, engine="torhc")  # type: ignore[arg-type]
+        tongsa.load(run, engine="torhc", task="seq2seq")  # type: ignore[call-overload]
 
 
 def test_ctranslate2_does_not_change_the_number_of_torch_threads(run: Path) -> None:
@@ -42,7 +44,7 @@ def test_ctranslate2_does_not_change_the_number_of_torch_threads(run: Path) -> N
     export(run, "ctranslate2")
     try:
         torch.set_num_threads(2)
-        assert tongsa.load(run).engine
+        assert tongsa.load(run, task="seq2seq").engine
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -50,28 +52,30 @@ def test_ctranslate2_does_not_change_the_number_of_torch_threads(run: Path) -> N
 
 def test_int8_export_is_used_only_on_request(run: Path) -> None:
     export(run, "ctranslate2", int8=True)
-    assert tongsa.load(run).engine is None
-    assert tongsa.load(run, engine="ctranslate2").engine.name == "ctranslate2"
+    assert tongsa.load(run, task="seq2seq").engine is None
+    engine = tongsa.load(run, engine="ctranslate2", task="seq2seq").engine
+    assert engine and engine.name == "ctranslate2"
 
 
 def test_missing_export_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match="tongsa export RUN --to ctranslate2"):
-        tongsa.load(run, engine="ctranslate2")
+        tongsa.load(run, engine="ctranslate2", task="seq2seq")
     assert main(["translate", str(run), "nowhere.txt", "--engine", "ctranslate2"]) == 2
     assert "tongsa export" in capsys.readouterr().err
 
 
 def test_both_engines_agree_and_torch_does_what_ctranslate2_cannot(run: Path) -> None:
     export(run, "ctranslate2")
-    torch_only, translator = tongsa.load(run, engine="torch"), tongsa.load(run)
+    torch_only, translator = tongsa.load(run, engine="torch", task="seq2seq"), tongsa.load(run, task="seq2seq")
     requests: list[object] = []
-    search = translator.engine.search
+    engine: Any = translator.engine
+    search = engine.search
 
     def record(*request: object) -> object:
         requests.append(request)
         return search(*request)
 
-    translator.engine.search = record
+    engine.search = record
     for beam in (1, 4):
         expected, results = torch_only.translate(TEXTS, beam=beam), translator.translate(TEXTS, beam=beam)
         assert [result.text for result in results] == [translation.text for translation in expected]

@@ -75,9 +75,9 @@ def test_failed_export_leaves_the_older_export_unchanged(tmp_path: Path) -> None
     ("arguments", "message"),
     [
         (("nowhere", "--to", "onnx"), "nowhere: no such folder"),
-        (("run", "--to", "huggingface"), "'rnn_lm': Marian supports only 'transformer'. Export with --to onnx"),
+        (("run", "--to", "huggingface"), "'rnn_lm': Hugging Face supports only 'transformer'. Export with --to onnx"),
         (("reviews", "--to", "ctranslate2"), "'structured_self_attention': CTranslate2 supports only 'transformer'"),
-        (("reviews", "--to", "huggingface"), "'structured_self_attention': Marian supports only 'transformer'"),
+        (("reviews", "--to", "huggingface"), "'structured_self_attention': Hugging Face supports only 'transformer'"),
         (("run", "--to", "huggingface", "--int8"), "--int8: not available with --to huggingface"),
         (("run", "--to", "tflite"), "invalid choice"),
         (("run",), "--to"),

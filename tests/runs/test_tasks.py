@@ -61,7 +61,7 @@ def language_model(tmp_path_factory: pytest.TempPathFactory, trained: Path) -> P
 
 
 def test_a_classifier_learns_its_labels(reviews: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = tongsa.load(reviews)
+    model = tongsa.load(reviews, task="classification")
     pairs = reviews_of(200, seed=9)
     answers = model.classify([text for text, _ in pairs])
     assert sum(answer.label == label for answer, (_, label) in zip(answers, pairs, strict=True)) > 190
@@ -84,14 +84,14 @@ def test_classify_gives_a_label_for_each_line(
 
 
 def test_the_embedding_is_the_matrix_of_the_hops(reviews: Path) -> None:
-    model = tongsa.load(reviews)
+    model = tongsa.load(reviews, task="classification")
     single, batched = model.embed(["정말 최고"]), model.embed(["배우 음악 오늘 그냥 정말 지루", "정말 최고"])
     assert single[0].shape == (3, 32)
     assert np.allclose(single[0], batched[1], atol=1e-5)
 
 
 def test_the_hops_are_recorded_and_shown(reviews: Path, tmp_path: Path) -> None:
-    answer = tongsa.load(reviews)("영화 음악 최악 오늘")
+    answer = tongsa.load(reviews, task="classification")("영화 음악 최악 오늘")
     (hops,) = answer.attention["hops"]
     tokens = [*answer.source_tokens, "</s>"]
     words = "".join(tokens).split("▁")
@@ -130,7 +130,7 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
 
 
 def test_samples_have_their_log_probability(language_model: Path) -> None:
-    generator = tongsa.load(language_model)
+    generator = tongsa.load(language_model, task="language_model")
     for text, total in generator.sample(5):
         if text and len(generator.target_tokenizer.encode_all([text])[0]) < 90:
             again = sum(generator.score_texts([text])[0])
@@ -146,7 +146,7 @@ def test_shallow_fusion_follows_the_language_model(
         arguments = ["translate", str(trained), str(tmp_path / "in.txt"), "--lm", str(language_model)]
         assert main([*arguments, "--lm-weight", weight]) == 0
         outputs.append(capsys.readouterr().out.strip())
-    assert outputs[0] == tongsa.load(trained)("b c d").text
+    assert outputs[0] == tongsa.load(trained, task="seq2seq")("b c d").text
     assert set(outputs[1].split()) <= {"가"}
 
 

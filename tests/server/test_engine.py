@@ -27,7 +27,7 @@ def exported_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported_run: Path) -> None:
-    translator = tongsa.load(exported_run)
+    translator = tongsa.load(exported_run, task="seq2seq")
     assert translator.engine, "the export is not used: nothing is tested"
     long = " ".join("abcdefg"[i % 7] for i in range(25))  # its output may be longer than the exported positions
     with live_server(exported_run, batch_wait_ms=30) as server:
@@ -51,7 +51,7 @@ def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported_run: Pat
 
 
 def test_token_probabilities_equal_the_translators(exported_run: Path) -> None:
-    translator = tongsa.load(exported_run)
+    translator = tongsa.load(exported_run, task="seq2seq")
     with live_server(exported_run) as server:
         assert server.queue.model.engine == "ctranslate2"
         for text in sample_texts(6):

@@ -163,13 +163,13 @@ def test_requests_that_take_too_long_get_503(run: Path) -> None:
 
 def test_a_reload_replaces_models_without_losing_requests(tmp_path: Path) -> None:
     run = random_model(tmp_path / "run")
-    old = tongsa.load(run, engine="torch")
+    old = tongsa.load(run, engine="torch", task="seq2seq")
     texts = sample_texts(40)
     with live_server(run, max_inflight_per_request=2) as server, ThreadPoolExecutor(8) as clients:
         requests = [clients.submit(server.translate, text) for text in texts]
         book = clients.submit(server.translate, "\n".join(texts))
         random_model(run, seed=9)
-        new = tongsa.load(run, engine="torch")
+        new = tongsa.load(run, engine="torch", task="seq2seq")
         server.context.models.load()
         after = [translated["text"] for translated in server.translate(texts)]
         old_results, new_results = ([best.text for best in model.translate(texts)] for model in (old, new))

@@ -23,7 +23,7 @@ def server_with_keys(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def test_the_client_from_pypi_translates_detects_and_lists(server: LiveServer, run: Path) -> None:
     client = LibreTranslateAPI(server.url)
     assert client.translate("a b! C d", "en", "ko") == server.translate("a b! C d")[0]["text"]
-    assert client.translate("a b c", "auto", "ko") == tongsa.load(run, engine="torch")("a b c").text
+    assert client.translate("a b c", "auto", "ko") == tongsa.load(run, engine="torch", task="seq2seq")("a b c").text
     assert client.detect("나는 집에 간다")[0]["language"] == "ko"
     assert {language["code"]: language["name"] for language in client.languages()} == {"en": "English", "ko": "Korean"}
 

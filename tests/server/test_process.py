@@ -70,7 +70,7 @@ def server_process(*arguments: str, program: tuple[str, ...] = ("-m", "tongsa.cl
 
 def test_the_port_is_open_before_models_are_loaded_and_signals_lose_no_request(tmp_path: Path) -> None:
     run = random_model(tmp_path / "run")
-    old = tongsa.load(run, engine="torch")("a b c").text
+    old = tongsa.load(run, engine="torch", task="seq2seq")("a b c").text
     with (
         server_process(str(run), "--set", "output_checks=false", program=("-c", SLOW_PROGRAM)) as server,
         httpx2.Client(timeout=WAIT_SECONDS, trust_env=False) as client,
@@ -88,7 +88,7 @@ def test_the_port_is_open_before_models_are_loaded_and_signals_lose_no_request(t
         wait_for(lambda: client.get(f"{server.url}/readyz").status_code == 200)
         assert result(translate("a b c")) == old
         random_model(run, seed=9)
-        new = tongsa.load(run, engine="torch")("a b c").text
+        new = tongsa.load(run, engine="torch", task="seq2seq")("a b c").text
         with ThreadPoolExecutor(6) as clients:
             before = [clients.submit(translate, "a b c") for _ in range(3)]
             server.child.send_signal(signal.SIGHUP)

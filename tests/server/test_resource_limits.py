@@ -124,7 +124,7 @@ def test_texts_are_classified_and_too_long_ones_rejected(tmp_path: Path) -> None
     with live_server(run, batch_tokens=64) as server:
         texts = ["a b", "c d e", ""]
         results = server.post("/v1/classify", {"text": texts}).json()["labels"]
-        expected = tongsa.load(run).classify(texts)
+        expected = tongsa.load(run, task="classification").classify(texts)
         assert [result["label"] for result in results] == [classification.label for classification in expected]
         assert results[1]["probabilities"] == pytest.approx(expected[1].probabilities, abs=1e-5)
         rejected = server.post("/v1/classify", {"text": ["a", "😀" * 20]})

@@ -31,7 +31,7 @@ def wrong_results(server: LiveServer, sources: list[str], translator: Any) -> li
 
 
 def test_two_hundred_clients_each_get_the_translators_result(run: Path) -> None:
-    translator = tongsa.load(run, engine="torch")
+    translator = tongsa.load(run, engine="torch", task="seq2seq")
     with live_server(run, batch_wait_ms=50) as server:
         assert wrong_results(server, sample_texts(200), translator) == []
         batch_count = server.metric("tongsa_batch_sentences_count", model="en-ko")
@@ -47,7 +47,7 @@ def test_swapped_results_would_be_noticed(run: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(TranslateTask, "run", reversed_results)
     with live_server(run, batch_wait_ms=50) as server:
-        assert wrong_results(server, sample_texts(20), tongsa.load(run, engine="torch"))
+        assert wrong_results(server, sample_texts(20), tongsa.load(run, engine="torch", task="seq2seq"))
 
 
 def test_a_text_keeps_its_white_space_and_sentences_their_positions(server: LiveServer) -> None:
@@ -105,7 +105,7 @@ def test_alternatives_alignments_and_word_probabilities(server: LiveServer, run:
     text = "a  b c"
     (translated,) = server.translate(text, nbest=3, beam=5, alignments=True, word_probabilities=True)
     (sentence,) = translated["sentences"]
-    best = tongsa.load(run, engine="torch").translate([text], nbest=3, beam=5)[0]
+    best = tongsa.load(run, engine="torch", task="seq2seq").translate([text], nbest=3, beam=5)[0]
     alternatives = [alternative["text"] for alternative in sentence["alternatives"]]
     assert alternatives == [alternative.text for alternative in best.alternatives]
     alignment = sentence["alignment"]
@@ -126,7 +126,7 @@ def test_token_groups_know_their_words_around_unknown_tokens_and_lone_spaces() -
 
 def test_a_words_probability_is_that_of_its_least_likely_token(server: LiveServer, run: Path) -> None:
     texts = sample_texts(50)
-    translations = tongsa.load(run, engine="torch").translate(texts)
+    translations = tongsa.load(run, engine="torch", task="seq2seq").translate(texts)
     text, best = next(pair for pair in zip(texts, translations, strict=True) if len(pair[1].text.split()) > 1)
     (translated,) = server.translate(text, word_probabilities=True)
     starts = [i for i, token in enumerate(best.tokens) if i == 0 or token.startswith("▁")]
@@ -139,7 +139,7 @@ def test_token_probabilities_are_the_translators(server: LiveServer, run: Path) 
     assert "tokens" not in server.translate("a b c", nbest=2, word_probabilities=True)[0]["sentences"][0]
     (translated,) = server.translate("a b c", nbest=3, beam=5, token_probabilities=True)
     (sentence,) = translated["sentences"]
-    best = tongsa.load(run, engine="torch").translate(["a b c"], nbest=3, beam=5)[0]
+    best = tongsa.load(run, engine="torch", task="seq2seq").translate(["a b c"], nbest=3, beam=5)[0]
     for actual, expected in zip([sentence, *sentence["alternatives"]], [best, *best.alternatives], strict=True):
         assert [token["token"] for token in actual["tokens"]] == [*expected.tokens, "</s>"]
         probabilities = [token["probability"] for token in actual["tokens"]]
@@ -157,7 +157,7 @@ def test_glossary_terms_are_enforced_in_the_sentences_that_have_them(server: Liv
     assert first["terms"] == [{**term, "expected": 1, "occurrences": 1, "satisfied": True}]
     assert "가 나" in first["text"]
     assert "terms" not in second
-    translator = tongsa.load(run, engine="torch")
+    translator = tongsa.load(run, engine="torch", task="seq2seq")
     assert first["text"] == translator.translate(["a b!"], glossary=Glossary.from_pairs([("b", "가 나")]))[0].text
 
 
@@ -173,7 +173,7 @@ def test_a_prefix_begins_the_translation_and_alternatives_continue_it(server: Li
 
 def test_scores_are_the_translators(server: LiveServer, run: Path) -> None:
     response = server.post("/v1/score", {"source": "a b", "target": "가 나"}).json()
-    (log_probs,) = tongsa.load(run, engine="torch").score([("a b", "가 나")])
+    (log_probs,) = tongsa.load(run, engine="torch", task="seq2seq").score([("a b", "가 나")])
     assert [token["log_prob"] for token in response["tokens"]] == pytest.approx(log_probs, abs=1e-4)
     assert response["log_prob"] == pytest.approx(sum(log_probs), abs=1e-3)
     assert response["tokens"][-1] == {"token": "</s>", "log_prob": pytest.approx(log_probs[-1], abs=1e-4)}
@@ -194,7 +194,10 @@ def test_models_are_selected_by_name_or_languages(run: Path, tmp_path: Path) -> 
     with live_server(run, f"second={other}") as server:
         models = server.get("/v1/models").json()["models"]
         assert [(model["name"], model["default"]) for model in models] == [("en-ko", True), ("second", False)]
-        first, second = tongsa.load(run, engine="torch"), tongsa.load(other, engine="torch")
+        first, second = (
+            tongsa.load(run, engine="torch", task="seq2seq"),
+            tongsa.load(other, engine="torch", task="seq2seq"),
+        )
         text = next(text for text in sample_texts(50) if first(text).text != second(text).text)
         assert server.translate(text)[0]["text"] == first(text).text
         assert server.translate(text, source_language="en")[0]["text"] == first(text).text

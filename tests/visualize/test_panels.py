@@ -121,13 +121,13 @@ def test_page_of_a_run_has_its_training_curves(tmp_path: Path) -> None:
 
 def test_page_of_a_loaded_model(tmp_path: Path) -> None:
     save_bundle(tmp_path / "model", random_bundle("structured_self_attention"), "# card")
-    assert tongsa.view(tongsa.load(tmp_path), TEXT).title == TEXT
+    assert tongsa.view(tongsa.load(tmp_path), TEXT).title == f"{tmp_path.name}: {TEXT}"
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("a", " \t")])
 def test_empty_text_is_an_error(texts: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match="Give a sentence"):
-        tongsa.view(random_bundle("rnn_attention"), *texts)
+        tongsa.view(random_bundle("rnn_attention"), texts)
 
 
 def test_title_cannot_break_out_of_the_notebook_frame() -> None:

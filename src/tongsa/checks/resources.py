@@ -1,5 +1,6 @@
 """Resource checks: peak memory at the largest batch and training time, measured by real updates of a scratch copy."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, repeat
@@ -31,12 +32,12 @@ class ResourceEstimate(NamedTuple):
     """Memory and time of an update, measured or extrapolated."""
 
     peak_bytes: float
-    """Peak memory of the process."""
+    """Peak memory of the process; NaN if the system cannot measure it."""
     update_seconds: float
     extrapolated: bool
     """True if computed from a part of the largest batch, because the whole was too large to try."""
     available_bytes: float
-    """Memory that the process used before the trial plus what it could still allocate."""
+    """Memory that the process used before the trial plus what it could still allocate; NaN if unknown."""
 
 
 def estimate_resources(
@@ -46,13 +47,13 @@ def estimate_resources(
     device = next(model.parameters()).device
     weight_bytes = sum(value.numel() * value.element_size() for value in model.parameters())
     reset_peak_memory()
-    base_bytes, rows = peak_memory(device), len(largest_batch.source.lengths)
-    available_bytes = base_bytes + available_memory(device)
+    base_bytes, rows = _or_nan(peak_memory(device)), len(largest_batch.source.lengths)
+    available_bytes = base_bytes + _or_nan(available_memory(device))
     trial_rows = max(1, rows // TRIAL_BATCH_DIVISOR)
     part = Batch(*(side.select(slice(trial_rows)) for side in largest_batch))
     (result,) = _trial_updates(model, [part], replace(config, steps=1, grad_accumulation=1))
     factor = rows / trial_rows
-    activation_bytes = max(0.0, peak_memory(device) - base_bytes - VALUES_PER_PARAMETER * weight_bytes)
+    activation_bytes = max(0.0, _or_nan(peak_memory(device)) - base_bytes - VALUES_PER_PARAMETER * weight_bytes)
     # without the weights: they are in base_bytes already
     expected_bytes = base_bytes + (VALUES_PER_PARAMETER - 1) * weight_bytes + factor * activation_bytes
     seconds = result.seconds * factor * config.grad_accumulation
@@ -61,7 +62,12 @@ def estimate_resources(
     batches = chain(repeat(largest_batch, config.grad_accumulation), typical_batches)
     last = list(_trial_updates(model, batches, replace(config, steps=1 + TIMED_UPDATES)))[-1]
     # the training itself makes no scratch copy
-    return ResourceEstimate(peak_memory(device) - weight_bytes, last.seconds, False, available_bytes)
+    return ResourceEstimate(_or_nan(peak_memory(device)) - weight_bytes, last.seconds, False, available_bytes)
+
+
+def _or_nan(value: float | None) -> float:
+    """Return NaN for a figure that the system does not tell: no comparison with it is true."""
+    return math.nan if value is None else value
 
 
 def _trial_updates(model: EncoderDecoder, batches: Iterable[Batch], config: TrainingConfig) -> Iterator[UpdateResult]:
@@ -78,6 +84,8 @@ def _trial_updates(model: EncoderDecoder, batches: Iterable[Batch], config: Trai
 
 def check_memory(estimate: ResourceEstimate) -> Finding:
     peak, available = estimate.peak_bytes / BYTES_PER_MIB, estimate.available_bytes / BYTES_PER_MIB
+    if math.isnan(peak + available):
+        return Finding(name="memory", level="ok", seen="not checked: this system does not tell the memory of a process")
     level: Level = "fault" if peak > available else "warning" if peak > MEMORY_WARNING_FRACTION * available else "ok"
     method = "extrapolated from a part of it" if estimate.extrapolated else "measured"
     return Finding(

@@ -72,9 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 failure, 2 bad input, 130 interrupted."""
     # must be set before torch is imported: threads that spin while they wait slow down a shared machine
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-    for stream in (sys.stdout, sys.stderr):  # the locale may not be UTF-8
+    for stream in (sys.stdout, sys.stderr):  # the locale may not be UTF-8; Windows would write \r\n
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+            stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
     options = build_parser().parse_args(argv)
     options.argv = list(sys.argv[1:] if argv is None else argv)
     try:

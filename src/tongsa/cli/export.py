@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tongsa.cli.model_arguments import add_run_argument
 from tongsa.cli.output import print_result, print_status
-from tongsa.errors import InputError
 
 HELP = "convert a model to CTranslate2, ONNX or Hugging Face format"
 DESCRIPTION = """\
@@ -13,7 +12,7 @@ Convert the model of a run to the format of another program, with its tokenizer.
 
   tongsa export runs/mine --to ctranslate2 --int8    Transformer, for a fast engine; --int8 quantizes the weights
   tongsa export runs/mine --to onnx                  any model, as graphs for ONNX Runtime
-  tongsa export runs/mine --to huggingface           post-norm Transformer, as a MarianMTModel of transformers
+  tongsa export runs/mine --to huggingface           Transformer, for AutoModelForSeq2SeqLM of transformers
 
 The folder is RUN/FORMAT unless -o names another. An older export there is replaced; any other content is an error.
 """
@@ -21,7 +20,7 @@ NEXT_STEPS = {
     "ctranslate2": "tongsa translate {run} uses this export until the weights of the run change",
     "ctranslate2, int8": "tongsa translate {run} --engine ctranslate2",
     "onnx": "docs/export.md shows how to use it with ONNX Runtime alone",
-    "huggingface": "transformers.MarianMTModel.from_pretrained({folder!r}) loads it",
+    "huggingface": "{folder}/README.md shows how to use it with transformers alone",
 }
 CUSTOM_FOLDER_HINT = "docs/export.md shows how to use {folder}"
 
@@ -36,8 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from tongsa.export import export
 
-    if options.int8 and options.to != "ctranslate2":
-        raise InputError(f"--int8: not available with --to {options.to}. Leave it out, or use --to ctranslate2.")
     folder = export(options.run, options.to, options.output, int8=options.int8)
     print_result(str(folder))
     # tongsa translate looks for the export only next to the model

@@ -25,4 +25,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from tongsa.visualize.panels import view
 
-    print_result(str(view(options.run, *options.texts).save(options.output)))
+    print_result(str(view(options.run, options.texts).save(options.output)))

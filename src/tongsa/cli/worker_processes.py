@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
+from tongsa import system
 from tongsa.errors import EXIT_FAILURE, EXIT_OK, InputError
 
 SHUTDOWN_TIMEOUT_SECONDS = 20.0
@@ -41,14 +42,15 @@ def launch_workers(argv: Sequence[str], world_size: int) -> int:
 
 def _start_worker(argv: Sequence[str], rank: int, world_size: int, port: int, stderr_file: IO[bytes]) -> Worker:
     ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world_size, "LOCAL_WORLD_SIZE": world_size}
-    rendezvous = {
+    rendezvous: dict[str, object] = {
         "MASTER_ADDR": LOOPBACK,
         "MASTER_PORT": port,
         "TORCHELASTIC_USE_AGENT_STORE": True,
         "TORCHELASTIC_RESTART_COUNT": 0,
-        "GLOO_SOCKET_IFNAME": "lo",
         "TONGSA_LAUNCHER": os.getpid(),
     }
+    if interface := system.LOOPBACK_INTERFACES.get(sys.platform):
+        rendezvous["GLOO_SOCKET_IFNAME"] = interface
     environment = os.environ | {name: str(value) for name, value in (ranks | rendezvous).items()}
     return subprocess.Popen(
         [sys.executable, "-m", "tongsa.cli", *argv],
@@ -67,6 +69,8 @@ def terminate_with_launcher() -> None:
 
 
 def _send_signal(workers: Sequence[Worker], signum: int) -> None:
+    if sys.platform == "win32" and signum == signal.SIGINT:
+        return  # the console has sent Ctrl-C to the workers too
     for worker in workers:
         if worker.poll() is None:
             worker.send_signal(signum)
@@ -83,8 +87,8 @@ def wait_for_workers(workers: Sequence[Worker]) -> int:
         if any(worker.poll() for worker in workers):
             remaining -= 0.05
     decisive_rank = max(range(len(workers)), key=lambda rank: _exit_code_priority(workers[rank].poll() or EXIT_OK))
-    _send_signal(workers, signal.SIGKILL)
     for worker in workers:
+        worker.kill()  # does nothing if the worker has ended
         worker.wait()
     return decisive_rank
 

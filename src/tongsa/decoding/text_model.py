@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -33,6 +35,29 @@ def ensure_text_list(texts: Iterable[str]) -> list[str]:
     return list(texts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelDescription:
+    """Origin and defaults of a loaded model; empty for a model that was never saved."""
+
+    kind: str = ""
+    source_language: str = ""
+    target_language: str = ""
+    metrics: tuple[str, ...] = ()
+    """Default metrics for evaluation."""
+    folder: Path | None = None
+    """Folder of the bundle."""
+
+    def __str__(self) -> str:
+        """Return kind and languages."""
+        languages = " → ".join(filter(None, (self.source_language, self.target_language)))
+        return ", ".join(filter(None, (self.kind, languages)))
+
+    @property
+    def run_folder(self) -> Path | None:
+        """The folder of the run, if the bundle is in one; otherwise the folder of the bundle."""
+        return self.folder.parent if self.folder and self.folder.name == "model" else self.folder
+
+
 class TextModel:
     """Base of `Translator`, `TextGenerator` and `TextClassifier`."""
 
@@ -46,6 +71,7 @@ class TextModel:
         *,
         ensemble: Sequence[EncoderDecoder] = (),
         batch_tokens: int = 2048,
+        info: ModelDescription | None = None,
     ) -> None:
         """`ensemble` are models of any kind with the same tokenizers; the probabilities of all are averaged."""
         self.model = model.eval()
@@ -56,6 +82,20 @@ class TextModel:
         """Longest sequence, EOS included, that all models can process."""
         self.batch_tokens = batch_tokens
         self.device = next(model.parameters()).device
+        self.info = info or ModelDescription()
+
+    def __repr__(self) -> str:
+        """Return class, kind, languages, parameters, vocabulary and folder, for a notebook or a log."""
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        vocabulary = f"{len(self.source_tokenizer):,} tokens"
+        if self.target_tokenizer is not self.source_tokenizer:
+            unit = "labels" if self.task == "classification" else "tokens"
+            vocabulary += f" → {len(self.target_tokenizer):,} {unit}"
+        parts = [str(self.info), f"{parameters:,} parameters", f"vocabulary {vocabulary}"]
+        if len(self.models) > 1:
+            parts.append(f"ensemble of {len(self.models)}")
+        parts.append(str(self.info.run_folder or ""))
+        return f"<{type(self).__name__}: {', '.join(filter(None, parts))}>"
 
     @torch.inference_mode()
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:

@@ -27,7 +27,7 @@ from tongsa.decoding.results import Translation
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist
-from tongsa.decoding.text_model import TextModel, ensure_text_list
+from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text_list
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.tokenization.special import EOS
@@ -72,9 +72,12 @@ class Translator(TextModel):
         engine: Engine | None = None,
         load_shortlist: Callable[[], Shortlist] = missing_shortlist,
         batch_tokens: int = 4096,
+        info: ModelDescription | None = None,
     ) -> None:
         """`engine` runs the searches that it supports, torch the others; `load_shortlist` is called when needed."""
-        super().__init__(model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens)
+        super().__init__(
+            model, source_tokenizer, target_tokenizer, ensemble=ensemble, batch_tokens=batch_tokens, info=info
+        )
         self.config = config
         self.fusion = fusion
         self.engine = engine if engine and not (ensemble or fusion) else None

@@ -41,27 +41,32 @@ ATTENTION_EXAMPLES = (
 def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
     """Train, evaluate and draw; all files are in the folder of the run."""
     start = perf_counter()
-    display = ProgressDisplay()
-    data, marker = run / "data", run / MARKER_FILE
-    if run.exists() and any(run.iterdir()) and not marker.exists():
-        raise InputError(f"{run}: not empty, and not made by tongsa demo. Choose another folder with --run.")
-    if (run / "run.toml").exists() and not (run / "scores.json").exists():
-        display.log(f"resuming the demo in {run}")
-        progress = runs.resume(run)
-    else:
-        shutil.rmtree(run, ignore_errors=True)
-        storage.write_text(marker, "This folder was made by `tongsa demo`, which may replace it.\n")
-        with storage.explain_os_errors(run):
-            paths = write_splits(data)
-        display.log(f"{len(read_tsv_pairs(paths['train'])):,} English–Korean training pairs in {data}")
-        folder = f"data.folder={json.dumps(str(data))}"
-        progress = runs.train(demo_recipe_path(), run=run, settings=[folder, *settings])
-    translator = tongsa.load(run)
+    data = run / "data"
+    progress = train_demo(run, settings)
+    translator = tongsa.load(run, task="seq2seq")
     reports = {name: _evaluate_file(translator, data / f"{name}.tsv") for name in ("test", "test-long")}
     _write_scores(run, reports, progress, translator)
     _print_translations(reports["test"], data / "test.tsv")
     _write_attention_page(run, translator, reports["test"], data / "test.tsv")
     _print_scores(run, reports, progress, perf_counter() - start)
+
+
+def train_demo(run: Path, settings: Sequence[str] = (), *, quiet: bool = False) -> TrainingProgress:
+    """Write the embedded pairs and train on them; resume an unfinished demo, replace a finished one."""
+    display = ProgressDisplay(quiet=quiet)
+    data, marker = run / "data", run / MARKER_FILE
+    if run.exists() and any(run.iterdir()) and not marker.exists():
+        raise InputError(f"{run}: not empty, and not made by tongsa demo. Choose another folder with --run.")
+    if (run / "run.toml").exists() and not (run / "scores.json").exists():
+        display.log(f"resuming the demo in {run}")
+        return runs.resume(run, quiet=quiet)
+    shutil.rmtree(run, ignore_errors=True)
+    storage.write_text(marker, "This folder was made by `tongsa demo`, which may replace it.\n")
+    with storage.explain_os_errors(run):
+        paths = write_splits(data)
+    display.log(f"{len(read_tsv_pairs(paths['train'])):,} English–Korean training pairs in {data}")
+    folder = f"data.folder={json.dumps(str(data))}"
+    return runs.train(demo_recipe_path(), run=run, settings=[folder, *settings], quiet=quiet)
 
 
 def demo_recipe_path() -> Path:

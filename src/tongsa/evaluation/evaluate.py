@@ -23,8 +23,15 @@ class EvaluationReport:
     scores: dict[str, Score]
     sentences: int
     seconds: float
-    translations: list[Translation] = field(default_factory=list)
-    classifications: list[Classification] = field(default_factory=list)
+    translations: list[Translation] = field(default_factory=list, repr=False)
+    classifications: list[Classification] = field(default_factory=list, repr=False)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Number of lines of the test files that were dropped, by reason."""
+
+    def __str__(self) -> str:
+        """Return the table of `tongsa evaluate`: name, value and signature of each score."""
+        lines = [f"{name:12} {score.value:8.2f}  {score.signature}" for name, score in self.scores.items()]
+        return "\n".join([*lines, f"{'sentences':12} {self.sentences:8,}  in {self.seconds:.1f} s"])
 
     @property
     def outputs(self) -> list[str]:

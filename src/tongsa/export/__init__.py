@@ -9,6 +9,8 @@ from tongsa.bundle import Bundle
 from tongsa.decoding.engines.ctranslate2 import METADATA_FILE
 from tongsa.errors import InputError
 from tongsa.export import ctranslate2, huggingface, onnx
+from tongsa.export.sentencepiece_model import portable_model
+from tongsa.tokenization.subword import SubwordTokenizer
 
 
 class Exporter(Protocol):
@@ -22,17 +24,21 @@ FORMATS: dict[str, Exporter] = {"ctranslate2": ctranslate2.write, "huggingface":
 
 def export(run: Path, export_format: str, folder: Path | None = None, *, int8: bool = False) -> Path:
     """Export the model of a run to `folder`, by default `run`/`export_format`, and return that folder."""
+    if export_format not in FORMATS:
+        raise InputError(f"{export_format!r}: not an export format. Use {', '.join(FORMATS)}.")
+    if int8 and export_format != "ctranslate2":
+        raise InputError(f"--int8: not available with --to {export_format}. Leave it out, or use --to ctranslate2.")
     source = bundle.find_bundle(run)
     folder = folder or bundle.artifact_folder(source) / export_format  # where tongsa translate looks for it
     _check_replaceable(folder)
     loaded = bundle.load_bundle(source)
     with storage.replace_folder(folder) as new:
         metadata = FORMATS[export_format](new, loaded, int8=int8)
-        (new / "source.spm").write_bytes(loaded.source_tokenizer.model_bytes)
-        if loaded.config.task != "classification":  # labels are listed in the metadata
-            (new / "target.spm").write_bytes(loaded.target_tokenizer.model_bytes)
+        (new / "source.spm").write_bytes(portable_model(loaded.source_tokenizer))
+        if isinstance(loaded.target_tokenizer, SubwordTokenizer):  # labels are listed in the metadata
+            (new / "target.spm").write_bytes(portable_model(loaded.target_tokenizer))
         origin = {"format": export_format, "weights_sha256": storage.file_sha256(source / "weights.safetensors")}
-        (new / METADATA_FILE).write_text(json.dumps(origin | metadata, indent=1), "utf-8")
+        (new / METADATA_FILE).write_text(json.dumps(origin | metadata, indent=1), "utf-8", newline="\n")
     return folder
 
 

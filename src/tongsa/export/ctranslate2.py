@@ -45,7 +45,7 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
     spec.optimize(quantization="int8" if int8 else None)
     spec.save(str(folder))
     if (shortlist := bundle.load_shortlist()) is not None:
-        (folder / VMAP_FILE).write_text(_vocabulary_map(shortlist.candidates), "utf-8")
+        (folder / VMAP_FILE).write_text(_vocabulary_map(shortlist.candidates), "utf-8", newline="\n")
     return {
         "max_positions": bundle.model.max_positions,
         "exported_positions": exported_positions,

@@ -22,11 +22,11 @@ from torch import Tensor, nn
 
 from tongsa.nn.masks import causal_mask
 
-AttentionKind = Literal["encoder", "decoder", "cross", "hops"]
+AttentionRole = Literal["encoder", "decoder", "cross", "hops"]
 """Attention from source to source, target to target, target to memory, and from hops (Lin et al. 2017) to source."""
 
-RecordedAttention = dict[AttentionKind, list[Tensor]]
-"""Weights (batch, head, query, key) of each kind, in the order of the layers."""
+RecordedAttention = dict[AttentionRole, list[Tensor]]
+"""Weights (batch, head, query, key) of each role, in the order of the layers."""
 
 _recording: ContextVar[RecordedAttention | None] = ContextVar("recording", default=None)
 
@@ -52,7 +52,7 @@ def is_recording() -> bool:
     return not compiled and _recording.get() is not None
 
 
-def record_weights(role: AttentionKind, weights: Tensor) -> None:  # (batch, head, query, key)
+def record_weights(role: AttentionRole, weights: Tensor) -> None:  # (batch, head, query, key)
     """Record these weights if inside `record_attention()`."""
     recorded = _recording.get()
     if recorded is not None:
@@ -99,7 +99,7 @@ def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # 
 
 
 def attention_from_scores(
-    scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionKind, *, causal: bool
+    scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionRole, *, causal: bool
 ) -> Tensor:
     """Return softmax(scores)V (batch, head, query, value width), and record the weights."""
     if causal:
@@ -115,7 +115,7 @@ def attend(
     query: Tensor,
     kv: KeyValue,
     mask: Tensor | None,
-    role: AttentionKind,
+    role: AttentionRole,
     *,
     causal: bool = False,
     scale: float | None = None,
@@ -135,7 +135,7 @@ class DotProductAttention(nn.Module):
         self.scale = scale
 
     def forward(
-        self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionKind, *, causal: bool = False
+        self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionRole, *, causal: bool = False
     ) -> Tensor:
         return attend(query, kv, mask, role, causal=causal, scale=self.scale)
 
@@ -153,7 +153,7 @@ class MultiHeadAdditiveAttention(nn.Module):
         nn.init.normal_(self.score_vector, std=key_width**-0.5)
 
     def forward(
-        self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionKind, *, causal: bool = False
+        self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionRole, *, causal: bool = False
     ) -> Tensor:
         hidden = (query.unsqueeze(3) + kv.keys.unsqueeze(2)).tanh_()  # (batch, head, query, key, key width)
         scores = (hidden @ self.score_vector[:, None, :, None]).squeeze(4)  # (batch, head, query, key)

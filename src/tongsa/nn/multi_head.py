@@ -19,7 +19,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from tongsa.nn.attention import AttentionKind, AttentionScore, KeyValue, build_attention, is_recording
+from tongsa.nn.attention import AttentionRole, AttentionScore, KeyValue, build_attention, is_recording
 from tongsa.nn.beam_layout import BeamLayout
 from tongsa.nn.linear import Linear
 from tongsa.nn.local_attention import Window, blockwise_local_attention, masked_local_attention
@@ -91,7 +91,7 @@ class SelfAttention(nn.Module):
         self,
         width: int,
         heads: HeadConfig,
-        role: AttentionKind,
+        role: AttentionRole,
         *,
         gain: float,
         window: Window | None = None,
@@ -99,7 +99,7 @@ class SelfAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.heads = heads
-        self.role: AttentionKind = role
+        self.role: AttentionRole = role
         self.window = window
         self.rotary = rotary
         keys, values = heads.count * heads.key_width, heads.count * heads.value_width

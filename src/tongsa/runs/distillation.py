@@ -42,6 +42,7 @@ def distil(
     nbest: int = 1,
     keep_references: bool = False,
     init_from_teacher: bool = False,
+    quiet: bool = False,
 ) -> TrainingProgress:
     """Train a student on the outputs of a teacher.
 
@@ -58,6 +59,7 @@ def distil(
         keep_references: Train on the recipe's own pairs too.
         init_from_teacher: Use the teacher's tokenizers, and copy its weights where names and shapes match: the first
             layers of each stack. ("Shrink and fine-tune", Shleifer and Rush 2020, copies evenly spaced layers.)
+        quiet: Print nothing.
 
     """
     time_budget = parse_duration(budget) if budget is not None else inf
@@ -71,7 +73,9 @@ def distil(
     check_data_files(data, str(recipe))
     decoding_overrides = {} if beam is None else {"beam": beam}
     job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=decoding_overrides, nbest=nbest)
-    train_files = [str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader)).resolve())]
+    train_files = [
+        str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader), quiet=quiet).resolve())
+    ]
     if keep_references:
         train_files += [str(path.resolve()) for path in data.paths(data.train)]
     overrides = merge_tables(overrides, {"data": {"train": train_files}})
@@ -79,7 +83,7 @@ def distil(
     def resolve(_: CorpusReader) -> Recipe:
         return resolve_recipe(recipe, settings=settings, overrides=overrides)
 
-    return start_run(resolve, run, time_budget=time_budget)
+    return start_run(resolve, run, time_budget=time_budget, quiet=quiet)
 
 
 def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
@@ -91,7 +95,7 @@ def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
     return "".join(f"{source}\n" for source in dict.fromkeys(pair.source for pair in pairs))
 
 
-def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str) -> Path:
+def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str, *, quiet: bool) -> Path:
     """Translate the sources into folder/pairs.jsonl, unless that was done before by the same job."""
     pairs = folder / "pairs.jsonl"
     translate_lines = None if pairs.exists() else job.build(_teacher_record)  # first: a wrong setting leaves no files
@@ -102,7 +106,7 @@ def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str) -> Path:
     if translate_lines:
         if not (folder / "targets.jsonl").exists():
             output = ResumableOutput(folder / "targets.jsonl", job.fingerprint())
-            _run_teacher(translate_lines, folder / "sources.txt", output)
+            _run_teacher(translate_lines, folder / "sources.txt", output, quiet=quiet)
         _write_pairs(folder)
     return pairs
 
@@ -119,11 +123,12 @@ def _check_same_job(path: Path, fingerprint: Mapping[str, Any]) -> None:
         )
 
 
-def _run_teacher(translate_lines: LineTranslator, sources: Path, output: ResumableOutput) -> None:
+def _run_teacher(translate_lines: LineTranslator, sources: Path, output: ResumableOutput, *, quiet: bool) -> None:
     with ChunkReader(str(sources)) as reader, output:
         if not output.finished:
             output.resume(reader)
-            with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as display:
+            lines = output.progress.lines
+            with TranslationDisplay(reader.total_bytes, reader.bytes_read, lines, quiet=quiet) as display:
                 display.log(f"the teacher translates {sources}")
                 for chunk in reader.chunks():
                     output.write(chunk, translate_lines(chunk.lines, chunk.first_line))

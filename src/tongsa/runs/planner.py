@@ -66,11 +66,11 @@ def resolve_recipe(
     """
     values = config.read_toml(Path(recipe)) if recipe is not None else {}
     requested: Table = {}
-    for assignment in _as_strings(settings):
+    for assignment in as_strings(settings):
         config.override(requested, assignment)
     requested = merge_tables(requested, overrides or {})
     if data:
-        values = merge_tables(values, {"data": {"train": _as_strings(data), "dev": _as_strings(dev), "folder": ""}})
+        values = merge_tables(values, {"data": {"train": as_strings(data), "dev": as_strings(dev), "folder": ""}})
         for key in ("test", "dataset"):  # of the recipe's own data
             values["data"].pop(key, None)
     elif dev:
@@ -126,7 +126,7 @@ def _inherited_settings(init_from: Path, *, with_model: bool) -> Table:
     return settings
 
 
-def _as_strings(values: PathOrPaths) -> list[str]:
+def as_strings(values: PathOrPaths) -> list[str]:
     """Return a list; a single string or path is one item."""
     return [str(value) for value in ([values] if isinstance(values, str | Path) else values)]
 

@@ -29,7 +29,9 @@ class DataConfig:
     folder: str = ""
     """Folder of the files, relative to the current directory."""
     dataset: str = ""
-    """Name and address of a public data set, for the error message if its files are missing."""
+    """Name and address of a public data set, for the model card and the error message if its files are missing."""
+    license: str = ""
+    """License for the model card, e.g. "cc-by-4.0", the Hugging Face Hub's name; it depends on the training data."""
     source_language: str = ""
     target_language: str = ""
     columns: tuple[int, int] = (1, 2)

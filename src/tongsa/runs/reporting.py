@@ -80,8 +80,10 @@ class ProgressDisplay:
 class TranslationDisplay(ProgressDisplay):
     """Progress of a file translation, measured in bytes and shown in lines."""
 
-    def __init__(self, total_bytes: int | None, bytes_read: int, lines: int, *, enabled: bool = True) -> None:
-        super().__init__(total_bytes, bytes_read, enabled=enabled)
+    def __init__(
+        self, total_bytes: int | None, bytes_read: int, lines: int, *, enabled: bool = True, quiet: bool = False
+    ) -> None:
+        super().__init__(total_bytes, bytes_read, enabled=enabled, quiet=quiet)
         self.start_line = lines
 
     def update(self, bytes_read: int, lines: int) -> None:

@@ -15,6 +15,7 @@ from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import evaluate
 from tongsa.runs import doctor
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
+from tongsa.runs.card import add_test_scores
 from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.planner import PathOrPaths, fit_grad_accumulation, parallel_batches, parse_duration, resolve_recipe
@@ -163,7 +164,9 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         leakage = check_leakage(run.data.train, run.data.test, "test")
         scores = {"test": report.as_json() | {"leakage": leakage.as_json()}}
         storage.write_text(run.folder / "scores.json", json.dumps(scores, indent=1, ensure_ascii=False))
+        add_test_scores(run.folder / "model", run, report)
         display.log(f"test: {report.summary()}", "green")
         if leakage.level != "ok":
             display.log(leakage.text, "yellow")
+    distributed.barrier()  # the other ranks may load the model only now
     return progress

@@ -9,19 +9,15 @@ one. The input is identified by the hash of the bytes read, not by name or date:
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from tongsa import storage
+from tongsa import storage, system
 from tongsa.data.chunks import Chunk, ChunkReader
 from tongsa.errors import InputError
-
-if sys.platform != "win32":
-    import fcntl
 
 RESTART_HINT = "start again with --restart"
 
@@ -58,14 +54,14 @@ class ResumableOutput:
         self.partial = output.with_name(output.name + ".partial")
         self.journal = output.with_name(output.name + ".journal.json")
         self.settings = json.loads(json.dumps(settings))
-        self.digest = hashlib.sha256()
+        self.digest, self.is_closed = hashlib.sha256(), False
         with storage.explain_os_errors(output):
             if not restart:
                 self._refuse_overwrite()
             if output.exists() and not output.is_file():
                 raise InputError(f"{output}: not a regular file. Name another file, or use > instead of -o.")
             output.parent.mkdir(parents=True, exist_ok=True)
-            self.fd = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
+            self.fd = os.open(self.partial, os.O_RDWR | os.O_CREAT | system.O_BINARY, 0o666)
         try:
             self._lock()
             self.progress = self._load_progress() if self.journal.exists() and not restart else TranslationProgress()
@@ -75,7 +71,7 @@ class ResumableOutput:
                 os.ftruncate(self.fd, self.progress.bytes_written)
                 os.lseek(self.fd, self.progress.bytes_written, os.SEEK_SET)
         except BaseException:
-            os.close(self.fd)
+            self._close()
             raise
 
     def _refuse_overwrite(self) -> None:
@@ -88,14 +84,8 @@ class ResumableOutput:
 
     def _lock(self) -> None:
         """Lock the output until this process ends."""
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{self.partial}: another process is writing it. Wait for it, or stop it.") from None
-        except OSError:
-            return  # the file system has no locks
+        if not system.try_lock(self.fd):
+            raise InputError(f"{self.partial}: another process is writing it. Wait for it, or stop it.")
 
     def _load_progress(self) -> TranslationProgress:
         """Return the progress of an earlier job with the same settings."""
@@ -163,6 +153,8 @@ class ResumableOutput:
 
     def finish(self) -> None:
         """Rename the partial file to the output, and delete the journal."""
+        if not system.RENAMES_OPEN_FILES:
+            self._close()
         with storage.explain_os_errors(self.output):
             if self.finished:
                 self.partial.unlink()
@@ -176,7 +168,12 @@ class ResumableOutput:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        os.close(self.fd)
+        self._close()
+
+    def _close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            os.close(self.fd)
 
 
 def _abbreviate(value: Any) -> str:

@@ -110,9 +110,7 @@ def _log_validation(
 def save_best_model(
     run: Run, progress: TrainingProgress, report: EvaluationReport, tensors: dict[str, Tensor] | None = None
 ) -> None:
-    file_hashes = json.loads((run.folder / "data.json").read_text("utf-8"))
-    card = model_card(run.recipe, run.bundle, progress, report, file_hashes)
-    bundle.save_bundle(run.folder / "model", run.bundle, card, tensors)
+    bundle.save_bundle(run.folder / "model", run.bundle, model_card(run, progress, report), tensors)
 
 
 def _save_recent_weights(run: Run, step: int, tensors: dict[str, Tensor] | None) -> None:

@@ -78,7 +78,7 @@ def save_checkpoint(
                 (new / STATE_FILE).write_bytes(content)
             checksums = {file.name: storage.file_sha256(file) for file in sorted(new.iterdir())}
             record = {"format": FORMAT_VERSION} | asdict(progress) | {"files": checksums}
-            (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8")
+            (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8", newline="\n")
         for step in _saved_steps(folder)[:-keep]:
             shutil.rmtree(folder / f"{step:09d}")
     return path

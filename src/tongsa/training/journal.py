@@ -16,7 +16,7 @@ class Journal:
     def __init__(self, path: Path, *, last_step: int) -> None:
         kept = [line for line in _read_lines(path) if _parse_record(line).get("step", last_step + 1) <= last_step]
         storage.write_text(path, "".join(line + "\n" for line in kept))
-        self.file = path.open("a", encoding="utf-8")
+        self.file = path.open("a", encoding="utf-8", newline="\n")
 
     def write(self, record: Mapping[str, Any]) -> None:
         with storage.explain_os_errors(Path(self.file.name)):

@@ -53,4 +53,10 @@ def _measure_peak(
     with scratch_copy(model) as copied:
         reset_peak_memory()
         compute_gradient(TrainingModel(copied, config).train(), [[micro_batch]], 1, config)
-        return micro_batch.padded_size, peak_memory(torch.device(config.device))
+        peak = peak_memory(torch.device(config.device))
+    if peak is None:
+        raise InputError(
+            "training.memory_limit_mib: this system does not tell the memory of a process. "
+            "Write training.memory_limit_mib = 0, and training.micro_batch_tokens = 1024 for smaller micro-batches."
+        )
+    return micro_batch.padded_size, peak

@@ -36,7 +36,9 @@ Below this speedup of plain layers, float32 is faster as a whole."""
 def measure_bf16_speedup(script: str = BF16_PROBE_SCRIPT) -> float:
     """Return the speedup of an update in bf16 over float32 on this CPU; 0 if the probe crashes."""
     try:
-        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+        child = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, encoding="utf-8", timeout=120, check=False
+        )
         return float(child.stdout) if child.returncode == 0 else 0.0
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return 0.0

@@ -20,24 +20,50 @@ from tongsa.visualize.page import Page
 AnyTextModel = Translator | TextClassifier | TextGenerator
 
 
-def view(model: str | Path | Bundle | AnyTextModel, *texts: str) -> Page:
-    """Return a page about a run, a bundle or a model from `tongsa.load`, and these texts.
+def view(model: str | Path | Bundle | AnyTextModel, texts: str | Sequence[str]) -> Page:
+    """Return a page about a run, a bundle or a model from `tongsa.load`, and a text or a list of texts.
 
     A notebook displays the page; `.save("page.html")` writes it, as `tongsa view` does.
     """
+    texts = [texts] if isinstance(texts, str) else list(texts)
     if not texts or not all(map(normalize, texts)):
         raise InputError("view: the text is empty. Give a sentence.")
-    loaded = bundle.load_bundle(Path(model)) if isinstance(model, (str, Path)) else model
-    folder = loaded.folder if isinstance(loaded, Bundle) else None
-    text_model = loaded.text_model() if isinstance(loaded, Bundle) else loaded
-    title = f"{Path(model).name}: {texts[0]}" if isinstance(model, (str, Path)) else texts[0]
-    panels = model_panels(text_model, texts, title) | training_panel(folder)
+    text_model = _text_model(model)
+    title = _page_title(text_model, texts[0])
+    panels = model_panels(text_model, texts, title) | training_panel(text_model.info.folder)
     if not panels:
         raise InputError(
             f"{title}: nothing to show. This kind of model has no attention and no beam search, and "
             "there is no journal.jsonl of its training. Choose another model."
         )
     return Page(title, panels)
+
+
+def search_tree_page(
+    model: str | Path | Bundle | AnyTextModel,
+    text: str,
+    *,
+    beam: int | None = None,
+    alpha: float | None = None,
+    pruned: int = 3,
+) -> Page:
+    """Return a page of one beam search: the hypotheses kept, and the best `pruned` ones of each step that were not."""
+    text_model = _text_model(model)
+    if not isinstance(text_model, Translator):
+        raise InputError(f"search-tree: {text_model.info.kind} does not translate. Give a model that translates.")
+    tree = search_tree.build_search_tree(text_model, text, beam=beam, alpha=alpha, max_pruned=pruned)
+    title = _page_title(text_model, text)
+    return Page(title, {"tree": search_tree.page_data(title, tree)})
+
+
+def _text_model(model: str | Path | Bundle | AnyTextModel) -> AnyTextModel:
+    loaded = bundle.load_bundle(Path(model)) if isinstance(model, (str, Path)) else model
+    return loaded.text_model() if isinstance(loaded, Bundle) else loaded
+
+
+def _page_title(text_model: AnyTextModel, text: str) -> str:
+    folder = text_model.info.run_folder
+    return f"{folder.name}: {text}" if folder else text
 
 
 def model_panels(text_model: AnyTextModel, texts: Sequence[str], title: str) -> dict[str, Any]:

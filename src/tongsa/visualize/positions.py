@@ -17,7 +17,7 @@ MAX_POSITIONS_SHOWN = 128
 
 
 @dataclass(frozen=True)
-class PositionEncoding:
+class PositionTable:
     """A table of position vectors and the parts of the model that use it."""
 
     kind: PositionKind
@@ -35,9 +35,9 @@ class PositionEncoding:
 
 
 @torch.inference_mode()
-def position_encodings(model: nn.Module) -> list[PositionEncoding]:
+def position_encodings(model: nn.Module) -> list[PositionTable]:
     """Return all positional encodings of a model; equal tables become one that lists all users."""
-    tables: list[PositionEncoding] = []
+    tables: list[PositionTable] = []
     for name, module in model.named_modules(remove_duplicate=False):  # encoder and decoder may share a module
         table = _position_encoding(name.partition(".")[0], module)
         if table is None:
@@ -51,21 +51,19 @@ def position_encodings(model: nn.Module) -> list[PositionEncoding]:
     return tables
 
 
-def _position_encoding(part: str, module: nn.Module) -> PositionEncoding | None:
+def _position_encoding(part: str, module: nn.Module) -> PositionTable | None:
     if isinstance(module, PositionalEncoding) and (module.is_sinusoidal or module.learned_embedding is not None):
         device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
         values = module(0, min(MAX_POSITIONS_SHOWN, module.max_positions), device)
         kind: PositionKind = "sinusoidal" if module.is_sinusoidal else "learned"
-        return PositionEncoding(kind, (part,), values.double().cpu().numpy())
+        return PositionTable(kind, (part,), values.double().cpu().numpy())
     if isinstance(module, SelfAttention) and module.rotary:
         # sine and cosine of each rotation angle; their cosine similarity is that of one vector at two positions
-        return PositionEncoding(
-            "rotary", (part,), sinusoids(MAX_POSITIONS_SHOWN, module.heads.key_width).double().numpy()
-        )
+        return PositionTable("rotary", (part,), sinusoids(MAX_POSITIONS_SHOWN, module.heads.key_width).double().numpy())
     return None
 
 
-def _same_encoding(first: PositionEncoding, second: PositionEncoding) -> bool:
+def _same_encoding(first: PositionTable, second: PositionTable) -> bool:
     return (
         first.kind == second.kind
         and first.values.shape == second.values.shape
@@ -73,7 +71,7 @@ def _same_encoding(first: PositionEncoding, second: PositionEncoding) -> bool:
     )
 
 
-def page_data(encodings: list[PositionEncoding]) -> dict[str, Any]:
+def page_data(encodings: list[PositionTable]) -> dict[str, Any]:
     """Return the page's data, ready for JSON."""
     return {
         "tables": [

@@ -1,0 +1,103 @@
+"""Operating system services that differ between Linux, macOS and Windows: locks, fsync, memory, loopback interface.
+
+Windows has neither fcntl nor resource. It cannot open a folder, and cannot rename or delete a file that is open. All
+other modules use only functions of Python that every system has; `tests/test_system.py` checks this.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+
+fcntl: ModuleType | None
+msvcrt: ModuleType | None
+resource: ModuleType | None
+try:
+    import fcntl
+    import resource
+except ImportError:
+    fcntl = resource = None
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None
+
+O_BINARY: int = getattr(os, "O_BINARY", 0)
+"""Flag of `os.open` for bytes without translation of line ends; 0 where there is none."""
+RENAMES_OPEN_FILES = fcntl is not None
+"""False on Windows: a file must be closed before it is renamed or deleted."""
+LOCKED_BYTE = 1 << 40
+"""Offset of the byte that is locked on Windows, far behind the content: a locked byte cannot be read by others."""
+LOOPBACK_INTERFACES = {"linux": "lo", "darwin": "lo0"}
+"""Name of the network interface of 127.0.0.1, for Gloo; Windows finds it by the address."""
+
+
+def try_lock(fd: int) -> bool:
+    """Lock an open file or folder exclusively. Return False if another process holds the lock.
+
+    The system releases the lock when the file is closed or the process ends. Return True without a lock if the file
+    system has none.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            position = os.lseek(fd, 0, os.SEEK_CUR)
+            os.lseek(fd, LOCKED_BYTE, os.SEEK_SET)
+            try:
+                msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            finally:
+                os.lseek(fd, position, os.SEEK_SET)
+    except (BlockingIOError, PermissionError):  # of flock, and of msvcrt
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def lock_path(folder: Path) -> Path:
+    """Return the path to open for a lock on a folder: the folder itself, or a file in it on Windows."""
+    return folder if fcntl is not None else folder / ".lock"
+
+
+def fsync_path(path: Path) -> None:
+    """Flush a file or a folder to disk. On Windows folders cannot be flushed, and files only if opened for writing."""
+    if fcntl is None and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY if fcntl is not None else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def reset_peak_memory() -> None:
+    """Reset the peak of `peak_memory`. Where the system cannot, it is the peak since the start of the process."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii", newline="\n")
+
+
+def peak_memory() -> int | None:
+    """Return the peak memory of this process in bytes; None where Python cannot measure it (Windows)."""
+    if resource is None:
+        return None
+    with suppress(OSError, StopIteration):  # on Linux ru_maxrss is inherited from the parent process, VmHWM is not
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes on macOS, in KiB elsewhere
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def available_memory() -> int | None:
+    """Return the bytes that this process can still allocate; None where Python cannot tell (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return None
+    available: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError, StopIteration):  # Linux also counts what other processes use
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    with suppress(OSError, ValueError):  # a container may have a lower limit than its machine
+        limit, used = (Path("/sys/fs/cgroup", name).read_text("ascii") for name in ("memory.max", "memory.current"))
+        available = min(available, int(limit) - int(used))
+    return available
