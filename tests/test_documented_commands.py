@@ -46,6 +46,8 @@ PYTHON_NOT_RUN = {
     "classifier.run(": "run by tests/export/test_docs_examples.py",
 }
 """Part of a Python example → reason why it is not run here."""
+PAGE_RUN_ELSEWHERE = ("python.md", "tests/test_python_api.py")
+"""Page whose Python examples run in a test of their own."""
 SLOW_WORDS = (
     "--workers",
     "--executor ray",
@@ -311,7 +313,11 @@ def small_train(*arguments: Any, settings: Sequence[str] = (), **options: Any) -
 TRAIN_FUNCTION = tongsa.train
 
 
-@pytest.mark.parametrize(("page", "blocks"), python_examples(), ids=[page for page, _ in python_examples()])
+EXAMPLES = [(page, blocks) for page, blocks in python_examples() if not page.endswith(PAGE_RUN_ELSEWHERE[0])]
+
+
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")  # of transformers
+@pytest.mark.parametrize(("page", "blocks"), EXAMPLES, ids=[page for page, _ in EXAMPLES])
 def test_python_examples_of_a_page_run_in_their_order(
     page: str, blocks: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,3 +347,5 @@ def test_what_is_not_run_stands_in_the_documents() -> None:
     code = "\n".join(block for _, blocks in python_examples() for block in blocks)
     assert [part for part in PYTHON_NOT_RUN if part not in code] == []
     assert len(commands) > 100
+    page, test = PAGE_RUN_ELSEWHERE
+    assert page in (ROOT / test).read_text("utf-8")
