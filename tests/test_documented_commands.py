@@ -156,7 +156,7 @@ SEPARATE_TEST_SETS = {"runs/reviews": "reviews-test.tsv", "runs/g2p": "words-tes
 SAME_AS_MINE = ("one", "fast", "careful", "general", "large", "en-ko", "ko-en", "a")
 TRAIN = "tongsa train --set data.source_language=en --set data.target_language=ko --budget 1m"
 TRAININGS = (
-    f"{TRAIN} --data my.tsv --run runs/mine",
+    f"{TRAIN} --data my.tsv --run runs/mine --set training.grad_accumulation=4",  # resumed with two workers
     f"{TRAIN} --data reviews.tsv --run runs/reviews --set model.kind=structured_self_attention",
     f"{TRAIN} --data text.txt --run runs/lm --set model.kind=rnn_lm",
     f"{TRAIN} --data ratings_train.txt --run runs/nsmc --set model.kind=structured_self_attention "
@@ -203,6 +203,7 @@ def marked(command: str) -> Any:
     return pytest.param(command, id=command[:100], marks=[pytest.mark.slow] if is_slow else [])
 
 
+@pytest.mark.filterwarnings("ignore:.use_push_based_shuffle. is deprecated:DeprecationWarning")  # of Ray
 @pytest.mark.parametrize("command", [marked(each) for each in documented_commands() if not reason_not_run(each)])
 def test_a_documented_command_works_as_it_is_written(command: str, folder: Path) -> None:
     if command.startswith("tongsa serve") and "--new-key" not in command:
