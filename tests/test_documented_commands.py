@@ -198,13 +198,15 @@ def reason_not_run(command: str) -> str:
     return next((reason for start, reason in NOT_RUN.items() if command.startswith(start)), "")
 
 
-def marked(command: str) -> Any:
+def command_parameter(command: str) -> Any:
     is_slow = any(word in command for word in SLOW_WORDS)
     return pytest.param(command, id=command[:100], marks=[pytest.mark.slow] if is_slow else [])
 
 
-@pytest.mark.filterwarnings("ignore:.use_push_based_shuffle. is deprecated:DeprecationWarning")  # of Ray
-@pytest.mark.parametrize("command", [marked(each) for each in documented_commands() if not reason_not_run(each)])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray\\..*")
+@pytest.mark.parametrize(
+    "command", [command_parameter(each) for each in documented_commands() if not reason_not_run(each)]
+)
 def test_a_documented_command_works_as_it_is_written(command: str, folder: Path) -> None:
     if command.startswith("tongsa serve") and "--new-key" not in command:
         ask_server(command, folder)
