@@ -222,14 +222,6 @@ def test_a_cyrillic_letter_in_a_latin_word_is_found_but_not_korean_particles() -
     assert "convention" in scripts.check_mixed_words(phones).seen
 
 
-def test_mojibake_is_found() -> None:
-    pairs = [Pair("Straße", "길", "a.tsv", i + 1) for i in range(100)]
-    assert scripts.check_mojibake(pairs).level == "ok"
-    conflicting = "Mädchen".encode().decode("latin-1")
-    assert scripts.check_mojibake([*pairs, Pair(conflicting, "소녀", "a.tsv", 101)]).level == "warning"
-    assert scripts.check_mojibake([*pairs, Pair("M\ufffddchen", "소녀", "a.tsv", 101)]).level == "warning"
-
-
 @pytest.mark.parametrize("sides", [(GERMAN, ENGLISH), (ENGLISH, KOREAN)])
 def test_exchanged_and_untranslated_lines_are_found_in_one_script_too(sides: tuple[list[str], list[str]]) -> None:
     pairs = corpus(*sides)

@@ -41,7 +41,7 @@ BAD_COMMANDS = {
     "beam of 0": (["translate", "MODEL", "good.tsv", "--beam", "0"], "beam"),
     "empty sentence": (["view", "MODEL", "  "], "empty"),
     "nbest above the beam": (["translate", "MODEL", "good.tsv", "--beam", "2", "--nbest", "3"], "nbest 3"),
-    "damaged gzip": (["train", "--data", "bad.tsv.gz", "--run", "r"], "bad.tsv.gz:1: damaged gzip"),
+    "damaged gzip": (["train", "--data", "bad.tsv.gz", "--run", "r"], "bad.tsv.gz: not gzip"),
 }
 
 

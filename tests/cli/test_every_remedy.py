@@ -542,8 +542,10 @@ def finding(folder: Path, name: str, settings: Sequence[str]) -> Finding:
 @pytest.mark.parametrize(
     ("name", "remedy", "wrong", "right"),
     [
-        ("dropped lines", "check the file, data.columns and data.header", "data.columns=[1,6]", "data.columns=[1,2]"),
-        ("dropped lines", "length-ratio: data.max_tokens", "data.max_tokens=4", "data.max_tokens=100"),
+        ("dropped lines", "or correct data.columns", "data.columns=[1,6]", "data.columns=[1,2]"),
+        ("dropped lines", "or raise data.max_tokens", "data.max_tokens=4", "data.max_tokens=100"),
+        ("script of source", "for example --set data.columns=[2,3]", "data.columns=[5,2]", "data.columns=[1,2]"),
+        ("header", "--set data.header=true", "", "data.header=true"),
         ("copies", "check data.train and data.columns", "data.columns=[1,1]", "data.columns=[1,2]"),
         ("script of target", "correct data.columns", "data.columns=[1,3]", "data.columns=[1,2]"),
         ("alignment", "Check data.columns.", "data.columns=[1,4]", "data.columns=[1,2]"),
@@ -561,9 +563,11 @@ def test_a_finding_disappears_with_the_setting_of_its_remedy(
     pairs = reversing(400)
     shuffled = [target for _, target in reversing(400, seed=9)]
     rows = [
-        (source, target, source if i % 3 else target, shuffled[i], "", *(["x"] if i % 2 else []))
+        (source, target, source if i % 3 else target, shuffled[i], str(i), *(["x"] if i % 2 else []))
         for i, (source, target) in enumerate(pairs)
     ]
+    if name == "header":
+        rows.insert(0, ("English", "Korean", "English", "Korean", "0", "x"))
     (tmp_path / "columns.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
     before, after = (finding(tmp_path, name, [*SMALL, *settings.split()]) for settings in (wrong, right))
     assert before.level in ("warning", "fault"), before.text
@@ -594,7 +598,10 @@ TRIED = (
     "Save the model, run tongsa shortlist, and load it again.",
     "samples are drawn without constraints. Leave out --sample.",
     "(training.grad_accumulation). Use {choice} with --workers.",
-    "check the file, data.columns and data.header",
+    "or correct data.columns",
+    "or raise data.max_tokens",
+    "for example --set data.columns=[2,3]",
+    "skip the first line of each file: --set data.header=true",
     "check data.train and data.columns",
     "correct data.columns or remove the lines",
     "Check data.columns.",
@@ -680,6 +687,9 @@ ELSEWHERE = {
         "take the text as one: --no-split",
     ),
     "tests/runs/test_distillation.py::test_outputs_of_another_job_are_not_reused": ("choose another --run.",),
+    "tests/runs/test_init_from.py::test_without_a_recipe_the_settings_of_the_initial_model_are_used": (
+        "--set training.init_from=RUN (docs/guide.md)",
+    ),
 }
 """Tests that follow remedies, with parts of the messages."""
 NOT_TRIED = (

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tongsa.data.corpus import CorpusError, read_lines, read_pairs
+from tongsa.data.file_format import explain_format
 from tongsa.data.ledger import Ledger, Pair
 
 
@@ -130,13 +131,12 @@ def damaged_gzip(kind: str) -> bytes:
     middle = len(intact) // 2
     return {
         "truncated": intact[:middle],
-        "not gzip": b"a\tb\n",
         "flipped": intact[:middle] + bytes(255 - byte for byte in intact[middle : middle + 40]) + intact[middle + 40 :],
         "wrong sum": intact[:-8] + b"\0" * 8,
     }[kind]
 
 
-@pytest.mark.parametrize("kind", ["truncated", "not gzip", "flipped", "wrong sum"])
+@pytest.mark.parametrize("kind", ["truncated", "flipped", "wrong sum"])
 def test_a_damaged_gzip_is_an_error_with_its_line(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "a.tsv.gz"
     file.write_bytes(damaged_gzip(kind))
@@ -163,9 +163,9 @@ garbage = st.lists(st.lists(words | json_lines | st.binary(max_size=3), max_size
 def test_kept_plus_dropped_is_read_for_any_file(content: bytes, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(None)
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            content = b"\n" + content
-        pairs = texts(write_file(Path(folder) / name, content), ledger=ledger)
+        file = write_file(Path(folder) / name, content)
+        assume(not explain_format(file))
+        pairs = texts(file, ledger=ledger)
     assert ledger.read == content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     assert ledger.read == len(pairs) + sum(ledger.dropped.values())
     assert all(source and target for source, target in pairs)

@@ -23,6 +23,16 @@ COPIES_REMARK, COPIES_WARNING, COPIES_FAULT = 0.01, 0.1, 0.95
 """Spelling correction copies half of its lines; a corpus that copies nearly all teaches nothing."""
 UNKNOWN_REMARK, UNKNOWN_WARNING, UNKNOWN_FAULT = 0.001, 0.01, 0.2
 DROPPED_WARNING, DROPPED_FAULT = 0.05, 0.5
+DROP_REMEDIES = {
+    "empty": "empty: remove the line, or add the missing side",
+    "no-tab": "no-tab: write source<TAB>target, or correct data.columns",
+    "bad-json": "bad-json: write one JSON object per line",
+    "missing-key": "missing-key: rename the keys to source and target",
+    "not-utf8": "not-utf8: these lines are in another encoding than the rest; write the whole file in UTF-8",
+    "too-long": "too-long: split the texts into sentences, or raise data.max_tokens",
+    "length-ratio": "length-ratio: correct these lines, one side is many times longer than the other",
+    "unknown-label": "unknown-label: correct the label, or add lines with it to train",
+}
 MAJORITY_WARNING = 0.95
 MIN_EXAMPLES_PER_LABEL = 10
 """A label with fewer examples is hardly learned."""
@@ -49,13 +59,13 @@ def check_leakage(
     held_out_keys = {_casefolded_pair(pair) for pair in held_out}
     held_out_sources = {source for source, _ in held_out_keys if source}
     leaks: dict[tuple[str, str], Pair] = {}
-    known_sources: set[str] = set()
+    known_sources: dict[str, Pair] = {}
     for pair in known_pairs:
         key = _casefolded_pair(pair)
         if key in held_out_keys:
             leaks.setdefault(key, pair)
         elif key[0] in held_out_sources:
-            known_sources.add(key[0])
+            known_sources.setdefault(key[0], pair)
     same = [pair for pair in held_out if _casefolded_pair(pair) in leaks]
     same_source = [
         pair for pair in held_out if _casefolded_pair(pair) not in leaks and pair.source.casefold() in known_sources
@@ -79,10 +89,15 @@ def check_leakage(
             f"{format_pair(pair)}  = {_location(leaks[_casefolded_pair(pair)])}" for pair in same[:MAX_EXAMPLES]
         )
         + tuple(
-            f"{format_pair(pair)}  (another target in {known_name})"
+            f"{format_pair(pair)}  has another target in {_location(known_sources[pair.source.casefold()])}"
             for pair in same_source[: MAX_EXAMPLES - len(same[:MAX_EXAMPLES])]
         ),
-        numbers={"lines": len(held_out), "same": len(same), "same_source": len(same_source)},
+        numbers={
+            "lines": len(held_out),
+            "same": len(same),
+            "same_source": len(same_source),
+            "share": len(same) / max(1, len(held_out)),
+        },
     )
 
 
@@ -138,8 +153,7 @@ def check_dropped(ledger_path: Path) -> Finding:
         seen=f"{len(dropped):,} of {read:,} lines ({percent(len(dropped), read)}) were dropped"
         + (f": {reasons}" if dropped else ""),
         means="these lines are not used; many with the same reason suggest a wrong format or a wrong limit",
-        remedy="empty, no-tab, bad-json, missing-key: check the file, data.columns and data.header; too-long, "
-        "length-ratio: data.max_tokens and data.max_length_ratio; not-utf8: convert the file with iconv",
+        remedy="; ".join(DROP_REMEDIES[reason] for reason in counts if reason in DROP_REMEDIES),
         examples=tuple(
             f"{entry['file']}:{entry['line']}: {entry['reason']} {entry.get('detail', '')}".rstrip()
             for entry in list(first.values())[:MAX_EXAMPLES]

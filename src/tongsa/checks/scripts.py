@@ -1,7 +1,6 @@
-"""Checks of scripts and encodings: wrong or mixed scripts, mojibake, texts on the wrong side."""
+"""Checks of scripts and languages: wrong or mixed scripts, texts on the wrong side."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
@@ -16,20 +15,24 @@ MIN_LETTERS = 3
 MIN_SCRIPT_SHARE = 0.1
 """A line with a smaller share of letters in the main script of its side is in another script."""
 WRONG_SCRIPT_WARNING = 0.05
+NO_LETTERS_WARNING = 0.5
+"""A side with a larger share of lines without letters is probably a column of numbers."""
 MIXED_LINE_MAX_SHARE, MIXED_LINE_MIN_LETTERS = 0.6, 12
 """A line with a smaller share is mixed, if it has at least this many letters (more than a name) of other scripts."""
 CONFUSABLE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"})
 """Scripts with letters that look alike. Latin and Hangul in one word (Python은) is normal Korean."""
 CONVENTION_SHARE = 0.05
 """If a larger share of lines mixes scripts, it is a convention (phonetic symbols), not a typing error."""
-MIXED_WORDS_WARNING = MIXED_LINES_WARNING = MOJIBAKE_WARNING = WRONG_SIDE_WARNING = 0.005
+MIXED_WORDS_WARNING = MIXED_LINES_WARNING = WRONG_SIDE_WARNING = 0.005
 WRONG_SIDE_FAULT = 0.1
 MIN_SEPARATION_NATS, WRONG_SIDE_NATS = 0.3, -0.25
 """Nats per trigram: the minimum difference of the two sides, and the score of a line on the wrong side."""
+MIN_PAIRS = 100
+"""With fewer pairs the trigram counts are unreliable."""
+EXCHANGED_SHARE = 0.5
+"""A held-out set with a larger share of exchanged pairs has its columns or files in the other order."""
 MIN_EVIDENCE_NATS = 5.0
 """Nats per line (odds of 150 to 1): weaker evidence is ignored."""
-
-_MOJIBAKE = re.compile("\ufffd|[\u00c2\u00c3][\u0080-\u00bf]")  # replacement character; UTF-8 decoded as Latin-1
 
 
 def check_script(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Finding:
@@ -41,6 +44,9 @@ def check_script(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Find
         for pair, text, counts in zip(pairs, texts, letters, strict=True)
         if counts and counts[main_script] < MIN_SCRIPT_SHARE * counts.total()
     ]
+    without_letters = [(pair, text) for pair, text in zip(pairs, texts, strict=True) if not script_counts(text)]
+    if len(without_letters) > NO_LETTERS_WARNING * len(texts):
+        return _no_letters_finding(without_letters, len(texts), name)
     others = ", ".join(f"{count:,} {other}" for other, count in line_counts.most_common()[1:4])
     return Finding(
         name=f"script of {name}",
@@ -52,6 +58,18 @@ def check_script(pairs: Sequence[Pair], texts: Sequence[str], name: str) -> Find
         remedy="inspect these lines; correct data.columns or remove the lines",
         examples=tuple(format_pair(pair, text) for pair, text in wrong[:MAX_EXAMPLES]),
         numbers={"lines": len(texts), "wrong": len(wrong)},
+    )
+
+
+def _no_letters_finding(lines: Sequence[tuple[Pair, str]], total: int, name: str) -> Finding:
+    return Finding(
+        name=f"script of {name}",
+        level="warning",
+        seen=f"{len(lines):,} of {total:,} lines ({percent(len(lines), total)}) have no letters",
+        means="the column is probably a line number or a score, not the text",
+        remedy="choose the columns of source and target, for example --set data.columns=[2,3]",
+        examples=tuple(format_pair(pair, text) for pair, text in lines[:MAX_EXAMPLES]),
+        numbers={"lines": total, "wrong": len(lines)},
     )
 
 
@@ -111,21 +129,6 @@ def _first_mixed_word(text: str) -> str:
     return next((word for word in text.split() if len(CONFUSABLE_SCRIPTS & script_counts(word).keys()) > 1), "")
 
 
-def check_mojibake(pairs: Sequence[Pair]) -> Finding:
-    """Find lines that were decoded with a wrong encoding."""
-    damaged = [pair for pair in pairs if _MOJIBAKE.search(pair.source) or _MOJIBAKE.search(pair.target)]
-    return Finding(
-        name="mojibake",
-        level=level_for_share(len(damaged) / max(1, len(pairs)), warning=MOJIBAKE_WARNING),
-        seen=f"{len(damaged):,} of {len(pairs):,} lines ({percent(len(damaged), len(pairs))}) contain � or UTF-8 "
-        "decoded as Latin-1",
-        means="the file was decoded with a wrong encoding; these characters are wrong",
-        remedy="create the file again from its source; Ã¤ for ä can be repaired: iconv -f UTF-8 -t LATIN1",
-        examples=tuple(format_pair(pair) for pair in damaged[:MAX_EXAMPLES]),
-        numbers={"lines": len(pairs), "damaged": len(damaged)},
-    )
-
-
 class TrigramProfile(NamedTuple):
     """Character trigram counts (Cavnar and Trenkle 1994)."""
 
@@ -168,6 +171,8 @@ def side_scores(pairs: Sequence[Pair]) -> list[tuple[float, float]]:
 def check_wrong_side(pairs: Sequence[Pair]) -> Finding:
     """Find texts that look like the other side: exchanged with their partner, or not translated."""
     scored = list(zip(pairs, side_scores(pairs), strict=True))
+    if len(pairs) < MIN_PAIRS:
+        return Finding(name="wrong side", level="ok", seen=f"{len(pairs):,} pairs are too few to check")
     separation = median([abs(score) for _, scores in scored for score in scores] or [0.0])
     if separation < MIN_SEPARATION_NATS:
         return Finding(
@@ -193,4 +198,24 @@ def check_wrong_side(pairs: Sequence[Pair]) -> Finding:
             "one_language": len(one_language),
             "separation": separation,
         },
+    )
+
+
+def check_direction(train: Sequence[Pair], held_out: Sequence[Pair], name: str) -> Finding:
+    """Compare the sides of a held-out set with those of train: its columns or files may be in the other order."""
+    sources = trigram_profile([pair.source for pair in train])
+    targets = trigram_profile([pair.target for pair in train])
+    exchanged = [
+        pair
+        for pair in held_out
+        if max(side_score(pair.source, sources, targets), side_score(pair.target, targets, sources)) < WRONG_SIDE_NATS
+    ]
+    return Finding(
+        name=f"direction of {name}",
+        level="fault" if len(exchanged) > EXCHANGED_SHARE * len(held_out) else "ok",
+        seen=f"{len(exchanged):,} of {len(held_out):,} pairs of {name} look exchanged, compared with train",
+        means=f"the model is scored on {name} in the other direction",
+        remedy=f"give the files of {name} in the order of train, or exchange its columns",
+        examples=tuple(format_pair(pair) for pair in exchanged[:MAX_EXAMPLES]),
+        numbers={"lines": len(held_out), "exchanged": len(exchanged)},
     )

@@ -19,7 +19,7 @@ from tongsa.errors import InputError
 
 if TYPE_CHECKING:
     from tongsa.bundle import Bundle
-    from tongsa.data.ledger import Ledger
+    from tongsa.data.ledger import Ledger, Pair
     from tongsa.evaluation.evaluate import EvaluationConfig
 
 HELP = "compute BLEU, chrF, exact match, WER or perplexity on a test set"
@@ -31,6 +31,7 @@ Evaluate a model on a test set. Each score is printed with its signature.
   tongsa evaluate runs/mine --data test.tsv --set decoding.coverage_penalty=0.2
 
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
+Lines of the test set that are also in the training files of the run are reported on standard error.
 """
 SETTING_TABLES = ("decoding", "data")
 SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "split_sentences", "tokenize")
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from tongsa.data.ledger import Ledger
     from tongsa.evaluation.evaluate import evaluate
+    from tongsa.runs.leakage import find_leakage
 
     loaded = load_model(options)
     is_seq2seq = loaded.config.task == "seq2seq"
@@ -68,23 +70,28 @@ def run(options: argparse.Namespace) -> None:
     if ledger.dropped:
         print_status(ledger.summary())
     text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
-    report = evaluate(text_model, pairs, _evaluation_config(options, loaded, pairs))
+    leakage = find_leakage(options.run, pairs)
+    if leakage.level != "ok":
+        print_status(leakage.text)
+    texts = [(pair.source, pair.target) for pair in pairs]
+    report = evaluate(text_model, texts, _evaluation_config(options, loaded, texts))
     if options.json:
-        print_result(json.dumps(report.as_json() | {"dropped": ledger.dropped}, ensure_ascii=False))
+        record = report.as_json() | {"dropped": ledger.dropped, "leakage": leakage.as_json()}
+        print_result(json.dumps(record, ensure_ascii=False))
         return
     for name, score in report.scores.items():
         print_result(f"{name:12} {score.value:8.2f}  {score.signature}")
     print_result(f"{'sentences':12} {report.sentences:8,}  in {report.seconds:.1f} s")
 
 
-def _read_pairs(options: argparse.Namespace, loaded: "Bundle", ledger: "Ledger") -> list[tuple[str, str]]:
+def _read_pairs(options: argparse.Namespace, loaded: "Bundle", ledger: "Ledger") -> "list[Pair]":
     from tongsa.cli.file_format import file_format, read_file_pairs
-    from tongsa.data.corpus import CorpusError
+    from tongsa.data.corpus import CorpusError, no_pairs_message
 
     pairs = read_file_pairs(options.data, loaded, file_format(options, loaded, SETTING_TABLES), ledger)
     if not pairs:
-        raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give a file with test data.")
-    return [(pair.source, pair.target) for pair in pairs]
+        raise CorpusError(no_pairs_message(options.data[0], ledger, "Give a file with test data."))
+    return pairs
 
 
 def _evaluation_config(

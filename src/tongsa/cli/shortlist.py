@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from tongsa import bundle
     from tongsa.cli.file_format import file_format, read_file_pairs
-    from tongsa.data.corpus import CorpusError
+    from tongsa.data.corpus import CorpusError, no_pairs_message
     from tongsa.data.ledger import Ledger
     from tongsa.decoding import shortlist
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     read = read_file_pairs(options.data, loaded, file_format(options, loaded), ledger)
     pairs = [(pair.source, pair.target) for pair in read]
     if not pairs:
-        raise CorpusError(f"{options.data[0]}: no usable line: {ledger.summary()}. Give the training data.")
+        raise CorpusError(no_pairs_message(options.data[0], ledger, "Give the training data."))
     candidates = shortlist.learn_shortlist(
         pairs,
         loaded.source_tokenizer,

@@ -9,13 +9,13 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tongsa.data.file_format import HEAD_BYTES, explain_format, explain_separator, guess_encoding
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
 
 _BOM = b"\xef\xbb\xbf"
-_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class CorpusError(InputError):
@@ -75,7 +75,7 @@ def read_texts(files: Sequence[str | Path], ledger: Ledger) -> Iterator[Pair]:
 
 def _read_text_file(path: Path, ledger: Ledger) -> Iterator[Pair]:
     file, holds_json = str(path), _format_suffix(path) == ".jsonl"
-    for number, raw in enumerate(_raw_lines(path), start=1):
+    for number, raw in enumerate(raw_lines(path), start=1):
         ledger.count_read(file)
         try:
             line = _decode_or_drop(raw)
@@ -94,8 +94,8 @@ def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
     if source == "-":
         source = standard_input()
     name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
-    raw_lines = _raw_lines(Path(source)) if isinstance(source, str | Path) else _strip_line_ends(source)
-    for number, raw in enumerate(raw_lines, start=1):
+    lines = raw_lines(Path(source)) if isinstance(source, str | Path) else _strip_line_ends(source)
+    for number, raw in enumerate(lines, start=1):
         yield decode_line(raw, f"{name}:{number}")
 
 
@@ -109,9 +109,10 @@ def decode_line(raw: bytes, location: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
+        encoding = guess_encoding(raw)
         raise CorpusError(
             f"{location}: not UTF-8 ({error.reason} at byte {error.start + 1}). "
-            "Convert the file, for example with iconv -t UTF-8."
+            f"Convert the file with iconv -f {encoding or 'ITS_ENCODING'} -t UTF-8."
         ) from None
 
 
@@ -149,7 +150,7 @@ def language_suffixes(paths: Sequence[Path]) -> tuple[str, str]:
 
 
 def check_files(files: Sequence[str | Path]) -> None:
-    """Raise CorpusError for the first file that cannot be opened."""
+    """Raise CorpusError for the first file that cannot be opened or has a format that is not read."""
     for file in files:
         _check_file(Path(file))
 
@@ -157,9 +158,23 @@ def check_files(files: Sequence[str | Path]) -> None:
 def _check_file(path: Path) -> None:
     try:
         with path.open("rb"):
-            pass
+            explanation = explain_format(path) if path.is_file() else ""  # a pipe can be read only once
     except OSError as error:
         raise CorpusError(unreadable_message(path, error)) from None
+    if explanation:
+        raise CorpusError(f"{path}: {explanation}")
+
+
+def no_pairs_message(file: str | Path, ledger: Ledger, remedy: str) -> str:
+    """Return why no line of a file can be used: the separator of its columns, else the first dropped line."""
+    path = Path(file)
+    head = b""
+    if path.is_file():
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    if set(ledger.dropped) <= {"no-tab", "empty"} and (explanation := explain_separator(path, head)):
+        return f"{path}: no usable pair: {explanation}"
+    return f"{path}: no usable pair: {ledger.counts()}{ledger.first_dropped and f'; {ledger.first_dropped}'}. {remedy}"
 
 
 def unreadable_message(path: Path, error: OSError) -> str:
@@ -170,14 +185,13 @@ def unreadable_message(path: Path, error: OSError) -> str:
     return f"{path}: cannot be read ({error.strerror or error}). Check its permissions and the disk."
 
 
-def _raw_lines(path: Path) -> Iterator[bytes]:
+def raw_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file without line ends. Only a line feed ends a line, not U+2028 or a form feed."""
     number = 0
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            for number, raw in enumerate(_strip_line_ends(stream), start=1):
-                if number == 1 and raw.startswith(_UTF16_BOMS):
-                    raise CorpusError(f"{path}:1: UTF-16. Convert the file: iconv -f UTF-16 -t UTF-8")
+            for raw in _strip_line_ends(stream):
+                number += 1
                 yield raw
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         location = f"{path}:{number + 1}: damaged gzip ({error})"
@@ -199,7 +213,7 @@ def strip_line_end(raw: bytes, line_index: int) -> bytes:
 def _read_parallel_files(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[Pair]:
     """Yield the pairs of two parallel files. A bad side drops the pair, under the name of the source file."""
     file, number = str(source_path), 0
-    sides = zip_longest(_raw_lines(source_path), _raw_lines(target_path))
+    sides = zip_longest(raw_lines(source_path), raw_lines(target_path))
     for number, (source, target) in enumerate(sides, start=1):
         if source is None or target is None:
             shorter, longer = number - 1, number + sum(1 for _ in sides)
@@ -223,7 +237,7 @@ def _read_pair_file(
     path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str], header: bool
 ) -> Iterator[Pair]:
     file, holds_json = str(path), _format_suffix(path) == ".jsonl"
-    for number, raw in enumerate(_raw_lines(path), start=1):
+    for number, raw in enumerate(raw_lines(path), start=1):
         ledger.count_read(file)
         try:
             line = _decode_or_drop(raw)
@@ -246,7 +260,10 @@ def _decode_or_drop(raw: bytes, path: str = "") -> str:
         return raw.decode()
     except UnicodeDecodeError as error:
         position = f"byte {error.start + 1}" + (f" of {path}" if path else "")
-        raise _BadLineError("not-utf8", f"{error.reason} at {position}") from None
+        encoding = guess_encoding(raw)
+        raise _BadLineError(
+            "not-utf8", f"{error.reason} at {position}" + (f"; probably {encoding}" if encoding else "")
+        ) from None
 
 
 def _make_pair(source: str, target: str, file: str, line: int) -> Pair:
@@ -291,4 +308,5 @@ def _parse_json_pair(line: str, languages: tuple[str, str]) -> tuple[str, str]:
             if isinstance(table[source], str) and isinstance(table[target], str):
                 return table[source], table[target]
             raise _BadLineError("missing-key", f"{source} and {target} must be strings")
-    raise _BadLineError("missing-key", " or ".join(f"{source} and {target}" for source, target in names))
+    expected = " or ".join(f"{source} and {target}" for source, target in names)
+    raise _BadLineError("missing-key", f"expected {expected}, got {', '.join(record)[:80] or 'none'}")

@@ -66,6 +66,8 @@ class Ledger:
         self._read: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.first_dropped = ""
+        """The first dropped line: file, line, reason and detail."""
 
     @property
     def read(self) -> int:
@@ -110,6 +112,7 @@ class Ledger:
 
     def drop(self, file: str, line: int, reason: str, detail: str = "") -> None:
         self._dropped[file][reason] += 1
+        self.first_dropped = self.first_dropped or f"{file}:{line}: {reason}" + (f" ({detail})" if detail else "")
         self._write_entry({"file": file, "line": line, "reason": reason} | ({"detail": detail} if detail else {}))
 
     def revoke(self, pair: Pair, reason: str, detail: str = "") -> None:
@@ -121,6 +124,7 @@ class Ledger:
         """Add the counts and entries of a ledger without a path."""
         self._read += other._read
         self._kept += other._kept
+        self.first_dropped = self.first_dropped or other.first_dropped
         for file, reasons in other._dropped.items():
             self._dropped[file] += reasons
         for entry in other._entries:
@@ -132,13 +136,19 @@ class Ledger:
             kept, dropped = self._kept[file], self._dropped[file].total()
             assert read == kept + dropped, f"{file}: {read} read, but {kept} kept and {dropped} dropped"  # noqa: S101
 
-    def summary(self) -> str:
+    def counts(self) -> str:
+        """Return the numbers of lines read, kept and dropped."""
         if not self.dropped:
             return f"{self.read:,} pairs read, all kept"
         reasons = ", ".join(f"{count:,} {reason.replace('-', ' ')}" for reason, count in self.dropped.items())
         dropped = f"{sum(self.dropped.values()):,} dropped ({reasons})"
-        counts = f"{self.read:,} pairs read, {self.kept:,} kept, {dropped}"
-        return counts if self.path is None else f"{counts}; see {self._partial_path if self._stream else self.path}"
+        return f"{self.read:,} pairs read, {self.kept:,} kept, {dropped}"
+
+    def summary(self) -> str:
+        """Return the counts and, if lines were dropped, the file that lists them."""
+        if not self.dropped or self.path is None:
+            return self.counts()
+        return f"{self.counts()}; see {self._partial_path if self._stream else self.path}"
 
     @property
     def _partial_path(self) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tongsa.data.corpus import CorpusError, read_pairs, read_texts
+from tongsa.data.corpus import CorpusError, no_pairs_message, read_pairs, read_texts
 from tongsa.data.ledger import Ledger
 from tongsa.data.normalize import normalize
 from tongsa.decoding.generator import TextGenerator
@@ -45,7 +45,7 @@ class EvaluationSet:
             pairs = read_pairs(self.files, ledger, columns=self.columns, languages=languages, header=self.header)
         texts = [(pair.source, pair.target) for pair in pairs]
         if not texts:
-            raise CorpusError(f"{self.files[0]}: no usable line: {ledger.summary()}. Give a file with test data.")
+            raise CorpusError(no_pairs_message(self.files[0], ledger, "Give a file with test data."))
         return texts, ledger
 
 

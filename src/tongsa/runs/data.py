@@ -9,7 +9,7 @@ from typing import Literal
 
 from tongsa import bundle, storage
 from tongsa.batch import Examples, Ragged
-from tongsa.data.corpus import CorpusError, check_files, read_pairs, read_texts
+from tongsa.data.corpus import CorpusError, check_files, no_pairs_message, read_pairs, read_texts
 from tongsa.data.ledger import Ledger, LengthLimits, Pair
 from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
@@ -25,6 +25,9 @@ MAX_DEV_PAIRS: dict[Task, int] = {"seq2seq": 1_000, "language_model": 1_000, "cl
 """Maximum size of a dev set split off from train; translating takes longer than classifying."""
 MIN_SOURCES_TO_SPLIT = 20
 """With fewer sources no dev set is split off: the model is validated on the training pairs."""
+_CHECK_COLUMNS = (
+    "Check the format and data.columns. Keys of JSON lines may also be data.source_language and data.target_language."
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     train = reader.read(data, task, data.train, ledger)
     dev = reader.read(data, task, data.dev, ledger)
     if not train:
-        raise CorpusError(f"{data.train[0]}: no usable pair: {ledger.summary()}. Check the format and data.columns.")
+        raise CorpusError(no_pairs_message(data.paths(data.train)[0], ledger, _CHECK_COLUMNS))
     if data.dev and not dev:
         raise CorpusError(f"{data.dev[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
     labels = LabelTokenizer.from_texts(pair.target for pair in train) if task == "classification" else None
@@ -153,7 +156,7 @@ def _read_test(recipe: Recipe, folder: Path, reader: CorpusReader) -> list[Pair]
     with storage.explain_os_errors(folder), Ledger(folder / "test-ledger.jsonl") as ledger:
         pairs = reader.read(data, recipe.model.task, data.test, ledger)
     if not pairs:
-        raise CorpusError(f"{data.test[0]}: no usable pair: {ledger.summary()}. Check the format and data.columns.")
+        raise CorpusError(no_pairs_message(data.paths(data.test)[0], ledger, _CHECK_COLUMNS))
     return pairs
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tongsa import storage
 from tongsa.config import Table
 from tongsa.data.chunks import ChunkReader
-from tongsa.data.corpus import CorpusError
+from tongsa.data.corpus import CorpusError, no_pairs_message
 from tongsa.data.ledger import Ledger
 from tongsa.decoding.results import Translation
 from tongsa.errors import InputError
@@ -91,9 +91,7 @@ def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
     ledger = Ledger(None)
     pairs = reader.read(data, "seq2seq", data.train, ledger)
     if not pairs:
-        raise CorpusError(
-            f"{data.train[0] if data.train else 'data.train'}: no usable pair: {ledger.summary()}. Check data.train."
-        )
+        raise CorpusError(no_pairs_message(data.paths(data.train or ("data.train",))[0], ledger, "Check data.train."))
     return "".join(f"{source}\n" for source in dict.fromkeys(pair.source for pair in pairs))
 
 

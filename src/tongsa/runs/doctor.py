@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tongsa.batch import Batch, Examples, Ragged, epoch_order
-from tongsa.checks import corpus, model, resources, scripts
+from tongsa.checks import corpus, encoding, model, resources, scripts, text
 from tongsa.checks.alignment import Segmenter, check_alignment, check_odd_pairs, measure_alignment
 from tongsa.checks.finding import Finding
 from tongsa.data.ledger import Pair
@@ -52,15 +52,18 @@ def run_doctor(
 def run_checks(run: Run) -> Iterator[Finding]:
     """Yield the findings of all checks for the task, cheap checks first."""
     data, test = run.data, run.data.test
+    yield text.check_size(data.train)
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, data.train, test)
     yield corpus.check_duplicates(data.train)
     sample = corpus.evenly_spaced(data.train, MAX_SAMPLED_LINES)
+    yield from _check_text(run, sample)
     yield from _check_scripts(run, sample)
     yield from _check_unknown_tokens(run, sample, test)
     if data.task == "seq2seq":
         yield corpus.check_copies(data.train)
         yield scripts.check_wrong_side(sample)
+        yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run))
         yield check_alignment(data.train, alignment)
         yield check_odd_pairs(data.train, alignment)
@@ -80,15 +83,18 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     """Yield the findings of the checks that take about a second, even on a large corpus."""
     data, test = run.data, run.data.test
     train = corpus.evenly_spaced(data.train, MAX_QUICK_TRAIN_LINES)
+    yield text.check_size(data.train)
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, train, corpus.evenly_spaced(test, MAX_HELD_OUT_LINES))
     yield corpus.check_duplicates(train)
     sample = corpus.evenly_spaced(data.train, MAX_QUICK_SAMPLED_LINES)
+    yield from _check_text(run, sample)
     yield from _check_scripts(run, sample)
     yield from _check_unknown_tokens(run, sample, corpus.evenly_spaced(test, MAX_QUICK_SAMPLED_LINES))
     if data.task == "seq2seq":
         yield corpus.check_copies(sample)
         yield scripts.check_wrong_side(sample)
+        yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run), MAX_QUICK_ALIGNED_PAIRS)
         yield check_alignment(data.train, alignment)
     if data.task == "classification":
@@ -125,7 +131,22 @@ def _check_scripts(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
         yield scripts.check_script(sample, texts, name)
         yield scripts.check_mixed_lines(sample, texts, name)
     yield scripts.check_mixed_words(sample)
-    yield scripts.check_mojibake(sample)
+
+
+def _check_text(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
+    """Yield the findings about encoding, markup and headers of the files."""
+    config = run.recipe.data
+    yield encoding.check_mojibake(config.paths([*config.train, *config.dev, *config.test]), len(sample))
+    yield from text.check_patterns(sample)
+    yield text.check_header([*run.data.train, *run.data.dev])
+
+
+def _check_direction(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
+    data = run.data
+    held_out = {"dev": data.dev if data.dev is not data.train else [], "test": data.test}
+    for name, pairs in held_out.items():
+        if pairs:
+            yield scripts.check_direction(sample, corpus.evenly_spaced(pairs, len(sample)), name)
 
 
 def _check_unknown_tokens(run: Run, sample: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 from tongsa import bundle, storage
+from tongsa.checks.corpus import check_leakage
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import evaluate
 from tongsa.program import format_command
@@ -232,8 +233,12 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
     if run.data.test:
         model = bundle.load_bundle(run.folder).text_model()
         report = evaluate(model, [(pair.source, pair.target) for pair in run.data.test], run.evaluation_config)
-        storage.write_text(run.folder / "scores.json", json.dumps({"test": report.as_json()}, indent=1))
+        leakage = check_leakage(run.data.train, run.data.test, "test")
+        scores = {"test": report.as_json() | {"leakage": leakage.as_json()}}
+        storage.write_text(run.folder / "scores.json", json.dumps(scores, indent=1, ensure_ascii=False))
         add_test_scores(run.folder / "model", run, report)
         display.log(f"test: {report.summary()}", "green")
+        if leakage.level != "ok":
+            display.log(leakage.text, "yellow")
     distributed.barrier()  # the other ranks may load the model only now
     return progress

@@ -1,0 +1,131 @@
+"""Check for mojibake: text that was decoded with a wrong encoding and saved again."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from tongsa.checks.finding import MAX_EXAMPLES, Finding, level_for_share, percent
+from tongsa.data.corpus import raw_lines
+
+MOJIBAKE_WARNING, MOJIBAKE_FAULT = 0.005, 0.2
+MIN_HANGUL_SHARE = 0.8
+"""Share of Hangul in a text that was EUC-KR, decoded as Latin-1."""
+_UNDO_CP1252 = (
+    "import sys; sys.stdout.buffer.write(b''.join(c.encode('latin1' if ord(c) < 256 else 'cp1252') "
+    "for c in open(sys.argv[1], encoding='utf-8', newline='').read()))"
+)
+
+
+class DamagedText(NamedTuple):
+    file: Path
+    line: int
+    text: str
+    encoding: str
+    """The encoding of the original text; "" if it cannot be restored."""
+    original: str
+
+
+def check_mojibake(files: Sequence[Path], max_lines: int) -> Finding:
+    """Find lines with U+FFFD, with question marks only, or with UTF-8 or EUC-KR that was decoded as Latin-1."""
+    damaged: dict[tuple[Path, int], DamagedText] = {}
+    num_lines = 0
+    for file in files:
+        for line, text in _read_texts(file, max_lines):
+            num_lines += 1
+            for cell in text.split("\t"):
+                if (restored := restore_text(cell)) is not None:
+                    damaged.setdefault((file, line), DamagedText(file, line, cell, *restored))
+    seen = f"{len(damaged):,} of {num_lines:,} lines ({percent(len(damaged), num_lines)}) contain � or ???, "
+    return Finding(
+        name="mojibake",
+        level=level_for_share(len(damaged) / max(1, num_lines), warning=MOJIBAKE_WARNING, fault=MOJIBAKE_FAULT),
+        seen=seen + "or were decoded with a wrong encoding",
+        means="the text was saved with wrong characters; a model would learn to write them",
+        remedy=_remedy(list(damaged.values())),
+        examples=tuple(
+            f"{each.file}:{each.line}: {each.text[:60]}" + (f"  = {each.original[:60]}" if each.original else "")
+            for each in islice(damaged.values(), MAX_EXAMPLES)
+        ),
+        numbers={"lines": num_lines, "damaged": len(damaged)},
+    )
+
+
+def _read_texts(file: Path, max_lines: int) -> Iterator[tuple[int, str]]:
+    for number, raw in enumerate(islice(raw_lines(file), max_lines), start=1):
+        if not raw.isascii() or b"??" in raw:
+            yield number, raw.decode("utf-8", "ignore")  # bytes that are not UTF-8 are counted as dropped lines
+        else:
+            yield number, ""
+
+
+def restore_text(text: str) -> tuple[str, str] | None:
+    """Return the encoding and the original of a damaged text, or None if it looks sound.
+
+    Both are empty if the text is damaged but cannot be restored.
+    """
+    if "\ufffd" in text or _is_question_marks(text):
+        return "", ""
+    if text.isascii():
+        return None
+    raw = _undo_latin1(text)
+    if raw is None:
+        return None
+    original = raw.decode("utf-8", "replace")
+    restored = sum(character > "\x7f" and character != "\ufffd" for character in original)
+    if restored > original.count("\ufffd"):
+        return ("", "") if "\ufffd" in original else ("UTF-8", original)
+    try:
+        original = raw.decode("euc_kr")
+    except UnicodeDecodeError:
+        return None
+    non_ascii = [character for character in original if character > "\x7f"]
+    hangul = sum("가" <= character <= "힣" for character in non_ascii)
+    return ("EUC-KR", original) if hangul > MIN_HANGUL_SHARE * len(non_ascii) else None
+
+
+def _is_question_marks(text: str) -> bool:
+    """Return whether several words are made of question marks: letters replaced when the text was saved."""
+    words = text.split()
+    return len(words) > 1 and all("??" in word and not word.strip("?.,!") for word in words[:-1])
+
+
+def _undo_latin1(text: str) -> bytes | None:
+    """Return the bytes that give this text in Latin-1 or CP1252; None if neither has one of its characters."""
+    try:
+        return b"".join(each.encode("latin1" if ord(each) < 256 else "cp1252") for each in text)
+    except UnicodeEncodeError:
+        return None
+
+
+def _remedy(damaged: Sequence[DamagedText]) -> str:
+    """Return the command that restores the first damaged file, if it restores all its damaged lines."""
+    again = "create the file again from its source, with the right encoding"
+    if not damaged:
+        return again
+    file = damaged[0].file
+    encodings = {each.encoding for each in damaged if each.file == file}
+    if len(encodings) > 1 or "" in encodings or file.suffix == ".gz":
+        return again
+    (encoding,) = encodings
+    target = shlex.quote(str(file.with_name(f"{file.stem}-restored{file.suffix}")))
+    command = _restoring_command(file, [each.text for each in damaged if each.file == file])
+    pipe = f" | iconv -f {encoding} -t UTF-8" if encoding != "UTF-8" else ""
+    return f"{again}, or restore it: {command}{pipe} > {target}"
+
+
+def _restoring_command(file: Path, texts: Iterable[str]) -> str:
+    """Return the command that undoes the wrong decoding: iconv, or Python for bytes that CP1252 does not define."""
+    for name in ("LATIN1", "CP1252"):
+        if all(_is_encodable(text, name) for text in texts):
+            return f"iconv -f UTF-8 -t {name} {shlex.quote(str(file))}"
+    return f'python3 -c "{_UNDO_CP1252}" {shlex.quote(str(file))}'
+
+
+def _is_encodable(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
