@@ -50,7 +50,7 @@ class DataConfig:
     """Without a dev file: fraction of the sources held out as dev set, at most 1,000 (10,000 for a classifier)."""
     term_replacement: Annotated[float, In(0, 1)] = 0.0
     """Share of the training sources in which terms are replaced by their translation, so that the model learns to
-    follow a glossary (Dinu et al. 2019, section 3); 0 is off, 0.3 is a good value."""
+    follow a glossary (Dinu et al. 2019, section 3); 0 is off."""
     glossary: str = ""
     """Glossary of the replaced terms; without one, word pairs are found in the training data."""
 
