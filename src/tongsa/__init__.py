@@ -168,6 +168,7 @@ def train(
     run: "PathLike",
     data: "Paths" = (),
     dev: "Paths" = (),
+    test: "Paths" = (),
     settings: "Sequence[str]" = (),
     budget: str | None = None,
     resume_if_exists: bool = False,
@@ -179,6 +180,7 @@ def train(
     run: New folder for the run.
     data: Training data instead of the recipe's: a file of pairs, or two parallel files.
     dev: Development data instead of the recipe's.
+    test: Test data, scored once at the end with the best model.
     settings: Single settings as for `--set`, for example ["training.steps=1000"].
     budget: Time limit such as "30m"; the number of steps is chosen to fit.
     resume_if_exists: Resume the run if the folder holds one.
@@ -193,6 +195,7 @@ def train(
         run=Path(run),
         data=data,
         dev=dev,
+        test=test,
         settings=settings,
         budget=budget,
         resume_if_exists=resume_if_exists,
@@ -201,11 +204,17 @@ def train(
     return load(run)
 
 
-def resume(run: "PathLike", *, quiet: bool = False) -> "AnyModel":
-    """Continue a run from its last checkpoint, and return the model; same bytes as an uninterrupted run."""
+def resume(
+    run: "PathLike", *, settings: "Sequence[str]" = (), budget: str | None = None, quiet: bool = False
+) -> "AnyModel":
+    """Continue a run from its last checkpoint, and return the model; same bytes as an uninterrupted run.
+
+    settings: Changes as for `--resume RUN --set`, for example ["training.steps=9000"] to train longer.
+    budget: Train this much longer, for example "20m".
+    """
     from tongsa import runs
 
-    runs.resume(Path(run), quiet=quiet)
+    runs.resume(Path(run), settings=settings, budget=budget, quiet=quiet)
     return load(run)
 
 
@@ -273,7 +282,7 @@ def evaluate(
 
     The report has scores with signatures, the outputs, `summary()` and `as_json()`; printed, it is a table.
     """
-    from tongsa.evaluation.evaluation_set import EvaluationOptions, EvaluationSet, evaluate_on
+    from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on
     from tongsa.runs.planner import as_strings
 
     return evaluate_on(

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tongsa import config
 from tongsa.bundle import Bundle
 from tongsa.cli.model_arguments import parse_tables
-from tongsa.data.corpus import read_pairs, read_texts
-from tongsa.data.ledger import Ledger, Pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +30,3 @@ def file_format(options: argparse.Namespace, loaded: Bundle, tables: Sequence[st
     return config.build_config(
         FileFormat, languages | settings | flags | ({"header": True} if options.header else {}), "data"
     )
-
-
-def read_file_pairs(files: Sequence[str], loaded: Bundle, file_format: FileFormat, ledger: Ledger) -> list[Pair]:
-    """Return the pairs of the files, or the texts for a language model."""
-    if loaded.config.task == "language_model":
-        return list(read_texts(files, ledger))
-    languages = (file_format.source_language, file_format.target_language)
-    return list(read_pairs(files, ledger, columns=file_format.columns, header=file_format.header, languages=languages))

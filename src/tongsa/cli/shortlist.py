@@ -5,7 +5,6 @@ import argparse
 from tongsa.cli.data_arguments import add_data_argument
 from tongsa.cli.model_arguments import add_run_argument, add_set_argument
 from tongsa.cli.output import print_result, print_status
-from tongsa.errors import InputError
 from tongsa.program import format_command
 
 HELP = "learn a lexical shortlist, for faster decoding"
@@ -27,31 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from tongsa import bundle
-    from tongsa.cli.file_format import file_format, read_file_pairs
-    from tongsa.data.corpus import CorpusError, no_pairs_message
-    from tongsa.data.ledger import Ledger
-    from tongsa.decoding import shortlist
+    from tongsa.cli.file_format import file_format
+    from tongsa.runs.shortlist import build_shortlist
 
-    for flag in ("candidates", "always"):
-        if (value := getattr(options, flag)) < 1:
-            raise InputError(f"--{flag} {value}: too small. Give at least 1.")
-    loaded = bundle.load_bundle(options.run)
-    if loaded.folder is None or loaded.config.task != "seq2seq":
-        hint = bundle.TASK_COMMAND_HINTS[loaded.config.task]
-        raise InputError(f"{options.run}: a shortlist is only for models that translate; {hint}")
-    ledger = Ledger(None)
-    read = read_file_pairs(options.data, loaded, file_format(options, loaded), ledger)
-    pairs = [(pair.source, pair.target) for pair in read]
-    if not pairs:
-        raise CorpusError(no_pairs_message(options.data[0], ledger, "Give the training data."))
-    candidates = shortlist.learn_shortlist(
-        pairs,
-        loaded.source_tokenizer,
-        loaded.target_tokenizer,
-        num_candidates=options.candidates,
-        num_always=options.always,
+    read_format = file_format(options, bundle.load_bundle(options.run))
+    path = build_shortlist(
+        options.run,
+        options.data,
+        candidates=options.candidates,
+        always=options.always,
+        columns=read_format.columns,
+        header=read_format.header,
+        languages=(read_format.source_language, read_format.target_language),
     )
-    path = bundle.artifact_folder(loaded.folder) / shortlist.SHORTLIST_FILE
-    shortlist.save_shortlist(path, candidates, loaded.source_tokenizer, loaded.target_tokenizer)
     print_result(str(path))
     print_status(f"next: {format_command('translate {} --set decoding.shortlist=true', options.run)}")

@@ -1,10 +1,7 @@
 """`tongsa translate`: translate a file or standard input, to standard output or to a resumable file."""
 
 import argparse
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +18,11 @@ from tongsa.cli.model_arguments import (
 )
 from tongsa.cli.output import add_output_argument, is_stream, print_result, print_status, redirect_results
 from tongsa.cli.text_input import lines_per_chunk
-from tongsa.errors import InputError, InterruptedRun
+from tongsa.errors import InputError
 
 if TYPE_CHECKING:
-    from tongsa.data.chunks import Chunk, ChunkReader
     from tongsa.decoding.sampling import SamplingConfig
-    from tongsa.runs.reporting import TranslationDisplay
-    from tongsa.runs.translate_file import ResumableOutput, TranslatedChunk
     from tongsa.runs.translate_job import TranslateJobConfig
-
-    FileTranslator = Callable[[ChunkReader], Iterator[tuple[Chunk, TranslatedChunk]]]
-    """Translate the rest of an input, chunk by chunk, in order."""
 
 HELP = "translate text: one output line per input line"
 DESCRIPTION = """\
@@ -103,6 +94,7 @@ def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "
 
 def _translate_to_stdout(file: str, job: "TranslateJobConfig") -> None:
     from tongsa.data.chunks import ChunkReader
+    from tongsa.runs.file_translation import report_chunk
     from tongsa.runs.reporting import TranslationDisplay
 
     translate_lines = job.build()
@@ -114,67 +106,14 @@ def _translate_to_stdout(file: str, job: "TranslateJobConfig") -> None:
                 for line in result.lines:
                     print_result(line)
                 sys.stdout.flush()
-                _report_progress(chunk, result, display, reader)
+                report_chunk(chunk, result, display, reader)
             display.log_remark_count()
 
 
-def _report_progress(
-    chunk: "Chunk", result: "TranslatedChunk", display: "TranslationDisplay", reader: "ChunkReader"
-) -> None:
-    for i, remark in result.remarks:
-        display.log_remark(f"{chunk.name}:{chunk.first_line + i + 1}: {remark}")
-    display.update(reader.bytes_read, chunk.first_line + len(chunk))
-
-
 def _translate_to_file(options: argparse.Namespace, job: "TranslateJobConfig") -> None:
-    from tongsa.data.chunks import ChunkReader
-    from tongsa.runs.translate_file import ResumableOutput
+    from tongsa.runs.file_translation import run_job
 
-    translate_chunks = _file_translator(options.executor, job)  # before the output: wrong settings leave no files
-    with (
-        ChunkReader(options.file) as reader,
-        ResumableOutput(options.output, job.fingerprint(), restart=options.restart) as output,
-    ):
-        if not output.finished:
-            try:
-                with _sigterm_as_interrupt():
-                    _translate_into(output, reader, translate_chunks)
-            except KeyboardInterrupt:
-                lines = f"{output.progress.lines:,} lines are in {output.partial}"
-                raise InterruptedRun(f"stopped: {lines}. The same command resumes.") from None
-        output.finish()
-        truncated = f", {output.progress.truncated:,} of them truncated" if output.progress.truncated else ""
-        remarked = f", {output.progress.remarked:,} with a remark" if output.progress.remarked else ""
-        print_status(f"done: {output.progress.lines:,} lines{truncated}{remarked} in {output.output}")
-
-
-def _file_translator(executor: str, job: "TranslateJobConfig") -> "FileTranslator":
-    translate_lines = job.build()
-    if executor == "local":
-        return lambda reader: ((chunk, translate_lines(chunk.lines, chunk.first_line)) for chunk in reader.chunks())
-    from tongsa.runs import ray_backend
-
-    return lambda reader: ray_backend.translate_with_ray(reader, job)
-
-
-def _translate_into(output: "ResumableOutput", reader: "ChunkReader", translate_chunks: "FileTranslator") -> None:
-    from tongsa.runs.reporting import TranslationDisplay
-
-    output.resume(reader)
-    if output.progress.lines:
-        print_status(f"resuming after line {output.progress.lines:,}")
-    with TranslationDisplay(reader.total_bytes, reader.bytes_read, output.progress.lines) as display:
-        for chunk, result in translate_chunks(reader):
-            output.write(chunk, result)
-            _report_progress(chunk, result, display, reader)
-        display.log_remark_count()
-
-
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM like Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    progress = run_job(job, options.file, options.output, executor=options.executor, restart=options.restart)
+    truncated = f", {progress.truncated:,} of them truncated" if progress.truncated else ""
+    remarked = f", {progress.remarked:,} with a remark" if progress.remarked else ""
+    print_status(f"done: {progress.lines:,} lines{truncated}{remarked} in {options.output}")

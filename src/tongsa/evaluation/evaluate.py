@@ -27,6 +27,8 @@ class EvaluationReport:
     classifications: list[Classification] = field(default_factory=list, repr=False)
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Number of lines of the test files that were dropped, by reason."""
+    leakage: Mapping[str, Any] | None = None
+    """How much of the test set is in the training files; None if it was not looked for."""
 
     def __str__(self) -> str:
         """Return the table of `tongsa evaluate`: name, value and signature of each score."""

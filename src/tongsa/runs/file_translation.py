@@ -99,6 +99,7 @@ def _translate_into(
         for chunk, result in translate_chunks(reader):
             output.write(chunk, result)
             report_chunk(chunk, result, display, reader)
+        display.log_remark_count()
 
 
 def report_chunk(chunk: Chunk, result: TranslatedChunk, display: TranslationDisplay, reader: ChunkReader) -> None:

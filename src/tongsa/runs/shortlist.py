@@ -3,20 +3,30 @@
 from pathlib import Path
 
 from tongsa import bundle
-from tongsa.data.corpus import CorpusError, read_pairs
+from tongsa.data.corpus import CorpusError, no_pairs_message, read_pairs
 from tongsa.data.ledger import Ledger
 from tongsa.decoding import shortlist
 from tongsa.errors import InputError
 from tongsa.runs.planner import PathOrPaths, as_strings
 
 
-def build_shortlist(run: str | Path, data: PathOrPaths, *, candidates: int = 40, always: int = 500) -> Path:
+def build_shortlist(
+    run: str | Path,
+    data: PathOrPaths,
+    *,
+    candidates: int = 40,
+    always: int = 500,
+    columns: tuple[int, int] = (1, 2),
+    header: bool = False,
+    languages: tuple[str, str] | None = None,
+) -> Path:
     """Learn a lexical shortlist and return its file. Decoding uses it with the setting shortlist=True.
 
     run: Folder of a run or of a model that translates.
-    data: Its training data: a file of pairs, or two parallel files.
+    data: Its training data: a file of pairs, or two parallel files; `columns` and `header` describe a TSV file.
     candidates: Target tokens per source token.
     always: Frequent target tokens that are always scored.
+    languages: Codes of source and target; by default the model's.
     """
     for name, value in (("candidates", candidates), ("always", always)):
         if value < 1:
@@ -25,11 +35,12 @@ def build_shortlist(run: str | Path, data: PathOrPaths, *, candidates: int = 40,
     if loaded.folder is None or loaded.config.task != "seq2seq":
         hint = bundle.TASK_COMMAND_HINTS[loaded.config.task]
         raise InputError(f"{run}: a shortlist is only for models that translate; {hint}")
-    ledger, languages = Ledger(None), (loaded.source_language, loaded.target_language)
-    files = as_strings(data)
-    pairs = [(pair.source, pair.target) for pair in read_pairs(files, ledger, languages=languages)]
+    ledger, files = Ledger(None), as_strings(data)
+    languages = languages or (loaded.source_language, loaded.target_language)
+    read = read_pairs(files, ledger, columns=columns, header=header, languages=languages)
+    pairs = [(pair.source, pair.target) for pair in read]
     if not pairs:
-        raise CorpusError(f"{files[0]}: no usable line: {ledger.summary()}. Give the training data.")
+        raise CorpusError(no_pairs_message(files[0], ledger, "Give the training data."))
     source, target = loaded.source_tokenizer, loaded.target_tokenizer
     learned = shortlist.learn_shortlist(pairs, source, target, num_candidates=candidates, num_always=always)
     path = bundle.artifact_folder(loaded.folder) / shortlist.SHORTLIST_FILE
