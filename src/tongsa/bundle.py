@@ -292,8 +292,8 @@ def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]
     """Return the settings class of a kind; no code is imported from the folder of the model or of its run."""
     if is_own_kind(kind) and not own_kinds:
         raise BundleError(
-            f"{folder / 'model.toml'}: kind {kind!r} is code outside tongsa. To let the server execute it: "
-            "tongsa serve … --set own_kinds=true"
+            f"{folder / 'model.toml'}: kind {kind!r} is code outside tongsa. To let the server execute it, "
+            "add --set own_kinds=true"
         )
     parent = folder.resolve().parent
     try:

@@ -27,7 +27,7 @@ BAD_COMMANDS = {
         [*TRAIN, "--budget", "9s", *set_flags("training.steps=4")],
         "--budget 9s: chooses training.steps",
     ),
-    "more workers than cores": ([*TRAIN, "--workers", "100000"], "Use at most"),
+    "more workers than cores": ([*TRAIN, "--workers", "100000"], "Give at most"),
     "vocabulary too small": ([*TRAIN, *set_flags("tokenizer.vocab_size=20")], "20"),
     "missing device": ([*TRAIN, *set_flags("training.device=cuda:9")], "cuda:9"),
     "dev without data": (["train", "--dev", "good.tsv", "--run", "r"], "--dev"),

@@ -162,7 +162,7 @@ CASES = {
         "Leave out --budget, or --set training.steps.",
         [TRAIN, "train recipe.toml --run other --budget 2s"],
     ),
-    "too many workers": Case(f"{TRAIN} --workers 9999", "Use at most {limit} with --workers", [f"{TRAIN} --workers 2"]),
+    "too many workers": Case(f"{TRAIN} --workers 9999", "Give at most {limit}", [f"{TRAIN} --workers 2"]),
     "resume without a run": Case("train --resume nowhere", "Start one with: tongsa train … --run {"),
     "shortlist before training": Case(
         f"{TRAIN} --set decoding.shortlist=true",
@@ -613,9 +613,10 @@ TRIED = (
 ELSEWHERE = {
     "tests/runs/test_plan_warnings.py::test_a_plan_that_does_not_read_the_data_names_the_steps_that_do": (
         "--set training.steps={epoch_steps}",
+        "that read the training data once",
     ),
     "tests/runs/test_plan_warnings.py::test_too_little_data_can_start_from_a_trained_model": (
-        "start from a trained model with --set training.init_from=RUN",
+        "fine-tune a model that was trained on more: --set training.init_from=RUN",
     ),
     "tests/runs/test_plan_warnings.py::test_a_classifier_of_random_labels_overfits_and_says_so": (
         "early stopping (training.patience)",
@@ -624,7 +625,7 @@ ELSEWHERE = {
         "Run tongsa in the folder of {module_name}.py",
         "move it to the current directory or install it.",
     ),
-    "tests/test_own_kind.py::test_a_server_loads_an_own_kind_only_if_allowed": ("tongsa serve … --set own_kinds=true",),
+    "tests/test_own_kind.py::test_a_server_loads_an_own_kind_only_if_allowed": ("add --set own_kinds=true",),
     "tests/test_bundle.py::test_the_remedy_for_an_ensemble_with_other_tokenizers_works": (
         "tokenizer.reuse_from={first}",
         " --set tokenizer.shared=false",

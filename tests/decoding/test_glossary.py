@@ -1,6 +1,7 @@
 """Glossary terms: where they match, what the search enforces, and what the results report."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,35 @@ def test_case_of_a_term(term: str, text: str, matches: bool) -> None:
 )
 def test_a_term_matches_whole_words_of_its_script(term: str, text: str, matches: bool) -> None:
     assert bool(Glossary.from_pairs([(term, "x")]).requirements(text)) == matches
+
+
+@pytest.mark.parametrize(
+    ("text", "is_word"),
+    [
+        ("예외사항을 처리한다", True),
+        ("예외사항에서는 다르다", True),
+        ("이 예외사항들이", True),
+        ("예외사항입니다.", True),
+        ("예외사항", True),
+        ("예외사항목의 항목", False),
+        ("예외사항표", False),
+        ("큰예외사항", False),
+    ],
+)
+def test_particles_may_follow_a_korean_term_but_no_other_syllables(text: str, is_word: bool) -> None:
+    assert bool(find_phrase(text, "예외사항")) is is_word
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("two.tsv", "Hund\tdog\nHund\thound\n", "two.tsv:2: 'Hund' has two targets"),
+        ("no-target.tsv", "Hund\t\n", "no-target.tsv:1: not a term"),
+        ("semicolons.csv", "Hund;dog\n", "semicolons.csv:1: not a term"),
+        ("empty.tsv", "# nothing\n", "empty.tsv: no terms"),
+    ],
+)
+def test_mistakes_in_a_glossary_are_named(name: str, content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(InputError, match=re.escape(message)):
+        Glossary.read(tmp_path / name)

@@ -5,7 +5,7 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -19,7 +19,9 @@ from tongsa.bundle import Bundle
 from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
 from tongsa.export import export
+from tongsa.interface import PresetName
 from tongsa.models.rnn import RNNConfig
+from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs import planner
 from tongsa.tokenization.special import BOS, EOS, PAD
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
@@ -75,13 +77,13 @@ def test_logits_equal_those_of_torch(name: str, norm: str, tmp_path: Path) -> No
     assert_close(differences, torch.zeros_like(differences), atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("preset", sorted(path.stem for path in PRESETS.glob("*.toml")))
-def test_the_model_of_each_preset_can_be_exported(preset: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("preset", get_args(PresetName))
+def test_the_model_of_each_preset_can_be_exported(preset: PresetName, tmp_path: Path) -> None:
     """The Transformer of a preset, with its options but smaller. ONNX has tests for all options of all kinds."""
     table = tomllib.loads((PRESETS / f"{preset}.toml").read_text("utf-8"))
     sizes = {"width": 16, "ffn_width": 24, "heads": 4}
     target = SOURCE if table["tokenizer"].get("shared", True) else TARGET
-    model_bundle = transformer(**table["model"] | sizes | {"target": target})
+    model_bundle = transformer(**TransformerConfig().preset(preset)["model"] | sizes | {"target": target})
     run = save_run(tmp_path, model_bundle)
     export(run, "ctranslate2")
     differences = logit_differences(model_bundle, load_model(export(run, "huggingface")))

@@ -4,6 +4,7 @@ import argparse
 import io
 import json
 import random
+import re
 import shutil
 import sys
 import tomllib
@@ -152,11 +153,14 @@ def test_a_short_budget_selects_the_short_preset_unless_there_is_an_initial_mode
     assert resolve(600, init_from) == resolve(601, init_from)
 
 
-def test_the_ledger_that_an_error_names_exists(tmp_path: Path) -> None:
+def test_the_ledger_that_a_run_names_exists(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "data.tsv").write_text("no tab\n" * 5, "utf-8")
-    with pytest.raises(InputError, match="ledger") as error:
+    with pytest.raises(InputError, match=r"data\.tsv:1: no-tab"):
         runs.train(run=tmp_path / "run", data=tmp_path / "data.tsv", settings=TRANSLATOR, quiet=True)
-    assert Path(str(error.value).split("see ")[1].partition(". ")[0]).exists()
+    write_pairs(tmp_path / "data.tsv", [*reversing(60), ("only a source", "")])
+    runs.train(run=tmp_path / "run", data=tmp_path / "data.tsv", settings=TRANSLATOR)
+    (named,) = re.findall(r"; see (\S+\.jsonl\S*)", capfd.readouterr().err.replace("\n", ""))
+    assert Path(named).exists()
 
 
 CONV = [*QUICK, *SHORT, "model.kind=conv_s2s", "model.width=16", "model.hidden=16", "model.max_positions=30"]

@@ -10,7 +10,7 @@ from tiny import SMALL, reversing, write_pairs
 from tongsa.runs.plan_warnings import overfitting_warning
 
 MEMORIZED, TOO_FEW_STEPS, UNREAD, OVERFITTING = (
-    "will memorize them",
+    "the model memorizes so few",
     "too few to learn",
     "that read the training data once",
     "overfitting:",
@@ -28,7 +28,6 @@ def test_a_plan_that_does_not_read_the_data_names_the_steps_that_do(tmp_path: Pa
     command = ["--data", "pairs.tsv", *set_flags(*SMALL, "training.batch_tokens=1024")]
     stderr = warnings(*command, "--run", "a", *set_flags("training.steps=1"), cwd=tmp_path)
     assert UNREAD in stderr
-    assert MEMORIZED not in stderr
     (remedy,) = re.findall(r"Give --set (training.steps=\d+)", stderr)
     assert UNREAD not in warnings(*command, "--run", "b", *set_flags(remedy), cwd=tmp_path)
 
@@ -36,9 +35,10 @@ def test_a_plan_that_does_not_read_the_data_names_the_steps_that_do(tmp_path: Pa
 def test_too_little_data_can_start_from_a_trained_model(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv", reversing(40))
     stderr = warnings("--data", "pairs.tsv", "--run", "a", *set_flags(*SMALL, "training.steps=9"), cwd=tmp_path)
-    assert f"only 38 training examples: the model {MEMORIZED}" in stderr
+    assert MEMORIZED in stderr
     (remedy,) = re.findall(r"--set (training.init_from=)RUN", stderr)
-    warnings("--data", "pairs.tsv", "--run", "b", *set_flags(f"{remedy}a", "training.steps=1"), cwd=tmp_path)
+    command = ["--data", "pairs.tsv", "--run", "b", *set_flags(f"{remedy}a", "training.steps=1")]
+    assert "training.init_from=RUN" not in warnings(*command, cwd=tmp_path), "the remedy was followed"
 
 
 def test_a_budget_of_seconds_is_too_short(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def journal(*losses: tuple[float, float]) -> list[dict[str, Any]]:
 def test_overfitting_is_said_once_at_the_validation_where_it_begins() -> None:
     losses = [(4.0, 4.1), (3.0, 3.5), (2.0, 3.6), (1.5, 3.9), (1.0, 4.4)]
     said = [overfitting_warning(journal(*losses[:count])) for count in range(1, 6)]
-    assert [bool(warning) for warning in said] == [False, False, True, False, False]
-    assert "3.500 at step 2, now 3.600" in str(said[2])
+    assert [bool(warning) for warning in said] == [False, False, False, True, False], "one rise may be noise"
+    assert "3.500 at step 2, now 3.900" in str(said[3])
 
 
 def test_a_rising_dev_loss_alone_is_not_overfitting() -> None:

@@ -124,7 +124,7 @@ def _pattern_remedy(check: TextPattern, hits: Sequence[Pair]) -> str:
     return f"{remedy}: {check.command(path)}" if hits and is_plain else remedy
 
 
-def check_size(pairs: Sequence[Pair]) -> Finding:
+def check_size(pairs: Sequence[Pair], *, is_fine_tuned: bool = False) -> Finding:
     """Check that there are enough distinct pairs to learn from."""
     distinct = len({(pair.source, pair.target) for pair in pairs})
     limits: tuple[tuple[Level, int], ...] = (
@@ -136,8 +136,10 @@ def check_size(pairs: Sequence[Pair]) -> Finding:
         name="size",
         level=next((level for level, limit in limits if distinct < limit), "ok"),
         seen=f"{distinct:,} distinct pairs in train",
-        means="the model learns so few by heart and fails on other texts; translation needs tens of thousands",
-        remedy="collect more pairs, or fine-tune a model that was trained on more: "
+        means="the model memorizes so few and fails on other texts; translation needs tens of thousands",
+        remedy="collect more pairs"
+        if is_fine_tuned
+        else "collect more pairs, or fine-tune a model that was trained on more: "
         "--set training.init_from=RUN (docs/guide.md)",
         numbers={"pairs": distinct},
     )

@@ -30,8 +30,8 @@ def check_count(workers: int) -> None:
     limit = max(MIN_WORKER_LIMIT, cores)
     if workers > limit:
         raise InputError(
-            f"--workers {workers}: this machine has {cores} cores, and more workers are slower. "
-            f"Use at most {limit} with --workers, or torchrun (docs/scaling.md)."
+            f"--workers {workers}: too many for the {cores} cores of this machine. "
+            f"Give at most {limit}, or start more with torchrun (docs/scaling.md)."
         )
 
 

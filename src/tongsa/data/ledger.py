@@ -146,9 +146,7 @@ class Ledger:
 
     def summary(self) -> str:
         """Return the counts and, if lines were dropped, the file that lists them."""
-        if not self.dropped or self.path is None:
-            return self.counts()
-        return f"{self.counts()}; see {self._partial_path if self._stream else self.path}"
+        return f"{self.counts()}; see {self.path}" if self.dropped and self.path is not None else self.counts()
 
     @property
     def _partial_path(self) -> Path:

@@ -23,6 +23,15 @@ from tongsa.errors import InputError
 UNSPACED_SCRIPTS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 """Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
 HANGUL = r"\uac00-\ud7a3"
+_PARTICLES = (
+    "은 는 이 가 을 를 의 에 에서 에게 와 과 도 만 로 으로 들 나 이나 야 "
+    "부터 까지 처럼 보다 마다 조차 밖에 뿐 께 께서 랑 이랑 라 란 적"
+)
+"""Korean particles, and the suffixes 들 (plural) and 적 (adjective)."""
+_VERB_STEMS = "하 한 할 함 합 해 했 되 된 될 됨 됩 돼 됐 였 인 일 임 입 이"
+"""Beginnings of the forms of 하다, 되다 and 이다, which make a verb or a predicate of a noun."""
+KOREAN_WORD_END = rf"(?=(?:{'|'.join(_PARTICLES.split())})*(?![{HANGUL}])|(?:{'|'.join(_VERB_STEMS.split())}))"
+"""After a Korean noun: the end of the word, particles, or a verb made of it. 예외사항 is not a word of 예외사항목."""
 CONTINUES_WORD = rf"[^\W{HANGUL}{UNSPACED_SCRIPTS}]"
 """A character after which, and before which, a word of a script with spaces goes on."""
 
@@ -119,7 +128,11 @@ class Glossary:
             cells = read_cells(f"{path}:{number}", line)
             if not pairs and [cell.lower() for cell in cells] == ["source", "target"]:
                 continue  # a header
+            if dict(pairs).get(cells[0], cells[-1]) != cells[-1]:
+                raise InputError(f"{path}:{number}: {cells[0]!r} has two targets. Remove one of the lines.")
             pairs.append((cells[0], cells[-1]))
+        if not pairs:
+            raise InputError(f"{path}: no terms. Write source<TAB>target, one term per line.")
         return cls.from_pairs(pairs)
 
     def requirements(self, text: str) -> tuple[TermRequirement, ...]:
@@ -173,7 +186,7 @@ def replace_terms(text: str, requirements: Sequence[TermRequirement]) -> tuple[s
 
 def _read_csv_cells(location: str, line: str) -> list[str]:
     cells = [normalize(cell) for cell in next(csv.reader([line], skipinitialspace=True))]
-    if len(cells) > 2 or not cells[0]:
+    if len(cells) > 2 or not all(cells) or (len(cells) == 1 and ";" in cells[0]):
         raise InputError(
             f'{location}: not a term. Write source,target, or one text to copy; quote a text with a comma: "a, b",c'
         )
@@ -182,8 +195,10 @@ def _read_csv_cells(location: str, line: str) -> list[str]:
 
 def _read_tsv_cells(location: str, line: str) -> list[str]:
     cells = [normalize(cell) for cell in line.split("\t")]
-    if len(cells) > 2 or not cells[0]:
-        raise InputError(f"{location}: not a term. Write source<TAB>target, or one text to copy; no third column.")
+    if len(cells) > 2 or not all(cells):
+        raise InputError(
+            f"{location}: not a term. Write source<TAB>target, or one text to copy; no empty and no third column."
+        )
     if len(cells) == 1 and "," in cells[0]:
         raise InputError(
             f"{location}: a comma and no tab. Write source<TAB>target, or name the file *.csv if commas separate its "
@@ -202,7 +217,11 @@ def _blank(text: str, spans: Iterable[Span]) -> str:
 def _pattern(phrase: str) -> re.Pattern[str]:
     """Match whole words in any case; a Korean particle may follow any word, and some scripts have no spaces."""
     before = "" if re.match(rf"[{UNSPACED_SCRIPTS}\W]", phrase) else r"(?<!\w)"
-    after = "" if re.search(rf"[{UNSPACED_SCRIPTS}{HANGUL}\W]$", phrase) else rf"(?![^\W{HANGUL}])"  # GitHub에서
+    after = rf"(?![^\W{HANGUL}])"  # GitHub에서
+    if re.search(rf"[{HANGUL}]$", phrase):
+        after = KOREAN_WORD_END
+    elif re.search(rf"[{UNSPACED_SCRIPTS}\W]$", phrase):
+        after = ""
     return re.compile(before + re.escape(phrase) + after, re.IGNORECASE)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from tongsa.batch import Indices, Padded, Ragged, append_eos, pad
-from tongsa.decoding.text_model import Matrix, TextModel, ensure_text_list
+from tongsa.decoding.text_model import Matrix, TextModel, ensure_text, ensure_text_list
 from tongsa.errors import InputError
 
 
@@ -45,7 +45,7 @@ class TextClassifier(TextModel):
     task = "classification"
 
     def __call__(self, text: str) -> Classification:
-        return self.classify([text])[0]
+        return self.classify([ensure_text(text)])[0]
 
     @torch.inference_mode()
     def classify(self, texts: Iterable[str]) -> list[Classification]:

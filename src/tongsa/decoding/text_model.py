@@ -28,11 +28,24 @@ class PairError(InputError):
         self.index, self.reason = index, reason
 
 
+def ensure_text(text: str) -> str:
+    """Return a text. Raise InputError for anything else, such as a list of texts."""
+    if not isinstance(text, str):
+        raise InputError(f"text: {type(text).__name__} instead of a string. For a list, call translate or classify.")
+    return text
+
+
 def ensure_text_list(texts: Iterable[str]) -> list[str]:
     """Return texts as a list. Raise InputError for a single string, which would be read as a list of characters."""
     if isinstance(texts, str):
         raise InputError(f"texts: a single string, not a list of texts. Write [{texts[:30]!r}].")
-    return list(texts)
+    try:
+        listed = list(texts)
+    except TypeError:
+        raise InputError(f"texts: {type(texts).__name__} instead of a list of strings.") from None
+    if wrong := [text for text in listed if not isinstance(text, str)]:
+        raise InputError(f"texts: {type(wrong[0]).__name__} in the list. Give strings only.")
+    return listed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.term_search import TermSearch
 from tongsa.decoding.term_sentence import TermSentence
-from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text_list
+from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text, ensure_text_list
 from tongsa.decoding.training_comparison import compare_with_training, with_copied_words
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
@@ -111,7 +111,7 @@ class Translator(TextModel):
         )
 
     def __call__(self, text: str) -> Translation:
-        return self.translate([text])[0]
+        return self.translate([ensure_text(text)])[0]
 
     def translate(
         self,

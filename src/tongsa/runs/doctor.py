@@ -52,7 +52,7 @@ def run_doctor(
 def run_checks(run: Run) -> Iterator[Finding]:
     """Yield the findings of all checks for the task, cheap checks first."""
     data, test = run.data, run.data.test
-    yield text.check_size(data.train)
+    yield text.check_size(data.train, is_fine_tuned=bool(run.recipe.training.init_from))
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, data.train, test)
     yield corpus.check_duplicates(data.train)
@@ -83,7 +83,7 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     """Yield the findings of the checks that take about a second, even on a large corpus."""
     data, test = run.data, run.data.test
     train = corpus.evenly_spaced(data.train, MAX_QUICK_TRAIN_LINES)
-    yield text.check_size(data.train)
+    yield text.check_size(data.train, is_fine_tuned=bool(run.recipe.training.init_from))
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, train, corpus.evenly_spaced(test, MAX_HELD_OUT_LINES))
     yield corpus.check_duplicates(train)

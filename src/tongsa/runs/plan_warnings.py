@@ -9,8 +9,6 @@ from tongsa.batch import epoch_order
 from tongsa.runs.data import epoch_examples
 from tongsa.runs.run import Run
 
-MIN_PAIRS = 500
-"""With fewer training pairs, a warning."""
 MIN_STEPS = 100
 """With fewer steps in a time budget, a warning."""
 OVERFITTING_LOSS = 0.02
@@ -19,12 +17,7 @@ OVERFITTING_LOSS = 0.02
 
 def plan_warnings(run: Run, time_budget: float = inf) -> Iterator[str]:
     """Yield a sentence for each reason why the plan of a run cannot give a useful model."""
-    training, pairs = run.recipe.training, len(run.data.train)
-    if pairs < MIN_PAIRS:
-        yield (
-            f"only {pairs:,} training examples: the model will memorize them. Collect some thousands, "
-            "or start from a trained model with --set training.init_from=RUN"
-        )
+    training = run.recipe.training
     if time_budget < inf and training.steps < MIN_STEPS:
         yield (
             f"training.steps: {training.steps:,} fit into the time budget, too few to learn. Give more time, "
@@ -32,10 +25,10 @@ def plan_warnings(run: Run, time_budget: float = inf) -> Iterator[str]:
         )
     epoch_steps = count_epoch_steps(run)
     if training.steps < epoch_steps:
-        remedy = "a longer --budget" if time_budget < inf else f"--set training.steps={epoch_steps}"
+        remedy = "a longer --budget, or a smaller model" if time_budget < inf else f"--set training.steps={epoch_steps}"
         yield (
             f"training.steps: {training.steps:,} of the {epoch_steps:,} that read the training data once "
-            f"({training.steps / epoch_steps:.0%}). Give {remedy}, or a smaller model."
+            f"({training.steps / epoch_steps:.0%}). Give {remedy}."
         )
 
 
@@ -76,7 +69,10 @@ def _validations(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, fl
 
 
 def _is_overfitted(validations: Sequence[tuple[int, float, float]]) -> bool:
-    """Return whether the last dev loss is above the best one and its training loss below the one at that time."""
-    _, dev_loss, train_loss = validations[-1]
+    """Return whether the last two dev losses are above the best one, and the training loss is below that of then.
+
+    One rise alone is often noise.
+    """
     _, best_dev_loss, best_train_loss = min(validations, key=lambda validation: validation[1])
-    return dev_loss > best_dev_loss + OVERFITTING_LOSS and train_loss < best_train_loss
+    are_above = all(dev_loss > best_dev_loss + OVERFITTING_LOSS for _, dev_loss, _ in validations[-2:])
+    return are_above and validations[-1][2] < best_train_loss

@@ -31,6 +31,8 @@ def parse_budget(budget: str | None, settings: Sequence[str] | str) -> float:
     """Return the seconds of a time budget, infinity without one; it excludes `training.steps` among the settings."""
     if budget is None:
         return inf
+    if not isinstance(budget, str):
+        raise InputError(f"budget {budget!r}: no unit. Write for example budget='20m'.")
     if any(assignment.partition("=")[0].strip() == "training.steps" for assignment in as_strings(settings)):
         raise InputError(
             f"--budget {budget}: chooses training.steps, which is also set with --set. "
@@ -86,7 +88,8 @@ def resolve_recipe(
     if data:
         values = merge_tables(values, {"data": {"train": as_strings(data), "dev": as_strings(dev), "folder": ""}})
         values["data"]["test"] = as_strings(test)
-        values["data"].pop("dataset", None)  # of the recipe's own data
+        for key in ("dataset", "source_language", "target_language"):  # of the recipe's own data
+            values["data"].pop(key, None)
     elif dev or test:
         name = "dev" if dev else "test"
         raise InputError(
@@ -112,6 +115,7 @@ def _replace_other_kind(
     values: Table, requested: Table, time_budget: float, reader: CorpusReader, origin: str
 ) -> tuple[Table, tuple[str, ...]]:
     """Replace the model settings of a recipe if `--set model.kind` names another kind: sizes are those of a preset."""
+    check_sections(merge_tables(values, requested))
     recipe_kind, kind = (table.get("model", {}).get("kind", "transformer") for table in (values, requested))
     if "kind" not in requested.get("model", {}) or kind == recipe_kind or not values.get("model"):
         return values, ()

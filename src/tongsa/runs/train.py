@@ -105,12 +105,10 @@ def start_run(
                 f"micro-batches of at most {run.recipe.training.micro_batch_tokens:,} tokens fit the memory limit"
             )
         if time_budget < inf:
-            steps = run.recipe.training.steps
+            planned = run.recipe.training.steps
             run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
-            display.log(
-                f"{run.recipe.training.steps:,} steps fit into {format_duration(time_budget)} on this machine, "
-                f"instead of {steps:,}"
-            )
+            steps, limit = run.recipe.training.steps, format_duration(time_budget)
+            display.log(f"training.steps: {steps:,} fit into {limit} on this machine, instead of {planned:,}")
         if distributed.is_main_process:
             for warning in plan_warnings(run, time_budget):
                 display.log(warning, "yellow")
@@ -236,7 +234,8 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         leakage = check_leakage(run.data.train, run.data.test, "test")
         scores = {"test": report.as_json() | {"leakage": leakage.as_json()}}
         storage.write_text(run.folder / "scores.json", json.dumps(scores, indent=1, ensure_ascii=False))
-        add_test_scores(run.folder / "model", run, report)
+        leak = f"Leakage: {leakage.seen}." if leakage.level != "ok" else ""
+        add_test_scores(run.folder / "model", run, report, leak)
         display.log(f"test: {report.summary()}", "green")
         if leakage.level != "ok":
             display.log(leakage.text, "yellow")
