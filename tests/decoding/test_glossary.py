@@ -154,8 +154,8 @@ def test_copies_inside_longer_copies_count() -> None:
 
 def test_a_glossary_file_has_comments_and_errors_name_the_line(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
-    path.write_text("# 용어집\ncat\t고양이\n\nGitHub\nGitLab\t\n", "utf-8")
-    assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"), Term("GitLab", "GitLab"))
+    path.write_text("# 용어집\ncat\t고양이\n\nGitHub\n", "utf-8")
+    assert Glossary.read(path).terms == (Term("cat", "고양이"), Term("GitHub", "GitHub"))
 
 
 def test_a_csv_glossary_is_read_with_quotes_and_a_header(tmp_path: Path) -> None:

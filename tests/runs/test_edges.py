@@ -159,7 +159,7 @@ def test_the_ledger_that_a_run_names_exists(tmp_path: Path, capfd: pytest.Captur
         runs.train(run=tmp_path / "run", data=tmp_path / "data.tsv", settings=TRANSLATOR, quiet=True)
     write_pairs(tmp_path / "data.tsv", [*reversing(60), ("only a source", "")])
     runs.train(run=tmp_path / "run", data=tmp_path / "data.tsv", settings=TRANSLATOR)
-    (named,) = re.findall(r"; see (\S+\.jsonl\S*)", capfd.readouterr().err.replace("\n", ""))
+    (named,) = re.findall(r"; see (\S+?\.jsonl(?:\.part)?)", capfd.readouterr().err.replace("\n", ""))
     assert Path(named).exists()
 
 

@@ -108,7 +108,7 @@ def start_run(
             planned = run.recipe.training.steps
             run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
             steps, limit = run.recipe.training.steps, format_duration(time_budget)
-            display.log(f"training.steps: {steps:,} fit into {limit} on this machine, instead of {planned:,}")
+            display.log(f"steps that fit into {limit} on this machine: {steps:,} (without a budget: {planned:,})")
         if distributed.is_main_process:
             for warning in plan_warnings(run, time_budget):
                 display.log(warning, "yellow")
