@@ -675,7 +675,6 @@ ELSEWHERE = {
     "tests/runs/test_longer_runs.py::test_the_remedies_for_a_resumed_run_work": (
         "cannot change during a run. Leave it out",
         "Write more, for example --set training.steps={2 * step}",
-        "tongsa train --resume {run.folder} --set training.steps={2 * steps}",
     ),
     "tests/runs/test_languages.py::test_a_korean_target_is_scored_over_characters_without_a_setting": (
         "--set data.{key}=CODE",
