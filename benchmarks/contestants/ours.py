@@ -15,8 +15,8 @@ from work import PROBES, Update, serve, spread
 from tongsa import config
 from tongsa.batch import Batch, Examples, Ragged, epoch_order
 from tongsa.models import KINDS
-from tongsa.runs.batch_cut import cut_update
 from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.update_batches import split_update
 from tongsa.training.config import TrainingConfig
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import DistributedContext, init_distributed, unwrap_model
@@ -47,7 +47,7 @@ class Ours:
             workers,
         )
         settings = config.build_config(KINDS[task.kind], task.model, "model")
-        self.training, _ = cut_update(training, settings, workers.world_size)
+        self.training, _ = split_update(training, settings, workers.world_size)
         self.batches = epoch_order(self.examples.lengths, batch_tokens=training.batch_tokens, seed=task.seed, epoch=0)
         torch.manual_seed(task.seed)
         model = settings.build(corpus.vocab_size, corpus.vocab_size)

@@ -10,7 +10,7 @@ from tiny import SMALL, reversing, write_pairs
 from tongsa.runs.plan_warnings import overfitting_warning
 
 MEMORIZED, TOO_FEW_STEPS, UNREAD, OVERFITTING = (
-    "the model memorizes so few",
+    "the model memorizes a small corpus",
     "too few to learn",
     "that read the training data once",
     "overfitting:",

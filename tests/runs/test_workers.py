@@ -65,14 +65,14 @@ def assert_no_pickle(run: Path) -> None:
 
 
 def test_two_workers_give_the_bytes_of_one_process(recipe: Path) -> None:
-    """An update is cut into two batches by default: a sum of two has one order, so not even the rounding may differ."""
+    """An update has two batches by default: a sum of two has one order, so not even the rounding may differ."""
     settings = ["training.grad_accumulation=1", "training.batch_tokens=1100", "training.optimizer=adam"]
     messages = finish_successfully(new_run(recipe, "two", *settings, workers=2))
     run, single = recipe.parent / "two", train_reference(recipe, STEPS, *settings)
     assert saved_bytes(run, STEPS) == saved_bytes(single, STEPS)
     assert journal_losses(run) == journal_losses(single)
     assert messages.count("12 steps") == 1, "only rank 0 prints"
-    assert "an update of 1,100 tokens is cut into 2 batches of 550; threads and workers share them" in messages
+    assert "an update of 1,100 tokens is split into 2 batches of 550; threads and workers share them" in messages
     assert_no_pickle(run)
 
 

@@ -15,7 +15,7 @@ from tongsa import runs
 from tongsa.batch import Batch, pad
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.dropout import sample_keep_mask, seed_dropout
-from tongsa.runs.batch_cut import cut_update
+from tongsa.runs.update_batches import split_update
 from tongsa.tokenization.special import BOS
 from tongsa.torch_threads import parallel_map
 from tongsa.training.config import TrainingConfig
@@ -117,25 +117,25 @@ def test_the_cut_of_an_update_depends_on_its_tokens_alone(tokens: int, batches: 
     for threads, workers, precision in ((1, 1, "fp32"), (2, 1, "fp32"), (8, 2, "bf16")):
         if workers <= batches:
             training = TrainingConfig(device="cpu", precision=precision, threads=threads, batch_tokens=tokens)  # type: ignore[arg-type]
-            cut, _ = cut_update(training, model, workers)
+            cut, _ = split_update(training, model, workers)
             assert (cut.grad_accumulation, cut.batch_tokens) == (batches, tokens // batches)
 
 
 def test_an_update_is_cut_only_where_nobody_chose_the_batches() -> None:
     model, training = TransformerConfig(norm="pre"), TrainingConfig(device="cpu", batch_tokens=2560)
     chosen = replace(training, grad_accumulation=3)
-    assert cut_update(chosen, model) == (chosen, "")
-    assert cut_update(replace(training, device="cuda"), model)[0].grad_accumulation == 1
-    assert cut_update(training, replace(model, norm_kind="batch"))[0].grad_accumulation == 1
+    assert split_update(chosen, model) == (chosen, "")
+    assert split_update(replace(training, device="cuda"), model)[0].grad_accumulation == 1
+    assert split_update(training, replace(model, norm_kind="batch"))[0].grad_accumulation == 1
 
 
 @pytest.mark.parametrize(("workers", "shard"), [(4, False), (3, False), (3, True), (5, True)])
 def test_a_cut_for_more_workers_is_said(workers: int, shard: bool) -> None:
     model, training = TransformerConfig(norm="pre"), TrainingConfig(device="cpu", batch_tokens=2560, shard=shard)
-    cut, message = cut_update(training, model, workers)
+    cut, message = split_update(training, model, workers)
     assert cut.grad_accumulation >= workers and not (shard and cut.grad_accumulation % workers)
     assert f"for {workers} workers, but 2 with fewer" in message
-    assert cut_update(training, model, 2)[1] == cut_update(training, model)[1] != ""
+    assert split_update(training, model, 2)[1] == split_update(training, model)[1] != ""
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -136,7 +136,7 @@ def check_size(pairs: Sequence[Pair], *, is_fine_tuned: bool = False) -> Finding
         name="size",
         level=next((level for level, limit in limits if distinct < limit), "ok"),
         seen=f"{distinct:,} distinct pairs in train",
-        means="the model memorizes so few and fails on other texts; translation needs tens of thousands",
+        means="the model memorizes a small corpus and fails on other texts; translation needs tens of thousands",
         remedy="collect more pairs"
         if is_fine_tuned
         else "collect more pairs, or fine-tune a model that was trained on more: "

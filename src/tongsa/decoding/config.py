@@ -36,7 +36,7 @@ class DecodingConfig:
     diversity_penalty: NonNegativeFloat = 0.5
     """Subtracted from the score of a token for each earlier group that selected it in the same step."""
     max_term_cost: NonNegativeFloat = 20.0
-    """A glossary term is given up if it lowers the log-probability of the translation by more than this (nats)."""
+    """A glossary term is left out if it lowers the log-probability of the translation by more than this (nats)."""
     shortlist: bool = False
     """Score only the tokens of the model's shortlist: faster, but the output may differ."""
 

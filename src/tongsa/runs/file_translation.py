@@ -37,7 +37,7 @@ def translate_file(
 
     run: Folder of a run or of a model that translates.
     source: Text file, one text per line; decompressed if its name ends in .gz.
-    output: New file with one line per line of the input.
+    output: Output file with one line per line of the input; replaced if it exists.
     nbest: Number of outputs per line, separated by tabs.
     glossary: File of required terms, source<TAB>target per line.
     sampling: Draw the outputs instead of searching for the best.

@@ -31,7 +31,9 @@ def _training_runs(model_folder: Path) -> Iterator[tuple[Path, Recipe]]:
         seen.add(folder.resolve())
         settings = folder / "run.toml"
         if not settings.is_file():
-            raise InputError(f"{folder}: no run.toml, so that the training files are not known.")
+            raise InputError(
+                f"{folder}: no run.toml, so the training files are unknown. Evaluate the folder of the run."
+            )
         recipe = parse_recipe(config.read_toml(settings), str(settings))
         yield folder, recipe
         if not recipe.training.init_from:

@@ -69,7 +69,7 @@ def _validations(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, fl
 
 
 def _is_overfitted(validations: Sequence[tuple[int, float, float]]) -> bool:
-    """Return whether the last two dev losses are above the best one, and the training loss is below that of then.
+    """Return whether the last two dev losses are above the best one while the training loss has fallen since.
 
     One rise alone is often noise.
     """

@@ -10,11 +10,11 @@ from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
 from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
-from tongsa.runs.batch_cut import cut_update
 from tongsa.runs.data import CorpusReader, check_data_files
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.preset_choice import TimeBudget, choose_preset
 from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.runs.update_batches import split_update
 from tongsa.runs.update_speed import estimate_update_seconds
 from tongsa.training.config import TrainingConfig
 
@@ -157,7 +157,7 @@ def _update_timer(time_budget: float) -> Callable[[Recipe, int], float]:
     """Return a function that measures the time of an update as one process of this machine would compute it."""
 
     def measure(recipe: Recipe, length: int) -> float:
-        training, _ = cut_update(configure_hardware(recipe.training), recipe.model)
+        training, _ = split_update(configure_hardware(recipe.training), recipe.model)
         recipe = replace(recipe, training=training)
         return estimate_update_seconds(recipe, length, ESTIMATE_BUDGET_FRACTION * time_budget)
 

@@ -1,6 +1,6 @@
 """Choose a preset: from the amount of text, the kind of model and the time budget.
 
-The presets are a ladder, from the fastest to the largest: tiny, small, short, medium, large. The amount of text decides
+The presets are ordered from the fastest to the largest: tiny, small, short, medium, large. The amount of text decides
 which of them are candidates. Without a time budget the largest candidate is chosen. With one, the candidates are tried
 from the fastest up: a few updates on random tokens measure the speed of each (no tokenizer is needed for that), and the
 choice is the last one that reads the data often enough.
@@ -36,7 +36,7 @@ class CorpusSize:
 
     sentences: int
     words: int
-    """Words of the side that is longer to learn: the target, or the text of a classifier."""
+    """Words of the target side; for a classifier, of the text."""
     characters: int
     """Characters of the same side."""
     alphabet: int
@@ -87,7 +87,7 @@ def preset_settings(name: PresetName, kind: str, model: ModelConfig, size: Corpu
 
 @dataclass(frozen=True)
 class TimeBudget:
-    """A time budget and the means to spend it well."""
+    """A time limit, and a function that measures updates."""
 
     seconds: float
     update_seconds: Callable[[Recipe, int], float]

@@ -14,10 +14,10 @@ from tongsa.evaluation.evaluate import EvaluationConfig
 from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.interface import named_tensors
 from tongsa.program import format_command
-from tongsa.runs.batch_cut import fit_workers
 from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.recipe import Recipe, parse_recipe
+from tongsa.runs.update_batches import fit_workers
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 
 MAX_SOURCES_MEASURED = 1000

@@ -15,7 +15,6 @@ from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import evaluate
 from tongsa.program import format_command
 from tongsa.runs import doctor
-from tongsa.runs.batch_cut import cut_update
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
 from tongsa.runs.card import add_test_scores
 from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
@@ -34,6 +33,7 @@ from tongsa.runs.resume_changes import (
 )
 from tongsa.runs.run import Run, create_run, load_initial_weights, open_run, write_settings
 from tongsa.runs.training_loop import run_training
+from tongsa.runs.update_batches import split_update
 from tongsa.runs.validation import describe_adaptation
 from tongsa.training.checkpoint import TrainingProgress, latest_checkpoint
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, init_distributed
@@ -119,11 +119,11 @@ def start_run(
 def _complete_recipe(
     recipe: Recipe, reader: CorpusReader, distributed: DistributedContext, display: ProgressDisplay
 ) -> Recipe:
-    """Resolve each "auto", guess missing languages and cut the updates into batches; print what was chosen."""
+    """Resolve each "auto", guess missing languages and split the updates into batches; print what was chosen."""
     training = replace(configure_hardware(recipe.training, distributed), steps_changed_at=())
-    training, cut = cut_update(training, recipe.model, distributed.world_size)
+    training, split = split_update(training, recipe.model, distributed.world_size)
     data, guess = guess_languages(recipe.data, recipe.model.task, reader)
-    for remark in (*recipe.remarks, cut, guess):
+    for remark in (*recipe.remarks, split, guess):
         if remark:
             display.log(remark)
     return replace(recipe, data=data, training=training)

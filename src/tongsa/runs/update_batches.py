@@ -1,6 +1,7 @@
-"""The cut of an update into batches, which threads and workers share: the same for any number of them.
+"""Split an update into batches, which threads and workers share: the same batches for any number of them.
 
-A cut depends on the settings only, so one machine gives the same updates with one thread, two threads or two workers.
+The batches depend on the settings only, so one machine gives the same updates with one thread,
+two threads or two workers.
 """
 
 from dataclasses import replace
@@ -9,9 +10,9 @@ from tongsa.interface import ModelConfig
 from tongsa.training.config import TrainingConfig
 
 MIN_BATCH_TOKENS = 512
-"""Tokens of a batch that keep a CPU thread busy: an update with fewer than twice as many is not cut."""
+"""Tokens of a batch that keep a CPU thread busy: an update with fewer than twice as many is not split."""
 FULL_BATCH_TOKENS, MAX_BATCHES = 2048, 16
-"""An update is cut into more than two batches, at most 16, if each has this many tokens: smaller ones cost time."""
+"""An update is split into more than two batches, at most 16, if each has this many tokens: smaller ones cost time."""
 
 
 def batches_per_update(training: TrainingConfig, model: ModelConfig) -> int:
@@ -28,8 +29,8 @@ def batches_per_update(training: TrainingConfig, model: ModelConfig) -> int:
     return batches
 
 
-def cut_update(training: TrainingConfig, model: ModelConfig, workers: int = 1) -> tuple[TrainingConfig, str]:
-    """Cut the updates of a new run into batches; return the settings and a message, "" if nothing changed.
+def split_update(training: TrainingConfig, model: ModelConfig, workers: int = 1) -> tuple[TrainingConfig, str]:
+    """Split the updates of a new run into batches; return the settings and a message, "" if nothing changed.
 
     `training.grad_accumulation` above 1 is kept unless the workers need more batches.
     """
@@ -37,16 +38,15 @@ def cut_update(training: TrainingConfig, model: ModelConfig, workers: int = 1) -
     default = training
     if training.grad_accumulation == 1:
         default = _with_batches(training, batches_per_update(training, model))
-    cut = fit_workers(default, workers)
-    if cut == training:
-        return cut, ""
-    message = (
-        f"an update of {total_tokens:,} tokens is cut into {cut.grad_accumulation} batches of {cut.batch_tokens:,}"
-    )
-    if cut == default:
-        return cut, f"{message}; threads and workers share them"
+    split = fit_workers(default, workers)
+    if split == training:
+        return split, ""
+    batches, tokens = split.grad_accumulation, split.batch_tokens
+    message = f"an update of {total_tokens:,} tokens is split into {batches} batches of {tokens:,}"
+    if split == default:
+        return split, f"{message}; threads and workers share them"
     others = f"{default.grad_accumulation} with fewer workers"
-    return cut, f"{message} for {workers} workers, but {others}: the same settings then give another model"
+    return split, f"{message} for {workers} workers, but {others}: the same settings then give another model"
 
 
 def fit_workers(training: TrainingConfig, workers: int) -> TrainingConfig:
