@@ -1,6 +1,7 @@
 """Commands in messages: the program as the user typed it, with arguments quoted for the shell."""
 
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -12,7 +13,12 @@ PROGRAM_VARIABLE = "TONGSA_PROGRAM"
 
 def format_command(template: str, *arguments: object) -> str:
     """Return a command to print, such as `tongsa train --resume 'my run'` for "train --resume {}" and a folder."""
-    return f"{program_name()} {template.format(*(shlex.quote(str(argument)) for argument in arguments))}"
+    return f"{program_name()} {template.format(*(_quote(str(argument)) for argument in arguments))}"
+
+
+def _quote(argument: str) -> str:
+    """Quote an argument for the shell if it needs it; letters of any script do not, unlike in shlex.quote."""
+    return argument if re.fullmatch(r"[\w@%+=:,./-]+", argument) else shlex.quote(argument)
 
 
 def program_name() -> str:

@@ -148,6 +148,6 @@ def test_a_notebook_shows_the_page_in_a_frame(visitor: Visitor, runs: dict[str, 
     page = visitor.page()
     page.goto((tmp_path / "notebook.html").as_uri())
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#title")).to_have_text(title)
+    expect(frame.locator("#title")).to_have_text(f"{runs['en-ko'].name}: {title}")
     frame.locator("#stage[data-head]").wait_for()
     assert html.escape("<b>") not in frame.locator("#title").inner_text()

@@ -27,7 +27,7 @@ def test_export_is_a_folder_of_the_run_with_the_hash_of_its_weights(tmp_path: Pa
     result = run_command("export", "달리기", "--to", "ctranslate2", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stdout == "달리기/ctranslate2\n"
-    assert "next: tongsa translate 달리기" in result.stderr
+    assert "tongsa.cli translate 달리기" in result.stderr
     metadata = json.loads((tmp_path / "달리기" / "ctranslate2" / "tongsa.json").read_text("utf-8"))
     assert metadata["weights_sha256"] == storage.file_sha256(tmp_path / "달리기" / "model" / "weights.safetensors")
     assert [file.name for file in (tmp_path / "달리기").iterdir() if file.name.startswith(".")] == []
@@ -79,7 +79,7 @@ def test_failed_export_leaves_the_older_export_unchanged(tmp_path: Path) -> None
         (("reviews", "--to", "ctranslate2"), "'structured_self_attention': CTranslate2 supports only 'transformer'"),
         (("reviews", "--to", "huggingface"), "'structured_self_attention': Hugging Face supports only 'transformer'"),
         (("run", "--to", "huggingface", "--int8"), "--int8: not available with --to huggingface"),
-        (("run", "--to", "tflite"), "invalid choice"),
+        (("run", "--to", "tflite"), "unknown value"),
         (("run",), "--to"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_stop_signal_saves_a_checkpoint_and_prints_how_to_resume(recipe: Path,
     process.send_signal(signum)
     code, messages = finish(process)
     assert code == 130, messages
-    assert f"tongsa train --resume {run.name}" in messages
+    assert f"train --resume {run.name}" in messages
     (saved,) = (run / "checkpoints").iterdir()
     assert int(saved.name) == max(journal_steps(run)), "updates were lost"
     assert_resumes_to_identical_bytes(recipe, run)

@@ -184,6 +184,7 @@ def test_a_run_stays_below_its_memory_limit(tmp_path: Path) -> None:
             *sizes,
             "training.steps=2",
             "training.batch_tokens=8192",
+            "training.grad_accumulation=2",  # more than 1: the batches are not split
             "training.validate_sentences=5",
             "decoding.max_extra_tokens=3",
         ],

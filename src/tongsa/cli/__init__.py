@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # must be set before torch is imported: threads that spin while they wait slow down a shared machine
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     if sys.stderr is None:  # closed by the caller
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):  # the locale may not be UTF-8; Windows would write \r\n
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
