@@ -160,7 +160,7 @@ def test_a_stop_signal_to_the_launcher_saves_and_ends_all_workers(recipe: Path) 
     process.send_signal(signal.SIGTERM)
     code, messages = finish(process)
     assert code == 130, messages
-    assert messages.count("tongsa train --resume stopped") == 1
+    assert messages.count("train --resume stopped") == 1
     steps = max(journal_steps(run)) + 4
     limit_steps(run, steps)
     finish_successfully(start_training(recipe.parent, "--resume", run.name, "--workers", "2"))
