@@ -37,7 +37,7 @@ NEXT_COMMANDS = {
     "classification": ("echo '…' | ", "classify {}"),
     "language_model": ("", "sample {}"),
 }
-"""What to type before the command, and the command."""
+"""Text before the command, and the command, by task."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
