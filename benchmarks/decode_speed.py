@@ -269,13 +269,13 @@ def make_report(contestants: dict[str, Contestant], options: argparse.Namespace)
     rows = {
         name: {
             setting: {
-                "sentences_per_second": median(s for s, _ in each),
-                "tokens_per_second": median(t for _, t in each),
-                "sentences_per_second_rounds": [s for s, _ in each],
-                "tokens_per_second_rounds": [t for _, t in each],
+                "sentences_per_second": median(s for s, _ in rounds),
+                "tokens_per_second": median(t for _, t in rounds),
+                "sentences_per_second_rounds": [s for s, _ in rounds],
+                "tokens_per_second_rounds": [t for _, t in rounds],
             }
             | score(contestant.texts[setting])
-            for setting, each in contestant.rounds.items()
+            for setting, rounds in contestant.rounds.items()
         }
         for name, contestant in contestants.items()
     }

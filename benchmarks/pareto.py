@@ -93,9 +93,9 @@ def run_benchmark(options: argparse.Namespace) -> Table:
                 entry.measure(texts)
                 print(f"round {number + 1}  {entry.name:40} {entry.seconds[-1]:8.2f} s", file=sys.stderr, flush=True)
     baseline = next(entry for entry in entries if entry.engine == "torch" and entry.beam == max(options.beams))
-    rows = [row(entry, baseline, references, metric) for entry in entries]
-    for each in rows:
-        each["best"] = not any(is_dominated(each, other) for other in rows)
+    rows = [make_row(entry, baseline, references, metric) for entry in entries]
+    for row in rows:
+        row["best"] = not any(is_dominated(row, other) for other in rows)
     return {
         "contestants": rows,
         "baseline": baseline.name,
@@ -130,7 +130,7 @@ def contestants(options: argparse.Namespace, folder: Path) -> list[Contestant]:
     return entries
 
 
-def row(entry: Contestant, baseline: Contestant, references: list[str], metric: BLEU) -> Table:
+def make_row(entry: Contestant, baseline: Contestant, references: list[str], metric: BLEU) -> Table:
     ratios = [theirs / mine for mine, theirs in zip(entry.seconds, baseline.seconds, strict=True)]
     figures: Table = {
         "name": entry.name,
@@ -173,11 +173,11 @@ def as_text(report: Table) -> str:
         "| run, engine, beam | BLEU | p | sentences/s | × | on the curve |",
         "|---|--:|--:|--:|--:|:-:|",
     ]
-    for each in sorted(report["contestants"], key=lambda each: each["sentences_per_second"]):
-        p = "–" if each.get("p") is None else f"{each['p']:.3f}"
+    for row in sorted(report["contestants"], key=lambda row: row["sentences_per_second"]):
+        p = "–" if row.get("p") is None else f"{row['p']:.3f}"
         lines.append(
-            f"| {each['name']} | {each['bleu']:.2f} | {p} | {each['sentences_per_second']:,.0f} | "
-            f"{each['times_baseline']:.2f} | {'●' if each['best'] else ''} |"
+            f"| {row['name']} | {row['bleu']:.2f} | {p} | {row['sentences_per_second']:,.0f} | "
+            f"{row['times_baseline']:.2f} | {'●' if row['best'] else ''} |"
         )
     return "\n".join([*lines, "", f"p and × are against: {report['baseline']}"])
 
@@ -206,7 +206,7 @@ def mark(x: float, y: float, shape: str, color: str, letter: str = "", title: st
 
 def picture(rows: list[Table]) -> str:
     """Return an SVG: sentences per second (log scale) to the right, BLEU upwards, the Pareto curve dashed."""
-    speeds, scores = [each["sentences_per_second"] for each in rows], [each["bleu"] for each in rows]
+    speeds, scores = [row["sentences_per_second"] for row in rows], [row["bleu"] for row in rows]
     low, high = min(scores) - 0.75, max(scores) + 0.25
     slow, fast = log10(min(speeds)) - 0.05, log10(max(speeds)) + 0.05
 
@@ -226,13 +226,13 @@ def picture(rows: list[Table]) -> str:
         y = f"{y_position(score):.1f}"
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y}" dy="4" text-anchor="end">{score}</text>')
-    curve = sorted((each["sentences_per_second"], each["bleu"]) for each in rows if each["best"])
+    curve = sorted((row["sentences_per_second"], row["bleu"]) for row in rows if row["best"])
     parts.append(f'<polyline points="{" ".join(f"{x_position(x):.1f},{y_position(y):.1f}" for x, y in curve)}"/>')
-    runs, engines = (list(dict.fromkeys(each["name"].split(", ")[i] for each in rows)) for i in (0, 1))
-    for each in rows:
-        run, engine, beam = each["name"].split(", ")
-        point = x_position(each["sentences_per_second"]), y_position(each["bleu"])
-        parts.append(mark(*point, SHAPES[engine], COLORS[runs.index(run) % 4], beam.split()[1], each["name"]))
+    runs, engines = (list(dict.fromkeys(row["name"].split(", ")[i] for row in rows)) for i in (0, 1))
+    for row in rows:
+        run, engine, beam = row["name"].split(", ")
+        point = x_position(row["sentences_per_second"]), y_position(row["bleu"])
+        parts.append(mark(*point, SHAPES[engine], COLORS[runs.index(run) % 4], beam.split()[1], row["name"]))
     legend = [
         *((run, "circle", COLORS[i % 4]) for i, run in enumerate(runs)),
         *((e, SHAPES[e], GREY) for e in engines),

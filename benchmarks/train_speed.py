@@ -272,9 +272,9 @@ def ratios(contestant: Contestant, present: dict[str, Contestant]) -> Table:
     ratios_to_peers: Table = {}
     for name in PEERS:
         turns = zip(contestant.rounds, present[name].rounds, strict=True) if name in present else ()
-        each = [ours["tokens"] / ours["seconds"] * theirs["seconds"] / theirs["tokens"] for ours, theirs in turns]
-        ratios_to_peers[f"ratio_to_{name}"] = round(median(each), 3) if each else None
-        ratios_to_peers[f"ratio_to_{name}_range"] = [round(min(each), 3), round(max(each), 3)] if each else None
+        values = [ours["tokens"] / ours["seconds"] * theirs["seconds"] / theirs["tokens"] for ours, theirs in turns]
+        ratios_to_peers[f"ratio_to_{name}"] = round(median(values), 3) if values else None
+        ratios_to_peers[f"ratio_to_{name}_range"] = [round(min(values), 3), round(max(values), 3)] if values else None
     return ratios_to_peers
 
 

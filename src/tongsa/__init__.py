@@ -10,15 +10,18 @@ imported on first use, so `import tongsa` does not import torch.
 """
 
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any
 
 from tongsa.errors import InputError, InterruptedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tongsa.decoding.engines.engine import EngineName
+    from tongsa.api import distil as distil
+    from tongsa.api import evaluate as evaluate
+    from tongsa.api import export_model as export_model
+    from tongsa.api import load as load
+    from tongsa.api import resume as resume
+    from tongsa.api import train as train
+    from tongsa.api import train_demo as train_demo
     from tongsa.decoding.generator import TextGenerator as TextGenerator
     from tongsa.decoding.glossary import Glossary as Glossary
     from tongsa.decoding.results import Translation as Translation
@@ -26,38 +29,52 @@ if TYPE_CHECKING:
     from tongsa.decoding.text_classifier import Classification as Classification
     from tongsa.decoding.text_classifier import TextClassifier as TextClassifier
     from tongsa.decoding.translator import Translator as Translator
+    from tongsa.document_formats.translation import DocumentReport as DocumentReport
     from tongsa.evaluation.evaluate import EvaluationReport as EvaluationReport
-    from tongsa.interface import Task
     from tongsa.runs.doctor import run_doctor as doctor
+    from tongsa.runs.document_translation import translate_document as translate_document
     from tongsa.runs.file_translation import translate_file as translate_file
     from tongsa.runs.shortlist import build_shortlist as shortlist
     from tongsa.server.background import serve as serve
     from tongsa.server.background import start_server as start_server
     from tongsa.visualize.curves import read_curves as curves
+    from tongsa.visualize.family import family as family
+    from tongsa.visualize.inspection import inspect as inspect
     from tongsa.visualize.panels import search_tree_page as search_tree
     from tongsa.visualize.panels import view as view
-
-    PathLike: TypeAlias = str | Path
-    Paths: TypeAlias = Sequence[PathLike] | PathLike
-    AnyModel: TypeAlias = Translator | TextClassifier | TextGenerator
+    from tongsa.visualize.trace import Trace as Trace
+    from tongsa.visualize.trace import trace as trace
 
 __version__ = "0.1.0"
 
 LAZY_NAMES = {
     "Classification": "decoding.text_classifier:Classification",
+    "DocumentReport": "document_formats.translation:DocumentReport",
     "EvaluationReport": "evaluation.evaluate:EvaluationReport",
     "Glossary": "decoding.glossary:Glossary",
     "SamplingConfig": "decoding.sampling:SamplingConfig",
     "TextClassifier": "decoding.text_classifier:TextClassifier",
     "TextGenerator": "decoding.generator:TextGenerator",
+    "Trace": "visualize.trace:Trace",
     "Translation": "decoding.results:Translation",
     "Translator": "decoding.translator:Translator",
     "curves": "visualize.curves:read_curves",
+    "distil": "api:distil",
     "doctor": "runs.doctor:run_doctor",
+    "evaluate": "api:evaluate",
+    "export_model": "api:export_model",
+    "family": "visualize.family:family",
+    "inspect": "visualize.inspection:inspect",
+    "load": "api:load",
+    "resume": "api:resume",
     "search_tree": "visualize.panels:search_tree_page",
     "serve": "server.background:serve",
     "shortlist": "runs.shortlist:build_shortlist",
     "start_server": "server.background:start_server",
+    "train": "api:train",
+    "train_demo": "api:train_demo",
+    "trace": "visualize.trace:trace",
+    "translate_document": "runs.document_translation:translate_document",
     "translate_file": "runs.file_translation:translate_file",
     "view": "visualize.panels:view",
 }
@@ -65,6 +82,7 @@ LAZY_NAMES = {
 
 __all__ = [
     "Classification",
+    "DocumentReport",
     "EvaluationReport",
     "Glossary",
     "InputError",
@@ -72,6 +90,7 @@ __all__ = [
     "SamplingConfig",
     "TextClassifier",
     "TextGenerator",
+    "Trace",
     "Translation",
     "Translator",
     "curves",
@@ -79,14 +98,18 @@ __all__ = [
     "doctor",
     "evaluate",
     "export_model",
+    "family",
+    "inspect",
     "load",
     "resume",
     "search_tree",
     "serve",
     "shortlist",
     "start_server",
+    "trace",
     "train",
     "train_demo",
+    "translate_document",
     "translate_file",
     "view",
 ]
@@ -101,205 +124,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *LAZY_NAMES})
-
-
-@overload
-def load(
-    path: "PathLike",
-    *,
-    task: Literal["seq2seq"],
-    engine: "EngineName" = ...,
-    ensemble: "Sequence[PathLike]" = ...,
-    lm: "PathLike | None" = ...,
-    lm_weight: float = ...,
-) -> "Translator": ...
-@overload
-def load(path: "PathLike", *, task: Literal["classification"]) -> "TextClassifier": ...
-@overload
-def load(path: "PathLike", *, task: Literal["language_model"]) -> "TextGenerator": ...
-@overload
-def load(
-    path: "PathLike",
-    *,
-    engine: "EngineName" = ...,
-    ensemble: "Sequence[PathLike]" = ...,
-    lm: "PathLike | None" = ...,
-    lm_weight: float = ...,
-) -> "AnyModel": ...
-def load(
-    path: "PathLike",
-    *,
-    task: "Task | None" = None,
-    engine: "EngineName" = "auto",
-    ensemble: "Sequence[PathLike]" = (),
-    lm: "PathLike | None" = None,
-    lm_weight: float = 0.2,
-) -> "AnyModel":
-    """Load a trained model: return a Translator, TextClassifier or TextGenerator, by its task.
-
-    path: Folder of a run or of a bundle. InputError is raised if it holds no model.
-    task: "seq2seq", "classification" or "language_model": InputError is raised for a model of another task. A type
-        checker then knows the class of the result.
-    engine: Decoding engine of a Translator: "torch", "ctranslate2", or "auto", which takes CTranslate2 if the model was
-        exported for it.
-    ensemble: Other models that translate; the probabilities of all are averaged.
-    lm: Language model for shallow fusion, with the weight `lm_weight`.
-    """
-    from tongsa import bundle
-    from tongsa.runs.translate_job import ModelSpec
-
-    if ensemble or lm or task == "seq2seq":
-        others = tuple(Path(other) for other in ensemble)
-        lm_folder = Path(lm) if lm is not None else None
-        return ModelSpec(run=Path(path), ensemble=others, lm=lm_folder, lm_weight=lm_weight, engine=engine).build()
-    loaded = bundle.load_bundle(Path(path))
-    if task == "classification":
-        return loaded.classifier()
-    if task == "language_model":
-        return loaded.generator()
-    if task is not None:
-        raise InputError(f"task {task!r}: unknown. Use seq2seq, classification or language_model.")
-    return loaded.translator(engine=engine) if loaded.config.task == "seq2seq" else loaded.text_model()
-
-
-def train(
-    recipe: "PathLike | None" = None,
-    *,
-    run: "PathLike",
-    data: "Paths" = (),
-    dev: "Paths" = (),
-    test: "Paths" = (),
-    settings: "Sequence[str]" = (),
-    budget: str | None = None,
-    resume_if_exists: bool = False,
-    quiet: bool = False,
-) -> "AnyModel":
-    """Train a model as `tongsa train` does, and return it as `load` does.
-
-    recipe: TOML file with the settings. Without it, a preset is chosen by the data and the budget.
-    run: New folder for the run.
-    data: Training data instead of the recipe's: a file of pairs, or two parallel files.
-    dev: Development data instead of the recipe's.
-    test: Test data, scored once at the end with the best model.
-    settings: Single settings as for `--set`, for example ["training.steps=1000"].
-    budget: Time limit such as "30m"; the number of steps is chosen to fit.
-    resume_if_exists: Resume the run if the folder holds one.
-    quiet: Print no progress.
-
-    Ctrl-C saves a checkpoint and raises InterruptedRun; `resume` continues.
-    """
-    from tongsa import runs
-
-    runs.train(
-        recipe,
-        run=Path(run),
-        data=data,
-        dev=dev,
-        test=test,
-        settings=settings,
-        budget=budget,
-        resume_if_exists=resume_if_exists,
-        quiet=quiet,
-    )
-    return load(run)
-
-
-def resume(
-    run: "PathLike", *, settings: "Sequence[str]" = (), budget: str | None = None, quiet: bool = False
-) -> "AnyModel":
-    """Continue a run from its last checkpoint, and return the model; same bytes as an uninterrupted run.
-
-    settings: Changes as for `--resume RUN --set`, for example ["training.steps=9000"] to train longer.
-    budget: Train this much longer, for example "20m".
-    """
-    from tongsa import runs
-
-    runs.resume(Path(run), settings=settings, budget=budget, quiet=quiet)
-    return load(run)
-
-
-def train_demo(run: "PathLike" = "runs/demo", *, settings: "Sequence[str]" = (), quiet: bool = False) -> "Translator":
-    """Train English → Korean on the embedded pairs, about three minutes; resume an unfinished demo."""
-    from tongsa.demo import demo
-
-    demo.train_demo(Path(run), settings, quiet=quiet)
-    return load(run, task="seq2seq")
-
-
-def distil(
-    teacher: "PathLike",
-    recipe: "PathLike",
-    *,
-    run: "PathLike",
-    settings: "Sequence[str]" = (),
-    budget: str | None = None,
-    beam: int | None = None,
-    nbest: int = 1,
-    keep_references: bool = False,
-    init_from_teacher: bool = False,
-    quiet: bool = False,
-) -> "Translator":
-    """Train a student on the outputs of a teacher (Kim and Rush 2016), as `tongsa distil` does, and return it.
-
-    The arguments are described in `tongsa.runs.distillation.distil`.
-    """
-    from tongsa.runs import distillation
-
-    distillation.distil(
-        Path(teacher),
-        recipe,
-        run=Path(run),
-        settings=settings,
-        budget=budget,
-        beam=beam,
-        nbest=nbest,
-        keep_references=keep_references,
-        init_from_teacher=init_from_teacher,
-        quiet=quiet,
-    )
-    return load(run, task="seq2seq")
-
-
-def evaluate(
-    model: "PathLike | AnyModel",
-    *,
-    data: "Paths" = (),
-    pairs: "Sequence[tuple[str, str]] | None" = None,
-    columns: tuple[int, int] = (1, 2),
-    header: bool = False,
-    metrics: "Sequence[str]" = (),
-    tokenize: str = "",
-    **settings: float | str,
-) -> "EvaluationReport":
-    """Evaluate a model on a test set, as `tongsa evaluate` does.
-
-    model: Folder of a run, or a model from `load`.
-    data: Test file, or two parallel files; `columns` and `header` describe a TSV file.
-    pairs: Pairs (source, target) instead of files.
-    metrics: "bleu", "chrf", "exact_match", "wer", "per"; by default those of the model.
-    tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
-    settings: Fields of DecodingConfig, such as beam or alpha, that replace those of the model.
-
-    The report has scores with signatures, the outputs, `summary()` and `as_json()`; printed, it is a table.
-    """
-    from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on
-    from tongsa.runs.planner import as_strings
-
-    return evaluate_on(
-        load(model) if isinstance(model, str | Path) else model,
-        EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
-        EvaluationOptions(metrics=metrics, tokenize=tokenize, decoding=settings),
-    )
-
-
-def export_model(
-    run: "PathLike",
-    to: Literal["ctranslate2", "huggingface", "onnx"],
-    folder: "PathLike | None" = None,
-    *,
-    int8: bool = False,
-) -> Path:
-    """Export the model of a run as `tongsa export` does; return the folder, by default the format's name in the run."""
-    from tongsa.export import export
-
-    return export(Path(run), to, Path(folder) if folder is not None else None, int8=int8)

@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -14,16 +14,17 @@ from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
 from tongsa import storage
+from tongsa.data.model_summary import ModelSummary
 from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding import shortlist
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, is_usable_export, load_metadata
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, find_export
 from tongsa.decoding.engines.engine import Engine, EngineName
-from tongsa.decoding.generator import TextGenerator
+from tongsa.decoding.generator import ShallowFusion, TextGenerator
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.text_model import ModelDescription
-from tongsa.decoding.translator import ShallowFusion, Translator
+from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
 from tongsa.models.own_kind import find_kind, is_own_kind
@@ -35,8 +36,6 @@ from tongsa.tokenization.tokenizer import Tokenizer
 LABELS_FILE, TARGET_TOKENIZER_FILE, PROFILE_FILE = "labels.json", "target-tokenizer.model", "profile.safetensors"
 FORMAT_VERSION = 1
 """Increased when older versions of tongsa could not read what this one writes."""
-
-
 TASK_COMMAND_HINTS: dict[Task, str] = {
     "seq2seq": "this model translates: use tongsa translate, evaluate, score or view",
     "classification": "this model gives labels: use tongsa classify, evaluate, score or view",
@@ -67,6 +66,8 @@ class Bundle:
     """Profile of the training data; models of older versions have none."""
     term_replacement: bool = False
     """Trained on sources with replaced terms (data.term_replacement): glossary terms are replaced in the source."""
+    summary: ModelSummary = field(default_factory=ModelSummary)
+    """Summary of the training data: examples, control tags, number of pairs, score."""
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
 
@@ -91,7 +92,7 @@ class Bundle:
         loaded_engine = self._load_engine(engine) if not (ensemble or fusion) else None
         if engine == "ctranslate2" and not loaded_engine:
             raise InputError(
-                "--engine ctranslate2: this engine runs a single model. Leave out the ensemble and the language model, "
+                "engine ctranslate2: this engine runs a single model. Leave out the ensemble and the language model, "
                 "or use --engine torch."
             )
         load_shortlist = partial(self._read_shortlist, self.folder) if self.folder else missing_shortlist
@@ -131,7 +132,9 @@ class Bundle:
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
-        return TextClassifier(self.model, self.source_tokenizer, self.target_tokenizer, info=self.info)
+        return TextClassifier(
+            self.model, self.source_tokenizer, self.target_tokenizer, profile=self.profile, info=self.info
+        )
 
     def generator(self) -> TextGenerator:
         self._require_task("language_model")
@@ -174,24 +177,8 @@ def artifact_folder(folder: Path) -> Path:
 
 
 def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
-    """Return the folder of the CTranslate2 export, or None to decode with torch.
-
-    "auto" uses the export if it was made from exactly these weights.
-    """
-    if engine not in (known := get_args(EngineName)):
-        raise InputError(f"engine {engine!r}: unknown engine; {settings.did_you_mean(engine, known)}")
-    if engine == "torch":
-        return None
-    export = artifact_folder(folder) / "ctranslate2"
-    weights_sha256 = storage.file_sha256(folder / "weights.safetensors")
-    if engine == "auto" and not is_usable_export(export, weights_sha256):
-        return None
-    if load_metadata(export).weights_sha256 != weights_sha256:
-        raise InputError(
-            f"{export}: exported from other weights. "
-            f"Export again: {format_command('export {} --to ctranslate2', artifact_folder(folder))}"
-        )
-    return export
+    """Return the folder of the CTranslate2 export of a bundle, or None to decode with torch."""
+    return find_export(artifact_folder(folder), folder / "weights.safetensors", engine)
 
 
 def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
@@ -217,6 +204,7 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
         "jamo": bundle.source_tokenizer.jamo,
         "metrics": list(bundle.metrics),
         "term_replacement": bundle.term_replacement,
+        "summary": settings.to_table(bundle.summary),
         "model": settings.to_table(bundle.config),
         "decoding": settings.to_table(bundle.decoding),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in content.items()},
@@ -264,7 +252,7 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
     try:
         kind = description["kind"]
         config_class = _find_kind(kind, folder, own_kinds=own_kinds)
-        data = {name: _read_verified(folder / name, digest) for name, digest in description["sha256"].items()}
+        data = {name: storage.read_verified(folder / name, digest) for name, digest in description["sha256"].items()}
         config = settings.build_config(config_class, description["model"], "model")
         source = SubwordTokenizer(data["tokenizer.model"], description["jamo"])
         target = _target_tokenizer(data, source)
@@ -280,8 +268,11 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
             source_language=description["source_language"],
             target_language=description["target_language"],
             metrics=tuple(description.get("metrics", ())),
-            profile=_profile(data, description["source_language"]),
+            profile=TrainingProfile.from_bytes(data[PROFILE_FILE], description["source_language"])
+            if PROFILE_FILE in data
+            else None,
             term_replacement=description.get("term_replacement", False),
+            summary=settings.build_config(ModelSummary, description.get("summary", {}), "summary"),
             folder=folder,
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
@@ -302,10 +293,6 @@ def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]
         raise BundleError(f"{folder / 'model.toml'}: {error}") from None
 
 
-def _profile(data: dict[str, bytes], source_language: str) -> TrainingProfile | None:
-    return TrainingProfile.from_bytes(data[PROFILE_FILE], source_language) if PROFILE_FILE in data else None
-
-
 def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:
     if LABELS_FILE in data:
         return LabelTokenizer.from_bytes(data[LABELS_FILE])
@@ -314,13 +301,3 @@ def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer
         if TARGET_TOKENIZER_FILE in data
         else source_tokenizer
     )
-
-
-def _read_verified(path: Path, expected_sha256: str) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror}). Copy the whole folder again.") from None
-    if hashlib.sha256(content).hexdigest() != expected_sha256:
-        raise BundleError(f"{path}: damaged (its checksum is wrong). Copy the whole folder again.")
-    return content

@@ -8,7 +8,7 @@ import dataclasses
 import difflib
 import tomllib
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -78,8 +78,24 @@ def _data_file_hint(path: Path) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "did you mean …?" with the most similar known word, or the list of known words."""
     known = list(known)
-    similar = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {similar[0]!r}?" if similar else f"choose from {', '.join(known)}"
+    similar = keys_ending_in(word, known) or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {' or '.join(map(repr, similar))}?" if similar else f"choose from {', '.join(known)}"
+
+
+def keys_ending_in(key: str, full_keys: Iterable[str]) -> list[str]:
+    """Return the full keys of a key without its section: model.kind for kind."""
+    return [full_key for full_key in dict.fromkeys(full_keys) if full_key.endswith(f".{key}")]
+
+
+def setting_keys(config_class: type, key_path: str = "") -> Iterator[str]:
+    """Yield the full key of each setting of a dataclass, and of the dataclasses in it."""
+    hints = _type_hints(config_class)
+    for field in dataclasses.fields(config_class):
+        key, hint = _join_key(key_path, field.name), hints[field.name]
+        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+            yield from setting_keys(hint, key)
+        else:
+            yield key
 
 
 def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path: str = "") -> ConfigT:
@@ -88,7 +104,8 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     for key in table:
         if key not in names:
-            raise ConfigError(f"{_join_key(key_path, key)}: unknown key; {did_you_mean(key, names)}")
+            similar = keys_ending_in(key, setting_keys(config_class, key_path)) or names
+            raise ConfigError(f"{_join_key(key_path, key)}: unknown key; {did_you_mean(key, similar)}")
     for name in _required_keys(config_class):
         if name not in table:
             kind = _describe_type(hints[name])

@@ -35,7 +35,10 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """
     with explain_os_errors(folder):
         is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError:  # although parents=True: a file system such as /proc
+            raise InputError(f"{folder}: no folder can be made here. Choose another folder.") from None
     path = system.lock_path(folder)
     with explain_os_errors(folder):
         descriptor = os.open(path, os.O_RDONLY if path == folder else os.O_RDWR | os.O_CREAT, 0o666)
@@ -124,6 +127,17 @@ def incoming_folder(path: Path) -> Path:
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_verified(path: Path, sha256: str) -> bytes:
+    """Return the content of a file of a folder with checksums; raise InputError if it is missing or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Copy the whole folder again.") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError(f"{path}: damaged (its checksum is wrong). Copy the whole folder again.")
+    return content
 
 
 def recover_folder(path: Path) -> None:

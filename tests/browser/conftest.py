@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect, sync_playwright
 
 from export.bundles import TARGET, random_bundle, save_run
 from live_server import LiveServer, live_server
@@ -104,11 +104,15 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def server(runs: dict[str, Path], kinds: dict[str, Path]) -> Iterator[LiveServer]:
+def server(
+    runs: dict[str, Path], kinds: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveServer]:
     """One server for all tests of the page."""
     arguments = [f"{name}={folder}" for name, folder in (runs | kinds).items()]
-    limits = RequestLimits(characters=MAX_CHARACTERS)
-    with live_server(*arguments, engine="torch", output_checks=True, limits=limits) as running:
+    limits, corrections = RequestLimits(characters=MAX_CHARACTERS), tmp_path_factory.mktemp("corrections")
+    with live_server(
+        *arguments, engine="torch", output_checks=True, limits=limits, corrections=str(corrections)
+    ) as running:
         yield running
 
 
@@ -148,8 +152,12 @@ class Visitor:
         self.contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
-        page.on("console", lambda line: self.console_errors.append(line.text) if line.type == "error" else None)
+        page.on("console", self.collect_error)
         return page
+
+    def collect_error(self, line: ConsoleMessage) -> None:
+        if line.type == "error":
+            self.console_errors.append(line.text)
 
     def visit(self, **options: Any) -> Page:
         """Open the server's page."""
@@ -186,7 +194,7 @@ def wait_for_translation(page: Page, text: str) -> None:
     page.wait_for_function(
         "text => document.querySelector('#source').value === text"
         " && document.querySelector('#result').getAttribute('aria-busy') === 'false'"
-        " && document.querySelectorAll('#mirror .source-word').length > 0",
+        " && !document.querySelector('#copy').disabled",
         arg=text,
     )
 

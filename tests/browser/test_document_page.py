@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
-from .conftest import MAX_CHARACTERS, PHRASES, fail_first_requests
+from .conftest import MAX_CHARACTERS, PHRASES, Visitor, fail_first_requests
 
 LINES = "I go home. The cat sleeps.\n\n  The dog runs.\n"
 KOREAN = "나는 집에 갑니다. 고양이가 잡니다.\n\n  개가 달립니다.\n"
@@ -54,23 +54,8 @@ def test_repeated_failures_stop_the_file(page: Page) -> None:
     bodies = fail_first_requests(page, "failed", count=99)
     choose_file(page, LINES.encode())
     expect(page.locator("#document-count")).to_contain_text("stopped")
-    expect(page.locator("#notice-text")).to_have_text("it failed")
+    expect(page.locator("#notice-text")).to_have_text("The server could not translate this.")
     assert len(bodies) == 4
-
-
-def split_text(page: Page, text: str, max_characters: int) -> list[str]:
-    script = "async ([text, limit]) => (await import('/static/document.js')).splitText(text, limit)"
-    parts: list[str] = page.evaluate(script, [text, max_characters])
-    return parts
-
-
-def test_parts_respect_the_limit_and_prefer_lines_then_sentences_then_words(page: Page) -> None:
-    text = LINES * 20 + "😀" * 90
-    parts = split_text(page, text, 40)
-    assert "".join(parts) == text and max(map(len, parts)) <= 40
-    assert split_text(page, "One two. Three\nfour. Five six", 24) == ["One two. Three\n", "four. Five six"]
-    assert split_text(page, "One two. Three four five", 20) == ["One two. ", "Three four five"]
-    assert split_text(page, "one two three four", 12) == ["one two ", "three four"]
 
 
 def test_euc_kr_files_are_read(page: Page) -> None:
@@ -81,7 +66,26 @@ def test_euc_kr_files_are_read(page: Page) -> None:
 
 
 def test_files_without_text_are_rejected_with_the_remedy(page: Page) -> None:
-    choose_file(page, bytes(range(256)), "picture.png")
+    choose_file(page, b"", "picture.png")
+    expect(page.locator("#notice-text")).to_contain_text(".png is not supported. Choose .txt")
+    choose_file(page, bytes(range(256)))
     expect(page.locator("#notice-text")).to_contain_text("Save it as plain text")
     choose_file(page, b" \n ")
     expect(page.locator("#notice-text")).to_contain_text("Choose another one")
+
+
+def test_a_file_of_another_format_keeps_it(visitor: Visitor) -> None:
+    page = visitor.visit()
+    subtitles = (
+        "1\n00:00:01,000 --> 00:00:02,000\nI go home.\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>The dog runs.</i>\n"
+    )
+    page.click("#mode-document")
+    expect(page.locator("#document-help")).to_contain_text(".srt")
+    choose_file(page, subtitles.encode(), "film.srt")
+    expect(page.locator("#document-count")).to_have_text("2 segments · done")
+    name, content = download(page, "#document-save")
+    expected = subtitles.replace("I go home.", PHRASES["I go home."]).replace("The dog runs.", PHRASES["The dog runs."])
+    assert (name, content) == ("film.ko.srt", expected)
+    choose_file(page, b"not an archive", "book.docx")
+    expect(page.locator("#notice-detail")).to_contain_text("book.docx")
+    visitor.console_errors.clear()  # the browser logs the status 422

@@ -20,13 +20,14 @@ def use_model(page: Page, model: str) -> None:
     expect(page.locator("#model")).to_be_enabled()
     page.select_option("#model", model)
     page.fill("#source", TEXT)
-    page.wait_for_selector("#result:not(:has(.hint))")
+    page.wait_for_selector("#result:not(:has(.hint)):not(.stale)")
     expect(page.locator("#result")).to_have_attribute("aria-busy", "false")
 
 
 def visible_views(page: Page) -> list[str]:
+    """Return the views of the row "Look inside" in order."""
     buttons = page.locator("button[id^=open-]:visible").all()
-    return sorted((button.get_attribute("id") or "").removeprefix("open-") for button in buttons)
+    return [(button.get_attribute("id") or "").removeprefix("open-") for button in buttons]
 
 
 def open_attention(page: Page) -> None:
@@ -36,7 +37,7 @@ def open_attention(page: Page) -> None:
 
 def test_a_classifier_shows_its_labels_hops_and_training_curves(page: Page, post: Post) -> None:
     use_model(page, "classifier")
-    assert visible_views(page) == ["attention", "curves"]
+    assert visible_views(page) == ["attention", "trace", "curves"]
     assert page.locator(".labels li").count() == 2
     open_attention(page)
     expect(page.locator("#texts .translation")).to_contain_text(page.locator(".labels li").first.inner_text()[:2])
@@ -49,17 +50,17 @@ def test_a_classifier_shows_its_labels_hops_and_training_curves(page: Page, post
     page.keyboard.press("ArrowRight")  # selects the first cell
     for _ in range(2):
         page.keyboard.press("ArrowDown")
-    assert page.locator("#readout").text_content() == f"3 → {keys[0]}  {weights[2, 0]:.4f}"
+    assert page.locator("#readout").text_content() == f"Hop 3 → {keys[0].replace('▁', '·')}  {weights[2, 0]:.4f}"
     page.click("#view [data-close]")
     page.keyboard.press("Alt+l")
-    expect(page.locator("#view-title")).to_have_text("Training of the model")
+    expect(page.locator("#view-title")).to_have_text("Training")
     page.wait_for_selector(".curve")
     assert page.locator(".curve h2").all_inner_texts() == ["Loss", "Validation score", "Learning rate"]
     assert page.locator(".curve .keys li").all_text_contents() == [
         "training 2.25 at step 20",
         "validation 3.125 at step 20",
         "accuracy 75 at step 20",
-        "Learning rate 0.002 at step 20",
+        "learning rate 0.002 at step 20",
     ]
     page.locator(".curve").first.focus()
     for _ in range(25):
@@ -69,7 +70,7 @@ def test_a_classifier_shows_its_labels_hops_and_training_curves(page: Page, post
 
 def test_an_rnn_with_attention_shows_its_alignment(page: Page, kinds: dict[str, Path]) -> None:
     use_model(page, "rnn_attention")
-    assert visible_views(page) == ["attention", "tree"]
+    assert visible_views(page) == ["attention", "tree", "trace"]
     open_attention(page)
     translator = tongsa.load(kinds["rnn_attention"], task="seq2seq")
     output = translator(TEXT).text
@@ -83,14 +84,15 @@ def test_an_rnn_with_attention_shows_its_alignment(page: Page, kinds: dict[str, 
     page.focus("#stage")
     for _ in range(3):  # the first press selects the first cell
         page.keyboard.press("ArrowDown")
-    query = translator.target_tokenizer.token_strings(target)[2]
-    key = translator.source_tokenizer.token_strings(source)[0]
+    query = translator.target_tokenizer.token_strings(target)[2].replace("▁", "·")
+    key = translator.source_tokenizer.token_strings(source)[0].replace("▁", "·")
+    expect(page.locator("#head-name")).to_have_text("Alignment")
     assert page.locator("#readout").text_content() == f"{query} → {key}  {weights[0, 2, 0]:.4f}"
 
 
 def test_a_model_without_attention_has_no_button_for_it(page: Page) -> None:
     use_model(page, "rnn")
-    assert visible_views(page) == ["tree"]
+    assert visible_views(page) == ["tree", "trace"]
     page.keyboard.press("Alt+a")
     expect(page.locator("#view")).to_be_hidden()
 
@@ -99,10 +101,10 @@ def test_a_language_model_shows_token_probabilities_attention_and_positions(
     page: Page, kinds: dict[str, Path], server: LiveServer
 ) -> None:
     use_model(page, "transformer_lm")
-    assert visible_views(page) == ["attention", "positions"]
+    assert visible_views(page) == ["attention", "trace", "positions"]
     (log_probs,) = tongsa.load(kinds["transformer_lm"], task="language_model").score_texts([TEXT])
     tokens = page.locator("#result .token")
-    percents = [f"{100 * math.exp(log_prob):.0f}%" for log_prob in log_probs[:-1]]
+    percents = [f"Probability {100 * math.exp(log_prob):.0f}%" for log_prob in log_probs[:-1]]
     assert [token.get_attribute("title") for token in tokens.all()] == percents
     assert "".join(tokens.all_text_contents()) == TEXT
     perplexity = math.exp(-sum(log_probs) / len(log_probs))

@@ -43,7 +43,8 @@ def test_attention_shows_all_heads_and_the_models_numbers(page: Page, post: Post
     page.focus("#stage")
     for _ in range(3):  # the first press selects the first cell
         page.keyboard.press("ArrowRight")
-    cell = f"{data['tokens']['queries'][0]} → {data['tokens']['keys'][2]}  {weights[0, 0, 2]:.4f}"
+    query, key = (token.replace("▁", "·") for token in (data["tokens"]["queries"][0], data["tokens"]["keys"][2]))
+    cell = f"{query} → {key}  {weights[0, 0, 2]:.4f}"
     assert page.locator("#readout").text_content() == cell
     page.get_by_role("tab", name="Encoder").click()
     assert page.locator(".thumb").count() == 2 * (2 + 1)
@@ -83,6 +84,7 @@ def test_the_search_tree_ends_in_the_translation(page: Page) -> None:
     page.click("#open-tree")
     page.wait_for_selector(".node.best.finished")
     expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES[TEXT])
+    page.mouse.move(1, 1)  # away from the tree, which shows what is under the pointer
     page.focus("#stage")
     page.keyboard.press("Home")
     expect(page.locator("#readout")).to_contain_text("Start of the search")
@@ -104,6 +106,58 @@ def test_positions_and_training_curves_are_those_of_the_run(page: Page, runs: di
     assert float(page.locator(".curve li b").first.inner_text()) == pytest.approx(last["loss"], rel=1e-3)
 
 
+def test_a_view_has_an_address_that_a_link_back_and_forward_follow(page: Page, visitor: Visitor) -> None:
+    dialog = page.locator("#view")
+    write(page, "I go home. The cat sleeps. We drink water.")
+    page.locator("#result .sentence").nth(1).click()
+    page.keyboard.press("Escape")
+    page.click("#open-tree")
+    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES["The cat sleeps."])
+    assert page.url.endswith("&look=tree&sentence=2")
+    page.go_back()
+    expect(dialog).to_be_hidden()
+    assert "look" not in page.url
+    page.locator("#result .sentence").nth(2).click()
+    page.keyboard.press("Escape")
+    page.go_forward()
+    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES["The cat sleeps."])
+    page.reload()
+    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES["The cat sleeps."])
+    other = visitor.page()
+    other.goto(page.url.replace("look=tree", "look=attention"))
+    expect(other.locator("#texts .translation")).to_have_text(PHRASES["The cat sleeps."])
+    other.keyboard.press("Escape")
+    expect(other.locator("#view")).to_be_hidden()
+    other.wait_for_function("!location.hash.includes('look')")
+    expect(other.locator("#source")).to_have_value("I go home. The cat sleeps. We drink water.")
+
+
+def test_an_address_with_a_view_that_cannot_be_shown_opens_the_page(visitor: Visitor) -> None:
+    page = visitor.page()
+    page.goto(f"{visitor.url}/#model=rnn&text=I&look=attention")  # a model without attention
+    page.wait_for_function("!location.hash.includes('look')")
+    for name in ("constructor", "<img src=x onerror=alert(1)>", "attention"):  # without a text there is no attention
+        page.goto("about:blank")
+        page.goto(f"{visitor.url}/#model=rnn_attention&look={name}&sentence=-1")
+        page.evaluate("sessionStorage.clear()")
+    page.reload()
+    page.wait_for_function("!location.hash.includes('look')")
+    expect(page.locator("#view")).to_be_hidden()
+    page.goto(f"{visitor.url}/#model=en-ko&look=positions")
+    expect(page.locator(".plots h2")).to_have_text("Sinusoids · encoder, decoder")
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 480), (820, 720)])
+def test_choosing_a_head_on_a_narrow_screen_shows_its_picture(visitor: Visitor, width: int, height: int) -> None:
+    page = visitor.visit(viewport={"width": width, "height": height}, has_touch=True)
+    open_attention(page)
+    page.get_by_role("tab", name="Encoder").click()
+    page.locator("#head-1-1").tap()
+    page.wait_for_selector("#stage[data-head=head-1-1]")
+    expect(page.locator("#head-name")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#stage")).to_be_in_viewport(ratio=0.5)
+
+
 @pytest.fixture(scope="module")
 def offline_page(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tongsa.view(runs["en-ko"], [TEXT, "I go home."]).save(tmp_path_factory.mktemp("view") / "page.html")
@@ -117,7 +171,7 @@ def test_the_offline_page_shows_all_views_without_a_network(visitor: Visitor, of
     page.get_by_label("Next sentence").click()
     expect(page.locator("#texts .translation")).to_have_text(PHRASES["I go home."])
     page.locator("#open-tree").click()
-    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES[TEXT])
+    expect(page.locator("#finished tr.best .output")).to_have_text(PHRASES["I go home."])
     page.locator("#open-positions").click()
     expect(page.locator("#panel-positions h2")).to_have_text("Sinusoids · encoder, decoder")
     for name, caption in (("table", "Position 0, dimension 0: 0.000"), ("similarity", "Positions 0 and 0: 1.000")):
@@ -148,6 +202,7 @@ def test_a_notebook_shows_the_page_in_a_frame(visitor: Visitor, runs: dict[str, 
     page = visitor.page()
     page.goto((tmp_path / "notebook.html").as_uri())
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#title")).to_have_text(f"{runs['en-ko'].name}: {title}")
+    expect(frame.locator("#title")).to_have_text(runs["en-ko"].name)
+    expect(frame.locator("#texts .source")).to_have_text(title)
     frame.locator("#stage[data-head]").wait_for()
-    assert html.escape("<b>") not in frame.locator("#title").inner_text()
+    assert html.escape("<b>") not in frame.locator("#texts .source").inner_text()

@@ -22,8 +22,8 @@ import pytest
 from tongsa.checks import scripts, text
 from tongsa.checks.encoding import check_mojibake
 from tongsa.checks.finding import Finding
-from tongsa.data.corpus import CorpusError, no_pairs_message, read_pairs
-from tongsa.data.file_format import guess_encoding
+from tongsa.data.corpus import CorpusError, read_pairs
+from tongsa.data.file_format import guess_encoding, no_pairs_message
 from tongsa.data.ledger import Ledger, Pair
 
 ENGLISH = ["I go home", "You read a good book, too", "He said no; we left", "She is at school", "They sing a song"]

@@ -13,6 +13,7 @@ from command_line import run_command
 from tongsa.cli import COMMANDS, build_parser
 from tongsa.cli.setting_table import COMMAND_SECTIONS, all_settings, command_keys
 from tongsa.config import Table, override, to_table
+from tongsa.models import KINDS
 from tongsa.program import PROGRAM_VARIABLE, format_command
 from tongsa.runs.recipe import parse_recipe
 
@@ -40,16 +41,19 @@ def test_an_option_takes_the_same_values_in_every_command() -> None:
 @pytest.mark.parametrize(
     ("names", "commands"),
     [
-        (["--columns", "--header"], "train doctor evaluate score shortlist"),
-        (["--data"], "train doctor evaluate shortlist"),
+        (["--columns", "--header"], "train doctor evaluate score shortlist inspect"),
+        (["--data"], "train doctor evaluate shortlist inspect"),
         (["--dev", "--test"], "train doctor"),
-        (["-o", "--output"], "doctor translate evaluate score view search-tree classify sample export settings"),
+        (
+            ["-o", "--output"],
+            "doctor translate evaluate score view search-tree family inspect trace classify sample export settings",
+        ),
         (["--threads"], "demo doctor train translate evaluate score classify sample distil serve"),
         (["--device"], "demo doctor train translate evaluate score classify sample distil"),
-        (["--seed"], "demo doctor train translate sample distil"),
+        (["--seed"], "demo doctor train translate sample distil inspect"),
         (["--temperature", "--top-k", "--top-p", "--min-p"], "translate sample"),
         (["--set"], "demo doctor train translate evaluate sample distil shortlist serve"),
-        (["--json"], "doctor translate evaluate score classify sample settings"),
+        (["--json"], "doctor translate evaluate score classify sample settings inspect"),
     ],
 )
 def test_commands_that_need_an_option_have_it(names: list[str], commands: str) -> None:
@@ -104,6 +108,22 @@ def test_options_may_precede_or_follow_files(forms: list[str], tmp_path: Path, m
         ("settings warmpu", "did you mean 'warmup'?"),
         ("settings conv_s2", "did you mean 'conv_s2s'?"),
         ("train --data x --run y --set trainin.steps=3", "did you mean 'training'?"),
+        ("train --data x --run y --set kind=rnn", "--set: kind: unknown key; did you mean 'model.kind'?"),
+        ("train --data x --run y --set training.warmup=3", "did you mean 'training.lr.warmup'?"),
+        ("train --data x --run y --set lr.warmup=3", "did you mean 'training.lr.warmup'?"),
+        ("serve model --set characters=3", "did you mean 'limits.characters'?"),
+        ("translate model --set temperature=2", "Write --set sampling.temperature=2."),
+        ("translate model --set colour=2", "--set colour=2: no such setting. See tongsa settings decoding"),
+        (
+            "--seed 3 train --run y",
+            "--seed: an option before the command. Options follow it: tongsa train --run y --seed 3",
+        ),
+        ("--jsn", "Options follow it: tongsa COMMAND --jsn"),
+        (
+            "translate x model --beam 2",
+            "x: a file, but the model comes first. Write: tongsa translate model x --beam 2",
+        ),
+        ("classify ./x model", "Write: tongsa classify model x"),
         ("sample model --set samplin.top_k=3", "no table 'samplin' here; did you mean 'sampling'?"),
         ("sample model --set top_k=3", "Write --set sampling.top_k=3."),
         ("translate model --beam five", "--beam: not a whole number: 'five'"),
@@ -116,6 +136,7 @@ def test_options_may_precede_or_follow_files(forms: list[str], tmp_path: Path, m
 )
 def test_a_wrong_word_gets_a_sentence_and_a_suggestion(words: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "x").touch()
+    (tmp_path / "model").mkdir()
     result = run_command(*words.split(), cwd=tmp_path)
     assert (result.code, result.stdout) == (2, "")
     assert message in result.error
@@ -163,7 +184,7 @@ def test_the_keys_of_a_recipe_are_those_that_settings_lists() -> None:
     [
         ("training.lr", "training.lr.schedule = ", 5),
         ("label_smoothing", "training.label_smoothing = 0.1", 1),
-        ("limits", "limits.characters = 20000", 9),
+        ("limits", "limits.characters = 20000", 12),
         ("data.columns", "data.columns = [1, 2]", 1),
     ],
 )
@@ -177,7 +198,7 @@ def test_settings_shows_a_subtree(key: str, first_line: str, count: int) -> None
 def test_bash_completes_commands_options_values_and_settings(tmp_path: Path) -> None:
     script = run_command("completion", "bash").stdout
     cases = {
-        "tr": {"train", "translate"},
+        "tr": {"trace", "train", "translate"},
         "export runs/mine --to o": {"onnx"},
         "train --set training.lr.wa": {"training.lr.warmup="},
         "translate --set sampling.top_": {"sampling.top_k=", "sampling.top_p="},
@@ -185,6 +206,12 @@ def test_bash_completes_commands_options_values_and_settings(tmp_path: Path) -> 
         "score --re": {"--rerank"},
         "completion z": {"zsh"},
         "view runs/mine": set(),
+        "train --set ''": {f"{key}=" for key in command_keys("train")},
+        "train --set model.kind =": set(KINDS),
+        "train --set model.kind = transformer": {"transformer", "transformer_classifier", "transformer_lm"},
+        "train --set model.kind=rnn_": {"model.kind=rnn_attention", "model.kind=rnn_lm"},
+        "serve --set output_checks =": {"true", "false"},
+        "train --set training.steps =": set(),
     }
     tests = "".join(
         f'COMP_WORDS=(tongsa {words}); COMP_CWORD={len(words.split())}; _tongsa; echo "${{COMPREPLY[@]}}"\n'

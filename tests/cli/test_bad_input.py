@@ -40,7 +40,26 @@ BAD_COMMANDS = {
     "text that is not UTF-8": (["translate", "MODEL", "latin1.txt"], "latin1.txt:2: not UTF-8"),
     "beam of 0": (["translate", "MODEL", "good.tsv", "--beam", "0"], "beam"),
     "empty sentence": (["view", "MODEL", "  "], "empty"),
-    "nbest above the beam": (["translate", "MODEL", "good.tsv", "--beam", "2", "--nbest", "3"], "nbest 3"),
+    "nbest above the beam": (
+        ["translate", "MODEL", "good.tsv", "--format", "text", "--beam", "2", "--nbest", "3"],
+        "nbest 3",
+    ),
+    "empty sentence to trace": (["trace", "MODEL", "  "], "empty"),
+    "several sentences to trace": (["trace", "MODEL", "a b! C d"], "one"),
+    "layers to trace that are no numbers": (["trace", "MODEL", "a b", "--layers", "one"], "--layers 1,2"),
+    "a layer to trace that is not there": (["trace", "MODEL", "a b", "--layers", "9"], "layers"),
+    "a tour that is not there": (["trace", "MODEL", "a b", "--tour", "none.json"], "none.json"),
+    "place without folders": (
+        ["train", "--data", "good.tsv", "--run", "/proc/x"],
+        "/proc/x: no folder can be made here",
+    ),
+    "spreadsheet as a glossary": (
+        ["translate", "MODEL", "good.tsv", "--glossary", "terms.xlsx"],
+        "terms.xlsx: not a text file. Save the glossary as TSV or CSV in UTF-8.",
+    ),
+    "binary file as a glossary": (["translate", "MODEL", "good.tsv", "--glossary", "terms.tsv"], "not a text file"),
+    "inspection without pairs": (["inspect", "MODEL", "--data", "no_tabs.tsv"], "no_tabs.tsv: no usable pair"),
+    "no draws": (["inspect", "MODEL", "--data", "good.tsv", "--draws", "0"], "draws 0: not from 1 to 200"),
     "damaged gzip": (["train", "--data", "bad.tsv.gz", "--run", "r"], "bad.tsv.gz: not gzip"),
 }
 
@@ -55,6 +74,8 @@ def test_bad_input_ends_with_a_sentence_and_exit_code_2(case: str, trained: Path
     (tmp_path / "a.en").write_text("one\n", "utf-8")
     (tmp_path / "latin1.txt").write_bytes("gut\nschön\n".encode("latin-1"))
     (tmp_path / "bad.tsv.gz").write_bytes(b"not gzip")
+    for name in ("terms.xlsx", "terms.tsv"):
+        (tmp_path / name).write_bytes(b"PK\x03\x04\x14\x00\xff\xfe")
     result = run_command(*(trained if word == "MODEL" else word for word in arguments), cwd=tmp_path)
     assert result.code == 2
     assert sentence in result.stderr

@@ -1,10 +1,14 @@
 """The stable surface of the command line: outputs, exit codes, files."""
 
+import base64
 import json
 import os
+import re
 import resource
+import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,6 +148,37 @@ def test_view_writes_a_page_with_the_translations(trained: Path, tmp_path: Path)
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "다 나 가" in page
     assert "마 바" in page
+
+
+def test_view_names_heads_by_samples_and_compares_runs(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "dev.tsv").write_text("a b c\tc b a\n\nd e\te d\n", "utf-8")
+    (tmp_path / "other").mkdir()
+    shutil.copy(trained / "journal.jsonl", tmp_path / "other")
+    arguments = ("view", trained, "f e", "-o", "page.html", "--samples", "dev.tsv", "--compare", "other")
+    result = run_command(*arguments, cwd=tmp_path)
+    assert result.code == 0, result.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert re.search('"sentences":[23]', page), "names of one sentence and two samples"
+    assert '"run":1' in page
+    missing = run_command("view", trained, "f e", "--samples", "none.tsv", cwd=tmp_path)
+    assert missing.code == 2
+    assert "--samples none.tsv" in missing.stderr
+
+
+def test_trace_writes_a_page_with_every_tensor(trained: Path, tmp_path: Path) -> None:
+    result = run_command("trace", trained, "a b c", "-o", "page.html", cwd=tmp_path)
+    assert (result.code, result.stdout) == (0, "page.html\n"), result.stderr
+    page = unpacked_panel((tmp_path / "page.html").read_text("utf-8"), "trace")
+    assert "다 나 가" in page
+    assert "decoder.layers.0.cross_attention.attention" in page
+    forced = run_command("trace", trained, "a b c", "--target", "가", "--layers", "1", "-o", "-", cwd=tmp_path)
+    assert '"is_forced":true' in unpacked_panel(forced.stdout, "trace"), forced.stderr
+
+
+def unpacked_panel(html: str, panel: str) -> str:
+    """Return the JSON of a panel that is compressed as a whole."""
+    data = json.loads(html.partition('id="data">')[2].partition("</script>")[0])
+    return zlib.decompress(base64.b64decode(data["panels"][panel]["packed"])).decode()
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ A case is a command that fails, a part of its message as it is written in the so
 """
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -151,6 +152,11 @@ CASES = {
         "set of a recipe: --set data.{name}=FILE",
         ["train recipe.toml --run new --set data.dev=dev.tsv"],
     ),
+    "samples that cannot be read": Case(
+        "view run 'a b' --samples none.tsv",
+        "Give a text file in UTF-8 that can be read.",
+        ["view run 'a b' --samples dev.tsv"],
+    ),
     "no data": Case(f"train --run new {QUICK}", "or your own files (--data FILE)"),
     "no files in the recipe": Case(
         "train recipe.toml --run new --set data.train=[]",
@@ -205,6 +211,24 @@ CASES = {
         f"{TRAIN} --set training.memory_limit_mib=1",
         "Raise the limit, or lower data.max_tokens",
         [f"{TRAIN} --set training.memory_limit_mib=2000"],
+    ),
+    "probe with too many tokens": Case(
+        f"{TRAIN} --set 'training.probe={'가나다라마바사 ' * 8}'",
+        "tokens of this run's tokenizer. Give a sentence of at most {limit} tokens.",
+        [f"{TRAIN} --set 'training.probe=a b c'"],
+    ),
+    "empty probe": Case(
+        f"""{TRAIN} --set 'training.probe=["a", " "]'""",
+        "Write a sentence, or leave it out.",
+        [f"""{TRAIN} --set 'training.probe=["a"]'"""],
+    ),
+    "too many probes": Case(
+        f"{TRAIN} --set 'training.probe={json.dumps(['a'] * 17)}'",
+        "sentences. Give at most {MAX_PROBES}.",
+        [f"{TRAIN} --set 'training.probe={json.dumps(['a'] * 16)}'"],
+    ),
+    "family of two tasks": Case(
+        "family run texts 'a b'", "Give runs of one task.", ["family run two 'a b' -o family.html"]
     ),
     "rotary positions with additive attention": Case(
         f"{TRAIN} --set model.positions=rotary --set model.attention=additive", 'Use attention = "scaled-dot"'
@@ -292,6 +316,7 @@ CASES = {
         "Train it with --set tokenizer.reuse_from=RUN",
         [f"{LM} --run lm2 --set tokenizer.reuse_from=run", f"{TRANSLATE} --lm lm2"],
     ),
+    "unknown setting without its table": Case(f"{TRANSLATE} --set colour=2", "See tongsa settings {"),
     "negative weight": Case(
         f"{TRANSLATE} --lm lm2 --lm-weight=-1",
         "Try 0.2.",
@@ -518,7 +543,7 @@ def test_terms_are_enforced_without_sampling(files: Path) -> None:
     translator = bundle.load_bundle(files / "run").translator()
     glossary = Glossary.from_pairs([("b", "나")])
     (sampled,) = translator.translate(["a b"], glossary=glossary, sampling=SamplingConfig())
-    assert "Leave out --sample." in sampled.terms[0].skipped_reason
+    assert "Leave out --sample (in Python, sampling)." in sampled.terms[0].skipped_reason
     (translation,) = translator.translate(["a b"], glossary=glossary)
     assert "--sample" not in translation.terms[0].skipped_reason
 
@@ -596,7 +621,7 @@ TRIED = (
     "Write for example",
     "Set tokenizer.shared = true.",
     "Save the model, run tongsa shortlist, and load it again.",
-    "samples are drawn without constraints. Leave out --sample.",
+    "samples are drawn without constraints. Leave out --sample (in Python, sampling).",
     "(training.grad_accumulation). Use {choice} with --workers.",
     "or correct data.columns",
     "or raise data.max_tokens",
@@ -631,13 +656,17 @@ ELSEWHERE = {
         " --set tokenizer.shared=false",
         " --set tokenizer.jamo=true",
     ),
+    "tests/cli/test_translate_documents.py::test_options_that_do_not_fit_are_refused_and_nothing_is_written": (
+        "Leave it out, or translate the lines of the file: --format text.",
+        "only for CSV and TSV whose format is kept. Leave it out.",
+    ),
     "tests/cli/test_remedies.py::test_the_next_command_that_is_printed_works": (
         "{translate} --engine ctranslate2",
         "next: tongsa translate {options.run} --set decoding.shortlist=true",
     ),
     "tests/cli/test_remedies.py::test_a_failed_command_succeeds_after_its_remedy": (
         "Leave it out, or use --to ctranslate2.",
-        "Write --set {tables[0]}.{word}.",
+        "Write --set {keys[0]}={",
         "Leave out --rerank.",
         "Add --rerank.",
         "Add --keys FILE.",
@@ -670,7 +699,7 @@ ELSEWHERE = {
         "Check data.glossary, or leave it out.",
     ),
     "tests/test_system.py::test_every_command_runs_without_posix": (
-        "this system does not tell the memory of a process. Write training.memory_limit_mib = 0",
+        "the memory of a process cannot be measured on this system. Write training.memory_limit_mib = 0",
     ),
     "tests/runs/test_longer_runs.py::test_the_remedies_for_a_resumed_run_work": (
         "cannot change during a run. Leave it out",

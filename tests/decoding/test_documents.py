@@ -144,3 +144,11 @@ def test_unseen_words_are_copied_if_the_setting_says_so(translator: Translator) 
     assert not free.terms and [term.text for term in copied.terms] == ["AbA", "GFg"]
     assert (copied.text, copied.terms) == (required.text, required.terms)
     assert translator.translate(["AbA bc"], copy_unseen_words=True) == translator.translate(["AbA bc"])
+
+
+def test_placeholders_of_templates_are_copied_as_terms() -> None:
+    translator = transformer(target=SOURCE, positions="learned", seed=1).translator()
+    text, glossary = "a {{gf}} b {c} d", Glossary.from_pairs([], copies=["{{gf}}"])
+    kept, required = translator.translate([text]), translator.translate([text], glossary=glossary)
+    assert [term.text for term in kept[0].terms] == ["{{gf}}"]
+    assert (kept[0].text, kept[0].terms) == (required[0].text, required[0].terms)

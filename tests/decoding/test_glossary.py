@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from toy_translation import PAIRS, train_toy_translator
+from toy_translation import NOUNS, PAIRS, train_toy_translator
 
 from tiny import CONFIGS, kind_of
 from tongsa.decoding.config import DecodingConfig
@@ -38,6 +38,28 @@ def test_terms_take_the_place_of_the_models_own_translation(translator: Translat
             target = target.replace(usual, term)
         in_place += translation.text == target
     assert in_place >= 0.9 * len(PAIRS)
+
+
+def test_alternatives_keep_the_prefix_and_have_the_terms(translator: Translator) -> None:
+    source, target = next(pair for pair in PAIRS if "Baum" in pair[0])
+    prefix = " ".join(target.split()[:2])
+    alternatives = translator.alternatives(source, prefix, count=4, glossary=SYNONYMS)
+    texts = [alternative.text for alternative in alternatives]
+    assert target.replace("tree", "New York") in texts and len(set(texts)) == len(texts)
+    for alternative in alternatives:
+        assert alternative.text.startswith(prefix)
+        assert all(result.satisfied == bool(find_phrase(alternative.text, result.text)) for result in alternative.terms)
+
+
+def test_text_after_the_end_is_translated_again_without_replacing_the_term() -> None:
+    things = ("Ball", "Baum", "Mann")
+    translator = train_toy_translator(
+        [(f"Ein canine sieht den {thing}.", f"A canine sees the {NOUNS[thing]}. A dog.") for thing in things]
+    )
+    translator.term_replacement = True  # the model has learned it, but goes on after the end
+    result = translator.translate(["Ein Hund sieht den Ball."], glossary=Glossary.from_pairs([("Hund", "canine")]))[0]
+    assert result.text == "A canine sees the ball."
+    assert result.satisfies_terms
 
 
 def test_texts_without_terms_are_translated_as_without_a_glossary(translator: Translator) -> None:

@@ -7,9 +7,8 @@ import torch
 from tongsa.batch import Examples, Ragged
 from tongsa.bundle import Bundle
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.generator import TextGenerator
+from tongsa.decoding.generator import ShallowFusion, TextGenerator
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.translator import ShallowFusion
 from tongsa.errors import InputError
 from tongsa.interface import ModelConfig
 from tongsa.models.conv_s2s import ConvS2SConfig

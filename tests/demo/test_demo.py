@@ -31,6 +31,8 @@ def test_it_leaves_scores_and_a_page(demo: Path) -> None:
     page = (demo / "attention.html").read_text("utf-8")
     assert "I go home" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+    for panel in ("attention", "tree", "positions", "curves"):
+        assert f'id="style-{panel}"' in page, "the demo has all tabs"
 
 
 def test_no_test_sentence_was_in_train(demo: Path) -> None:

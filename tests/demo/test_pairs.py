@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tongsa.demo import SPLITS, read_pairs, read_split, write_splits
-from tongsa.demo.demo import ATTENTION_EXAMPLES, demo_recipe_path
+from tongsa.demo.demo import PAGE_EXAMPLES, demo_recipe_path
 
 
 def test_a_split_is_pairs_of_text() -> None:
@@ -27,7 +27,7 @@ def test_splits_are_written_as_files_of_pairs(tmp_path: Path) -> None:
 
 
 def test_sentences_that_open_the_page_were_trained_on() -> None:
-    assert set(ATTENTION_EXAMPLES) <= {source for source, _ in read_pairs()["train"]}
+    assert set(PAGE_EXAMPLES) <= {source for source, _ in read_pairs()["train"]}
 
 
 def test_the_recipe_is_beside_the_pairs() -> None:

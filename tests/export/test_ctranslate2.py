@@ -49,7 +49,7 @@ def export_engine(folder: Path, model: Bundle, *, threads: int = 1) -> CTranslat
 
 
 def torch_search(model: Bundle, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-    return model.translator().search(source, config, nbest)
+    return model.translator().batch_search.search(source, config, nbest)
 
 
 def forced_log_prob(model: Bundle, source: Sequence[int], tokens: list[int]) -> float:
@@ -223,8 +223,8 @@ def test_shortlist_gives_the_results_of_torch(tmp_path: Path, beam: int) -> None
     changed = truncated = 0
     for source in map(padded_batch, SENTENCES):
         assert translator.engine.supports(source, config)
-        (results,) = translator.search(source, config, nbest=beam)
-        (expected,) = torch_translator.search(source, config, nbest=beam)
+        (results,) = translator.batch_search.search(source, config, nbest=beam)
+        (expected,) = torch_translator.batch_search.search(source, config, nbest=beam)
         assert [output.tokens for output in results] == [output.tokens for output in expected]
         # a truncated output is scored again over the full vocabulary
         is_truncated = beam == 1 and len(expected[0].tokens) == int(source.lengths) + 6
@@ -232,7 +232,7 @@ def test_shortlist_gives_the_results_of_torch(tmp_path: Path, beam: int) -> None
             log_probs = [output.log_prob for output in expected]
             assert [output.log_prob for output in results] == pytest.approx(log_probs, abs=1e-4)
         truncated += is_truncated or translator.engine.search(source, config) == [[]]
-        changed += results[0].tokens != translator.search(source, plain)[0][0].tokens
+        changed += results[0].tokens != translator.batch_search.search(source, plain)[0][0].tokens
     assert changed, "the shortlist changed nothing: the test shows nothing"
     assert beam == 3 or 0 < truncated < len(SENTENCES), "none or all were truncated: the test shows nothing"
 

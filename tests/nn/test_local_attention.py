@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tiny import padded_batch, sentence
 from tongsa.interface import Memory
 from tongsa.models.transformer.seq2seq import TransformerConfig
-from tongsa.nn.attention import KeyValue, attend, build_attention, record_attention
+from tongsa.nn.attention import DotProductAttention, KeyValue, build_attention, record_attention
 from tongsa.nn.local_attention import blockwise_local_attention, causal_window, centered_window, masked_local_attention
 
 windows = pytest.mark.parametrize("window", [centered_window, causal_window])
@@ -63,7 +63,7 @@ def test_a_query_sees_exactly_its_window(window: Any, size: int, seen: set[int])
     query, kv = queries_and_slots(12, rows=1)
     with record_attention() as recorded:
         masked_local_attention(
-            query, kv, torch.ones(1, 12, dtype=torch.bool), window(size), partial(attend, role="encoder")
+            query, kv, torch.ones(1, 12, dtype=torch.bool), window(size), partial(DotProductAttention(), role="encoder")
         )
     assert set(recorded["encoder"][0][0, 0, 6].nonzero().flatten().tolist()) == seen
 
@@ -121,7 +121,7 @@ def test_cost_is_linear_in_the_window() -> None:
     query, kv = queries_and_slots(256, rows=1)
     padding_mask = torch.ones(1, 256, dtype=torch.bool)
     for size in (4, 8, 16):
-        attention = partial(attend, role="encoder")
+        attention = partial(DotProductAttention(), role="encoder")
         flops, _ = cost(partial(blockwise_local_attention, query, kv, padding_mask, centered_window(size), attention))
         assert flops == 2 * 2 * 256 * (2 * size - 1) * HEADS * WIDTH  # two products, two operations each
 

@@ -8,6 +8,9 @@ import pytest
 from tiny import SMALL, reversing, write_pairs
 from tongsa import bundle, config
 from tongsa.cli import main
+from tongsa.data.ledger import Ledger
+from tongsa.runs.corpus_reader import CorpusReader
+from tongsa.runs.recipe import DataConfig
 
 STUDENT = """
 [data]
@@ -80,6 +83,18 @@ def test_distinct_nbest_outputs_become_pairs(folder_with_teacher: Path, capsys: 
     assert distil(folder_with_teacher, "too-many", "--beam", "3", "--nbest", "4") == 2
     assert "nbest 4" in capsys.readouterr().err
     assert not (folder_with_teacher / "too-many").exists()
+
+
+def test_a_file_is_read_once_for_the_teacher_and_for_the_student(tmp_path: Path) -> None:
+    reader, first, second = CorpusReader(), Ledger(None), Ledger(None)
+    write_pairs(tmp_path / "train.tsv", [("a", "b"), ("c", "")])
+    references = reader.read(DataConfig(folder=str(tmp_path)), "seq2seq", ["train.tsv"], first)
+    (tmp_path / "train.tsv").unlink()  # a second reading would fail
+    write_pairs(tmp_path / "pairs.tsv", [("a", "B")])
+    files = [str(tmp_path / name) for name in ("pairs.tsv", "train.tsv")]
+    pairs = reader.read(DataConfig(), "seq2seq", files, second)
+    assert pairs[1:] == references and [pair.target for pair in pairs] == ["B", "b"]
+    assert (first.read, second.read, second.dropped) == (2, 3, first.dropped)
 
 
 def test_keep_references_adds_the_recipes_pairs(folder_with_teacher: Path) -> None:

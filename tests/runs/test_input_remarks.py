@@ -17,6 +17,7 @@ from tongsa.errors import EXIT_INPUT_ERROR
 from tongsa.runs import train
 from tongsa.runs.reporting import MAX_REMARKS
 from tongsa.runs.translate_job import ModelSpec, TranslateJobConfig
+from tongsa.runs.validation import MAX_SAMPLE_CHARACTERS
 
 Translate = Callable[..., tuple[int, list[str], str]]
 
@@ -53,7 +54,7 @@ def test_each_unusual_line_has_one_remark_and_many_are_counted(translate: Transl
 
 def test_a_low_score_and_an_unusual_length_are_said(model: Path, tmp_path: Path, translate: Translate) -> None:
     _, lines, messages = translate("ab " * 40 + "\n", "--json")
-    assert "in.txt:1: much longer than any sentence of the training data" in messages
+    assert "in.txt:1: much longer than any text of the training data" in messages
     record = json.loads(lines[0])
     assert record["longer_than_training"] and not record["low_score"]
     loaded = load_bundle(model)
@@ -61,6 +62,20 @@ def test_a_low_score_and_an_unusual_length_are_said(model: Path, tmp_path: Path,
     save_bundle(tmp_path / "sure", replace(loaded, profile=replace(loaded.profile, min_log_prob=0.0)), "")
     (translation,) = tongsa.load(tmp_path / "sure", task="seq2seq").translate(["ab"])
     assert translation.low_score
+
+
+def test_an_empty_translation_is_said(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded = load_bundle(model)
+    for parameter in loaded.model.parameters():
+        parameter.data.zero_()  # all tokens are equally probable: the shortest output, which is empty, is the best
+    save_bundle(tmp_path / "silent", replace(loaded, profile=None, decoding=replace(loaded.decoding, min_tokens=0)), "")
+    (tmp_path / "in.txt").write_text("ab\n\n\x01\nab. Ba.\n", "utf-8")
+    assert main(["translate", str(tmp_path / "silent"), str(tmp_path / "in.txt"), "--json"]) == 0
+    printed = capsys.readouterr()
+    records = [json.loads(line) for line in printed.out.splitlines()]
+    assert [record["low_score"] for record in records] == [True, False, False, True]
+    remarked = [line.rpartition("in.txt:")[2] for line in printed.err.splitlines()]
+    assert remarked == ["1: empty translation", "4: empty translation"]
 
 
 def test_a_line_of_several_sentences_stays_one_line(translate: Translate) -> None:
@@ -107,3 +122,15 @@ def test_training_saves_the_profile_of_its_sources(tmp_path: Path) -> None:
     assert loaded.profile.longest_source == max(map(len, loaded.source_tokenizer.encode_all(text for text, _ in pairs)))
     assert -20 < loaded.profile.min_log_prob < 0
     assert tongsa.load(tmp_path / "run", task="seq2seq")("abc ab").unseen_words == ("abc",)
+
+
+def test_a_long_sentence_of_a_validation_is_printed_on_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [("ab ba " * 60 + word, word) for word in ("cab", "abba")]
+    file = write_pairs(tmp_path / "pairs.tsv", pairs)
+    settings = ["model.kind=rnn", "model.width=8", "training.steps=1", "tokenizer.vocab_size=270"]
+    train(run=tmp_path / "run", data=file, dev=file, settings=[*settings, "data.max_length_ratio=0"])
+    printed = capsys.readouterr().err.splitlines()
+    (source,) = [line for line in printed if line.startswith("    ab ba ")]
+    assert len(source) == 4 + MAX_SAMPLE_CHARACTERS + 1 and source.endswith("…")

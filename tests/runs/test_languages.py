@@ -11,7 +11,7 @@ from tongsa import bundle, runs
 from tongsa.data.corpus import language_suffixes
 from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.interface import Task
-from tongsa.runs.data import CorpusReader
+from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.languages import guess_languages
 from tongsa.runs.recipe import DataConfig
 

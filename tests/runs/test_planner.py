@@ -19,8 +19,8 @@ from tongsa.data.ledger import Pair
 from tongsa.errors import InputError
 from tongsa.interface import PresetName
 from tongsa.models import KINDS
+from tongsa.runs import corpus_reader, planner, preset_choice
 from tongsa.runs import data as data_module
-from tongsa.runs import planner, preset_choice
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.preset_choice import CorpusSize, TimeBudget
 from tongsa.runs.recipe import Recipe, merge_tables, parse_recipe
@@ -148,7 +148,7 @@ def test_the_training_files_are_read_once(tmp_path: Path, monkeypatch: pytest.Mo
         opened.extend(path.name for path in files)
         return read_pairs(files, *arguments, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(data_module, "read_pairs", count)
+    monkeypatch.setattr(corpus_reader, "read_pairs", count)
     for name, seed in (("train", 0), ("dev", 1), ("test", 2)):
         write_pairs(tmp_path / f"{name}.tsv", reversing(60, seed))
     settings = [*SMALL, "training.steps=2", f"data.test={tmp_path / 'test.tsv'}"]

@@ -16,6 +16,7 @@ from processes import (
     journal_steps,
     limit_steps,
     new_run,
+    probe_moments,
     saved_bytes,
     start_training,
     train_reference,
@@ -37,6 +38,7 @@ SETTINGS = [
     "training.average_last=2",
     "tokenizer.subword_regularization=0.3",
     "training.lr.warmup=10",
+    'training.probe=["a b", "c d e"]',
 ]
 
 
@@ -57,6 +59,7 @@ def assert_resumes_to_identical_bytes(recipe: Path, run: Path) -> None:
     finish_successfully(start_training(run.parent, "--resume", run.name))
     assert saved_bytes(run, steps) == saved_bytes(train_reference(recipe, steps), steps)
     assert journal_steps(run) == list(range(1, steps + 1))
+    assert probe_moments(run) == probe_moments(train_reference(recipe, steps)), "a probe was lost, or written twice"
 
 
 @pytest.mark.parametrize(

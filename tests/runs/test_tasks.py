@@ -76,11 +76,20 @@ def test_a_classifier_learns_its_labels(reviews: Path, capsys: pytest.CaptureFix
 def test_classify_gives_a_label_for_each_line(
     reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "lines.txt").write_text("정말 최고 영화\n\n배우 지루\n", "utf-8")
+    texts = ["정말 최고 영화", "", "배우 지루", "Der Hund 최고", "배우 " * 40]
+    (tmp_path / "lines.txt").write_text("\n".join(texts) + "\n", "utf-8")
     assert main(["classify", str(reviews), str(tmp_path / "lines.txt")]) == 0
-    labels = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
-    assert len(labels) == 3
-    assert (labels[0], labels[2]) == ("좋다", "나쁘다")
+    printed = capsys.readouterr()
+    labels = [line.split("\t")[0] for line in printed.out.splitlines()]
+    assert len(labels) == len(texts) and (labels[0], labels[2]) == ("좋다", "나쁘다")
+    assert [line.rpartition("lines.txt:")[2] for line in printed.err.splitlines()] == [
+        "4: not in the training data: Der, Hund",
+        "5: much longer than any text of the training data",
+    ]
+    assert main(["classify", str(reviews), str(tmp_path / "lines.txt"), "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["unseen_words"] for record in records] == [[], [], [], ["Der", "Hund"], []]
+    assert [record["longer_than_training"] for record in records] == [False] * 4 + [True]
 
 
 def test_the_embedding_is_the_matrix_of_the_hops(reviews: Path) -> None:

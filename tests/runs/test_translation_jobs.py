@@ -185,15 +185,22 @@ def test_a_terminal_shows_a_progress_bar(folder: Path) -> None:
     assert b"lines/s" in shown and b"eta" in shown
 
 
+def messages(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the messages without the remarks about single lines: some translations of the small model are empty."""
+    lines = capsys.readouterr().err.splitlines()
+    return [line for line in lines if "empty translation" not in line and "more lines like these" not in line]
+
+
 def test_a_log_gets_progress_lines_at_intervals_and_none_for_a_small_input(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(reporting, "LOG_INTERVAL_SECONDS", 1e9)
     assert main(command(folder, "quiet.txt")) == 0
-    assert capsys.readouterr().err.splitlines() == [f"done: {LINES} lines in {folder / 'quiet.txt'}"]
+    (done,) = messages(capsys)
+    assert done.startswith(f"done: {LINES} lines")
     monkeypatch.setattr(reporting, "LOG_INTERVAL_SECONDS", 0.0)
     assert main(command(folder, "logged.txt")) == 0
-    lines = capsys.readouterr().err.splitlines()
+    lines = messages(capsys)
     assert len(lines) > 10
     assert "lines/s" in lines[0] and "eta" in lines[0]
     assert "100%" in lines[-2]

@@ -18,6 +18,7 @@ from processes import (
     journal_steps,
     limit_steps,
     new_run,
+    probe_moments,
     saved_bytes,
     start_training,
     train_reference,
@@ -41,6 +42,7 @@ SETTINGS = [
     "training.clip_grad_norm=1.0",
     "tokenizer.subword_regularization=0.3",
     "decoding.max_extra_tokens=3",
+    "training.probe=a b c",
 ]
 
 
@@ -56,7 +58,10 @@ def reference(recipe: Path) -> Path:
 
 def assert_same_losses(run: Path, reference: Path) -> None:
     """Compare all updates and validations. The order of summation differs, so the last digits may."""
-    assert journal_steps(run) == journal_steps(reference)
+    steps = journal_steps(run)
+    assert steps == journal_steps(reference)
+    moments = [(step, 0) for step in (0, 10, 20, 50, 100, 200) if step < max(steps)] + [(max(steps), 0)]
+    assert probe_moments(run) == probe_moments(reference) == moments, "only rank 0 writes"
     assert_close(journal_losses(run), journal_losses(reference), rtol=0, atol=1e-4)
 
 

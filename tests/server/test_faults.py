@@ -195,7 +195,7 @@ def test_a_model_with_a_damaged_journal_is_served(tmp_path: Path, journal: bytes
     run = random_model(tmp_path / "run")
     (run / "journal.jsonl").write_bytes(journal)
     with live_server(run) as server:
-        assert server.get("/v1/models").json()["models"][0]["views"] == ["attention", "tree", "positions"]
+        assert server.get("/v1/models").json()["models"][0]["views"] == ["attention", "tree", "trace", "positions"]
         assert server.post("/v1/curves", {}).status_code == 422
         assert server.translate("a b c")
 

@@ -9,7 +9,7 @@ from libretranslatepy import LibreTranslateAPI
 import tongsa
 from live_server import LiveServer, live_server, random_model
 from tongsa.server import auth
-from tongsa.server.api.libretranslate import parse_html
+from tongsa.server.api.html_markup import parse_html
 
 
 @pytest.fixture(scope="module")

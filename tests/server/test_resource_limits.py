@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from live_server import (
     sample_texts,
     wait_for,
 )
+from tongsa.data.training_profile import TrainingProfile
 from tongsa.errors import InputError
 from tongsa.models.transformer.classifier import TransformerClassifierConfig
 from tongsa.server import auth
@@ -105,6 +107,9 @@ def test_a_wider_beam_takes_more_of_a_batch(run: Path) -> None:
     ("path", "body"),
     [
         ("/v1/tree", {"text": "😀" * 100}),
+        ("/v1/trace", {"text": "😀" * 30}),
+        ("/v1/trace", {"text": "a", "target": "가 나 다 라 " * 40}),
+        ("/v1/trace", {"text": "a", "edits": [{"type": "source_text", "text": "😀" * 30}]}),
         ("/v1/alternatives", {"text": "😀" * 100}),
         ("/v1/attention", {"text": "😀" * 100}),
         ("/v1/attention", {"text": "a", "target": "가 나 다 라 " * 40}),
@@ -120,13 +125,16 @@ def test_views_limit_the_number_of_tokens(server: LiveServer, path: str, body: d
 def test_texts_are_classified_and_too_long_ones_rejected(tmp_path: Path) -> None:
     labels = LabelTokenizer(["good", "나쁨"])
     config = TransformerClassifierConfig(width=16, ffn_width=32, heads=4, layers=1, hidden=16)
-    run = save_run(tmp_path / "labels", random_bundle("transformer_classifier", config, target=labels))
+    profile = TrainingProfile.from_pairs([("c d seen", "good")], longest_source=20)
+    bundle = replace(random_bundle("transformer_classifier", config, target=labels), profile=profile)
+    run = save_run(tmp_path / "labels", bundle)
     with live_server(run, batch_tokens=64) as server:
-        texts = ["a b", "c d e", ""]
+        texts = ["a b", "c d new seen", ""]
         results = server.post("/v1/classify", {"text": texts}).json()["labels"]
         expected = tongsa.load(run, task="classification").classify(texts)
         assert [result["label"] for result in results] == [classification.label for classification in expected]
         assert results[1]["probabilities"] == pytest.approx(expected[1].probabilities, abs=1e-5)
+        assert [result["unseen_words"] for result in results] == [[], ["new"], []]
         rejected = server.post("/v1/classify", {"text": ["a", "😀" * 20]})
         assert (rejected.status_code, rejected.json()["code"]) == (413, "too_long")
         assert server.post("/v1/attention", {"text": "a b c"}).json()["examples"][0]["is_label"]

@@ -11,7 +11,7 @@ import pytest
 
 import tongsa
 from live_server import BlockedModel, LiveServer, live_server, random_model, sample_texts, wait_for
-from tongsa.decoding.glossary import Glossary
+from tongsa.decoding.glossary import Glossary, find_phrase
 from tongsa.server.batch_tasks import TranslateTask, words_of_tokens
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.queue import QueuedSentence
@@ -169,6 +169,23 @@ def test_a_prefix_begins_the_translation_and_alternatives_continue_it(server: Li
     assert len({alternative["text"] for alternative in alternatives}) >= 2
     assert all(alternative["text"].startswith("가") for alternative in alternatives)
     assert all(alternative["is_finished"] == (alternative["text"] == "가") for alternative in alternatives)
+
+
+def test_alternatives_say_which_terms_of_a_glossary_they_have(server: LiveServer) -> None:
+    terms = [{"source": "b", "target": "가 나"}, {"source": "c", "target": "다 " * 60}, {"source": "z", "target": "바"}]
+
+    def ask(prefix: str, glossary: list[dict[str, str]]) -> list[dict[str, Any]]:
+        request = {"text": "a b c", "prefix": prefix, "count": 4, "glossary": glossary}
+        return list(server.post("/v1/alternatives", request).json()["alternatives"])
+
+    assert not any("terms" in alternative for alternative in ask("가", []))
+    free, forced = ask("", terms), ask("가", terms)
+    assert all(alternative["text"].startswith("가") for alternative in forced)
+    for alternative in free + forced:
+        assert 0 < alternative["probability"] <= 1
+        satisfied = {term["source"]: term["satisfied"] for term in alternative["terms"]}
+        assert satisfied == {"b": bool(find_phrase(alternative["text"], "가 나")), "c": False}
+        assert alternative["terms"][1]["skipped_reason"]
 
 
 def test_scores_are_the_translators(server: LiveServer, run: Path) -> None:

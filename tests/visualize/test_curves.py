@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tongsa.errors import InputError
 from tongsa.visualize import curves_svg
-from tongsa.visualize.curves import MAX_POINTS, ticks
+from tongsa.visualize.curves import MAX_POINTS, Curves, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 RECORDS: list[dict[str, float]] = [{"step": n, "loss": 8 / n} for n in range(1, 2001)]
@@ -50,3 +51,20 @@ def test_ticks_enclose_the_values(low: float, span: float) -> None:
     slack = 1e-6 * max(1.0, abs(low), span)
     assert marks[0] <= low + slack and marks[-1] >= low + span - slack
     assert 2 <= len(marks) <= 8 and marks == sorted(set(marks))
+
+
+def test_an_unknown_key_is_an_error_that_names_the_keys() -> None:
+    curves = Curves({"run": RECORDS, "new": []})
+    assert [*curves.points("bleu")] == ["run"] and len(curves.points("bleu")["run"]) == 4
+    with pytest.raises(InputError, match=r"no 'blue' in the journal\. Choose from loss, dev_loss, bleu\."):
+        curves.points("blue")
+    with pytest.raises(InputError, match="Nothing is recorded yet"):
+        Curves({"new": []}).points("loss")
+
+
+def test_curves_are_printed_in_one_short_line() -> None:
+    printed = repr(Curves({"run": RECORDS, "new": []}))
+    assert printed == (
+        "<Curves: run: loss 0.004 at step 2000, dev_loss 0.0045 at step 2000, bleu 20 at step 2000; "
+        "new: nothing recorded yet>"
+    )

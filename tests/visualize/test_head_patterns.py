@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from tongsa.visualize.head_patterns import (
     MAX_CHANCE,
     HeadSummary,
-    attention_mask,
     chance_bound,
+    common_pattern,
     pattern_masks,
     summarize_head,
 )
+from tongsa.visualize.mechanism import CAUSAL, UNMASKED
 
 from .examples import causal_weights
 
@@ -23,22 +24,26 @@ POSITIONAL = {"itself", "previous", "next", "earlier", "first", "last", "diagona
 DRAWS = 400
 
 
+def allowed_cells(role: str, queries: int, keys: int) -> NDArray[np.bool_]:
+    return (CAUSAL if role == "decoder" else UNMASKED).allowed_cells(queries, keys)
+
+
 def summarize(role: str, weights: NDArray[np.float64]) -> HeadSummary:
-    return summarize_head(weights, attention_mask(role, *weights.shape), pattern_masks(role, *weights.shape))
+    return summarize_head(weights, allowed_cells(role, *weights.shape), pattern_masks(role, *weights.shape))
 
 
 def peaked_rows(role: str, keys: list[int], count: int, weight: float = 0.9) -> NDArray[np.float64]:
     """Return rows with `weight` on one key each, the rest uniform over the other allowed keys."""
     rows = np.full((len(keys), count), (1 - weight) / (count - 1))
     rows[np.arange(len(keys)), keys] = weight
-    rows = rows * attention_mask(role, len(keys), count)
+    rows = rows * allowed_cells(role, len(keys), count)
     normalized: NDArray[np.float64] = rows / rows.sum(axis=1, keepdims=True)
     return normalized
 
 
 def random_head(role: str, length: int, concentration: float, generator: np.random.Generator) -> NDArray[np.float64]:
     """Return rows drawn from a symmetric Dirichlet distribution over the allowed keys: sharp below 1, broad above."""
-    mask, weights = attention_mask(role, length, length), np.zeros((length, length))
+    mask, weights = allowed_cells(role, length, length), np.zeros((length, length))
     for row in range(length):
         weights[row, mask[row]] = generator.dirichlet(np.full(mask[row].sum(), concentration))
     return weights
@@ -154,3 +159,19 @@ def test_queries_with_a_single_key_do_not_count() -> None:
 
 def test_head_with_a_single_key_is_fixed() -> None:
     assert summarize("cross", np.ones((3, 1))).pattern == "fixed"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["previous", "previous", "mixed"], ("previous", 2, 3)),
+        (["previous", "mixed"], ("varies", 1, 2)),
+        (["previous", "too_short", "fixed"], ("previous", 1, 1)),
+        (["too_short", "too_short"], ("too_short", 2, 2)),
+        (["a", "b", "b", "c"], ("varies", 2, 4)),
+    ],
+)
+def test_a_head_is_named_after_most_of_the_sentences_that_are_long_enough(
+    patterns: list[str], expected: tuple[str, int, int]
+) -> None:
+    assert tuple(common_pattern(patterns).values()) == expected

@@ -1,6 +1,7 @@
 """Pages for all kinds of models."""
 
 import json
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
-from tongsa.visualize import Page, curves
+from tongsa.visualize import Page, curves, js_modules
 from tongsa.visualize.js_modules import bundle_script, import_order, read_asset
+from tongsa.visualize.mechanism import UNMASKED, attention_mechanisms
 from tongsa.visualize.packing import pack_uint16, unpack_uint16
+from tongsa.visualize.panels import attention_examples
 from tongsa.visualize.positions import position_encodings
 
 TOKENIZER = train_tokenizer(["a b c d e f g 가 나 다"], TokenizerConfig(model="char", vocab_size=300))
@@ -83,14 +86,10 @@ def test_position_encodings_of_each_kind_are_found_and_equal_ones_merged(name: s
     assert [table.kind for table in position_encodings(CONFIGS[name].build(20, 20))] == kinds
 
 
-def test_sinusoids_follow_the_paper_and_their_similarity_depends_on_distance_alone() -> None:
+def test_sinusoids_follow_the_paper() -> None:
     (table,) = position_encodings(CONFIGS["transformer"].build(20, 20))
     assert table.used_by == ("encoder", "decoder")
     assert_allclose(table.values[3, :2], [np.sin(3), np.cos(3)], atol=1e-6)
-    similarity = table.cosine_similarity
-    assert_allclose(np.diag(similarity), 1)
-    for distance in (1, 5):
-        assert np.ptp(np.diag(similarity, distance)) < 1e-5
 
 
 def test_packed_numbers_are_unpacked_again() -> None:
@@ -103,10 +102,13 @@ def test_curves_of_a_journal_have_learning_rate_and_scores() -> None:
         {"step": n, "loss": 1 / n, "lr": n * 1e-5, "grad_norm": float("nan")} for n in range(1, 11)
     ]
     journal += [{"step": 10, "validation": {"bleu": 12.5, "dev_loss": 0.3}}]
-    panels = {panel["name"]: panel["lines"] for panel in curves.page_data(journal)["panels"]}
+    data = curves.page_data({"one": journal, "two": journal[:3]})
+    panels = {panel["name"]: panel["lines"] for panel in data["panels"]}
+    assert data["runs"] == ["one", "two"]
     assert panels.keys() == {"loss", "score", "lr"}  # grad_norm is never finite and has no curve
-    assert panels["loss"]["dev_loss"] == [(10.0, 0.3)] and panels["score"] == {"bleu": [(10.0, 12.5)]}
-    assert panels["lr"]["lr"][-1] == (10.0, 1e-4)
+    assert panels["loss"][1] == {"key": "dev_loss", "run": 0, "points": [(10.0, 0.3)]}
+    assert panels["score"] == [{"key": "bleu", "run": 0, "points": [(10.0, 12.5)]}]
+    assert [(line["run"], line["points"][-1]) for line in panels["lr"]] == [(0, (10.0, 1e-4)), (1, (3.0, 3e-5))]
 
 
 def test_page_of_a_run_has_its_training_curves(tmp_path: Path) -> None:
@@ -115,13 +117,55 @@ def test_page_of_a_run_has_its_training_curves(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").write_text(json.dumps({"step": 1, "loss": 2.0}) + "\n", "utf-8")
     page = tongsa.view(tmp_path, TEXT)
     assert list(page.panels) == ["attention", "tree", "positions", "curves"]
-    assert page.title == f"{tmp_path.name}: {TEXT}"
+    assert page.title == tmp_path.name
+    assert [sentence["text"] for sentence in page.sentences] == [TEXT]
     assert page.save(tmp_path / "page.html").read_text("utf-8") == page.html
 
 
 def test_page_of_a_loaded_model(tmp_path: Path) -> None:
     save_bundle(tmp_path / "model", random_bundle("structured_self_attention"), "# card")
-    assert tongsa.view(tongsa.load(tmp_path), TEXT).title == f"{tmp_path.name}: {TEXT}"
+    assert tongsa.view(tongsa.load(tmp_path), TEXT).title == tmp_path.name
+
+
+def test_every_sentence_has_its_tree_and_samples_only_name_the_heads() -> None:
+    page = tongsa.view(random_bundle("transformer"), [TEXT, "나 b"], samples=["다 c a", "가 b", "나"])
+    assert [tree["text"] for tree in page.panels["tree"]["trees"]] == [TEXT, "나 b"]
+    attention = page.panels["attention"]
+    assert len(attention["examples"]) == 2
+    for names in attention["head_names"].values():
+        for unit, layers in names.items():
+            for layer in layers:
+                assert all(1 <= head["count"] <= head["sentences"] <= 5 for head in layer), unit
+
+
+def test_masks_and_score_functions_are_read_from_the_model() -> None:
+    windowed = tongsa.view(
+        random_bundle("transformer, rotary positions, rms norm and swiglu with a window of 4"), TEXT
+    ).panels["attention"]["mechanisms"]
+    assert windowed["encoder"] == {"score": "scaled-dot", "before": 2, "after": 1}
+    assert windowed["decoder"] == {"score": "scaled-dot", "before": 3, "after": 0}
+    scores = {
+        name: tongsa.view(random_bundle(name), TEXT).panels["attention"]["mechanisms"]
+        for name in ROLES
+        if "rnn_lm" not in name and name != "rnn"
+    }
+    assert scores["rnn_attention"]["cross"]["score"] == "alignment"
+    assert scores["conv_s2s"]["cross"]["score"] == "multi-step"
+    assert scores["structured_self_attention"]["hops"]["score"] == "hops"
+    assert scores["transformer_lm"]["decoder"] == {"score": "scaled-dot", "before": None, "after": 0}
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGS if ROLES.get(name, ROLES[kind_of(name)])])
+def test_no_weight_falls_on_a_masked_cell(name: str) -> None:
+    bundle = random_bundle(name)
+    (example,) = attention_examples(bundle.text_model(), [TEXT])
+    mechanisms = attention_mechanisms(bundle.model)
+    for role, layers in example.weights.items():
+        for layer in layers:
+            weights = np.asarray(layer)
+            allowed = mechanisms.get(role, UNMASKED).allowed_cells(*weights.shape[1:])
+            assert not weights[:, ~allowed].any()
+            assert weights[:, allowed].all(), "a cell that may be read has some weight"
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("a", " \t")])
@@ -135,11 +179,37 @@ def test_title_cannot_break_out_of_the_notebook_frame() -> None:
     assert frame.count("<") == frame.count(">") == 2 and "<script" not in frame
 
 
+def test_no_file_of_the_page_hides_one_of_the_views() -> None:
+    """The server delivers both folders under /static/."""
+    folders = (files("tongsa.visualize") / "assets", files("tongsa.server") / "static")
+    views, page = ({entry.name for entry in folder.iterdir()} for folder in folders)
+    assert not views & page
+
+
 def test_bundled_modules_come_before_their_importers() -> None:
     names = import_order("offline_page.js")
     assert len(names) == len(set(names)) and names[-1] == "offline_page.js"
     for i, name in enumerate(names):
         imported = [line.split('"./')[1].rstrip('";') for line in read_asset(name).splitlines() if ' from "./' in line]
         assert set(imported) <= set(names[:i]), name
-    script = bundle_script("offline_page.js")
-    assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
+    assert "@param" not in bundle_script("offline_page.js")  # comments are left out
+
+
+@pytest.mark.parametrize(
+    "line", ["export default 1;", "export { a };", 'import b from "./dom.js";', 'import "./dom.js";']
+)
+def test_forms_that_the_bundle_would_lose_are_refused(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(js_modules, "read_asset", lambda _: f"const a = 1;\n{line}\n")
+    with pytest.raises(AssertionError, match="cannot contain"):
+        bundle_script("a.js")
+
+
+def test_bundle_keeps_casts_and_imports_over_several_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = {
+        "a.js": 'import {\n  $,\n  b as c,\n} from "./b.js";\n/** @type {X} */ (c).run();\n/** Doc. */\nconst d = $;\n',
+        "b.js": "export const $ = 1;\nexport const b = 2;\n",
+    }
+    monkeypatch.setattr(js_modules, "read_asset", modules.__getitem__)
+    script = bundle_script("a.js")
+    assert "const { $, b: c } = module_b;\n/** @type {X} */ (c).run();\nconst d = $;" in script
+    assert "return { $, b };" in script

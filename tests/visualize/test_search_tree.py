@@ -1,5 +1,6 @@
 """Search tree page: it shows exactly what the beam search did, and no token can become markup."""
 
+import json
 import math
 import os
 import re
@@ -100,7 +101,8 @@ def test_best_finished_output_is_the_translation_with_its_log_probs(
     model, tree = case
     (translation,) = model.translate([TEXT])
     best = tree.finished_candidate(tree.finished[0])
-    assert best.text == translation.text
+    assert tree.translation == translation.text
+    assert model.target_tokenizer.decode(best.prefix) == translation.text
     assert math.isclose(tree.finished[0].score, translation.score, abs_tol=1e-4)
     log_probs = [best.token_log_prob]
     for step in reversed(tree.steps[: len(best.prefix) - 1]):
@@ -201,30 +203,43 @@ def test_stop_reason_comes_with_a_valid_score_bound() -> None:
 def test_tree_ignores_beam_groups_and_the_page_says_so() -> None:
     tree = build_search_tree(translator(beam_groups=2), TEXT)
     assert tree.beam_groups == 2 and tree.config.beam_groups == 1
-    assert panel_data(page_html("t", tree), "tree")["beam_groups"] == 2
+    assert tree_data(page_html("t", tree))["beam_groups"] == 2
+
+
+def tree_data(html: str) -> Any:
+    (data,) = panel_data(html, "tree")["trees"]
+    return data
+
+
+def test_data_grows_linearly_with_the_length() -> None:
+    """No candidate stores its prefix: its size does not depend on the step."""
+    tree = build_search_tree(translator(max_extra_tokens=40, min_tokens=40), TEXT)
+    steps = tree_data(page_html("t", tree))["steps"]
+    assert len(steps) > 40
+    sizes = [len(json.dumps(step)) for step in steps[1:]]
+    assert max(sizes[-10:]) < 1.5 * max(sizes[:10])
 
 
 def handmade_tree(token: str) -> SearchTree:
-    first = TreeCandidate(
-        prefix=(9,), token=token, text=token, parent=None, token_log_prob=-0.5, log_prob=-0.5, ranking_score=-0.5
-    )
+    first = TreeCandidate(prefix=(9,), token=token, parent=None, token_log_prob=-0.5, log_prob=-0.5, ranking_score=-0.5)
     lost = TreeCandidate(
-        prefix=(8,), token=token, text=token, parent=None, token_log_prob=-0.75, log_prob=-0.75, ranking_score=-0.75
+        prefix=(8,), token=token, parent=None, token_log_prob=-0.75, log_prob=-0.75, ranking_score=-0.75
     )
     eos_string = "</s>"
     end = TreeCandidate(
-        prefix=(9, EOS), token=eos_string, text=token, parent=0, token_log_prob=-0.1, log_prob=-0.6, ranking_score=-0.6
+        prefix=(9, EOS), token=eos_string, parent=0, token_log_prob=-0.1, log_prob=-0.6, ranking_score=-0.6
     )
     steps = (TreeStep(kept=(first,), pruned=(lost,), more_pruned=3), TreeStep(kept=(end,), pruned=(), more_pruned=0))
     config = DecodingConfig(beam=1)
-    return SearchTree(text=token, config=config, max_tokens=4, steps=steps, finished=(FinishedHypothesis(1, 0, -0.5),))
+    finished = (FinishedHypothesis(1, 0, -0.5),)
+    return SearchTree(text=token, config=config, max_tokens=4, steps=steps, finished=finished, translation=token)
 
 
 def test_hostile_tokens_stay_text() -> None:
     attacked, harmless = page_html(HOSTILE, handmade_tree(HOSTILE)), page_html("harmless", handmade_tree("고양이"))
     assert ParsedPage(attacked).tags == ParsedPage(harmless).tags
-    data = panel_data(attacked, "tree")
-    assert data["steps"][0]["kept"][0]["text"] == data["title"] == data["translation"] == HOSTILE
+    data = tree_data(attacked)
+    assert data["text"] == data["title"] == data["translation"] == HOSTILE
     assert data["steps"][0]["kept"][0] | {"token": "</script><b>&U+2028U+202E{{data}}"} == data["steps"][0]["kept"][0]
     assert data["steps"][0]["pruned"][0]["gap"] == 0.25
     assert not re.search(UNSAFE, raw_json(attacked))
@@ -234,10 +249,9 @@ def test_page_has_all_candidates_and_needs_no_network() -> None:
     tree = build_search_tree(translator(), "개는 고양이")
     html = page_html("통사", tree)
     assert "개는 고양이" in html and "통사" in html
-    for step, data in zip(tree.steps, panel_data(html, "tree")["steps"], strict=True):
+    for step, data in zip(tree.steps, tree_data(html)["steps"], strict=True):
         assert [kept["token"] for kept in data["kept"]] == [printable(kept.token) for kept in step.kept]
-        assert [pruned["gap"] for pruned in data["pruned"]] == [step.gap(pruned) for pruned in step.pruned]
-        assert [pruned["text"] for pruned in data["pruned"]] == [pruned.text for pruned in step.pruned]
+        assert [pruned["gap"] for pruned in data["pruned"]] == [round(step.gap(pruned), 4) for pruned in step.pruned]
     assert not re.search(NETWORK_ACCESS, without_svg_namespace(html))
     assert not {"link", "iframe", "img", "object"} & set(ParsedPage(html).tags)
     assert not re.search(MARKUP_FROM_TEXT, html)
@@ -284,8 +298,8 @@ def test_command_writes_a_page_of_the_requested_search(tmp_path: Path) -> None:
     bundle.save_bundle(tmp_path / "마음", saved, card="")
     result = run("마음", "개는 고양이", "--beam", 3, "--alpha", 0.9, "--pruned", 2, cwd=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "search-tree.html\n", "")
-    data = panel_data((tmp_path / "search-tree.html").read_text("utf-8"), "tree")
-    assert (data["title"], data["beam"], data["alpha"]) == ("마음: 개는 고양이", 3, 0.9)
+    data = tree_data((tmp_path / "search-tree.html").read_text("utf-8"))
+    assert (data["title"], data["beam"], data["alpha"]) == ("마음", 3, 0.9)
     (translation,) = model.translate(["개는 고양이"], beam=3, alpha=0.9)
     assert data["translation"] == translation.text
     assert all(len(step["pruned"]) <= 2 for step in data["steps"])

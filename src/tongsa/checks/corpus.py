@@ -56,27 +56,19 @@ def check_leakage(
     known_pairs: Iterable[Pair], held_out: Sequence[Pair], name: str, known_name: str = "train"
 ) -> Finding:
     """Find lines of the held-out set `name` that also occur in `known_pairs`, the set `known_name`."""
-    held_out_keys = {_casefolded_pair(pair) for pair in held_out}
-    held_out_sources = {source for source, _ in held_out_keys if source}
-    leaks: dict[tuple[str, str], Pair] = {}
-    known_sources: dict[str, Pair] = {}
-    for pair in known_pairs:
-        key = _casefolded_pair(pair)
-        if key in held_out_keys:
-            leaks.setdefault(key, pair)
-        elif key[0] in held_out_sources:
-            known_sources.setdefault(key[0], pair)
-    same = [pair for pair in held_out if _casefolded_pair(pair) in leaks]
-    same_source = [
-        pair for pair in held_out if _casefolded_pair(pair) not in leaks and pair.source.casefold() in known_sources
-    ]
+    same, same_source = _find_overlap(known_pairs, held_out)
+    share = len(same) / max(1, len(held_out))
     level = max(
-        level_for_share(len(same) / max(1, len(held_out)), warning=LEAK_WARNING, fault=LEAK_FAULT),
+        level_for_share(share, warning=LEAK_WARNING, fault=LEAK_FAULT),
         level_for_share(len(same_source) / max(1, len(held_out)), warning=SAME_SOURCE_WARNING),
         key=LEVELS.index,
     )
-    share = percent(len(same), len(held_out))
-    seen = f"{len(same):,} of {len(held_out):,} lines of {name} ({share}) are also in {known_name}"
+    percentage = percent(len(same), len(held_out))
+    seen = f"{len(same):,} of {len(held_out):,} lines of {name} ({percentage}) are also in {known_name}"
+    examples = [f"{format_pair(pair)}  = {_location(known)}" for pair, known in same[:MAX_EXAMPLES]]
+    examples += [
+        f"{format_pair(pair)}  has another target in {_location(known)}" for pair, known in same_source[:MAX_EXAMPLES]
+    ]
     return Finding(
         name=f"leakage into {name}" if known_name == "train" else f"leakage from {known_name} into {name}",
         level=level,
@@ -85,20 +77,36 @@ def check_leakage(
         if known_name == "train"
         else f"the best model is chosen on lines that it is scored on: the score of {name} is too high",
         remedy=f"remove these lines from {known_name}, or report the overlap with the score",
-        examples=tuple(
-            f"{format_pair(pair)}  = {_location(leaks[_casefolded_pair(pair)])}" for pair in same[:MAX_EXAMPLES]
-        )
-        + tuple(
-            f"{format_pair(pair)}  has another target in {_location(known_sources[pair.source.casefold()])}"
-            for pair in same_source[: MAX_EXAMPLES - len(same[:MAX_EXAMPLES])]
-        ),
-        numbers={
-            "lines": len(held_out),
-            "same": len(same),
-            "same_source": len(same_source),
-            "share": len(same) / max(1, len(held_out)),
-        },
+        examples=tuple(examples[:MAX_EXAMPLES]),
+        numbers={"lines": len(held_out), "same": len(same), "same_source": len(same_source), "share": share},
     )
+
+
+def _find_overlap(
+    known_pairs: Iterable[Pair], held_out: Sequence[Pair]
+) -> tuple[list[tuple[Pair, Pair]], list[tuple[Pair, Pair]]]:
+    """Return the held-out pairs that are known, and those whose source is known with another target.
+
+    Each comes with the first known pair like it. The known pairs are read once: they may be larger than memory.
+    """
+    held_out_keys = {_casefolded_pair(pair) for pair in held_out}
+    held_out_sources = {source for source, _ in held_out_keys if source}
+    by_pair: dict[tuple[str, str], Pair] = {}
+    by_source: dict[str, Pair] = {}
+    for pair in known_pairs:
+        key = _casefolded_pair(pair)
+        if key in held_out_keys:
+            by_pair.setdefault(key, pair)
+        elif key[0] in held_out_sources:
+            by_source.setdefault(key[0], pair)
+    same, same_source = list[tuple[Pair, Pair]](), list[tuple[Pair, Pair]]()
+    for pair in held_out:
+        key = _casefolded_pair(pair)
+        if key in by_pair:
+            same.append((pair, by_pair[key]))
+        elif key[0] in by_source:
+            same_source.append((pair, by_source[key[0]]))
+    return same, same_source
 
 
 def _location(pair: Pair) -> str:

@@ -45,8 +45,8 @@ def check_mojibake(files: Sequence[Path], max_lines: int) -> Finding:
         means="the text was saved with wrong characters; a model would learn to write them",
         remedy=_remedy(list(damaged.values())),
         examples=tuple(
-            f"{each.file}:{each.line}: {each.text[:60]}" + (f"  = {each.original[:60]}" if each.original else "")
-            for each in islice(damaged.values(), MAX_EXAMPLES)
+            f"{text.file}:{text.line}: {text.text[:60]}" + (f"  = {text.original[:60]}" if text.original else "")
+            for text in islice(damaged.values(), MAX_EXAMPLES)
         ),
         numbers={"lines": num_lines, "damaged": len(damaged)},
     )
@@ -94,7 +94,7 @@ def _is_question_marks(text: str) -> bool:
 def _undo_latin1(text: str) -> bytes | None:
     """Return the bytes that give this text in Latin-1 or CP1252; None if neither has one of its characters."""
     try:
-        return b"".join(each.encode("latin1" if ord(each) < 256 else "cp1252") for each in text)
+        return b"".join(letter.encode("latin1" if ord(letter) < 256 else "cp1252") for letter in text)
     except UnicodeEncodeError:
         return None
 
@@ -105,12 +105,12 @@ def _remedy(damaged: Sequence[DamagedText]) -> str:
     if not damaged:
         return again
     file = damaged[0].file
-    encodings = {each.encoding for each in damaged if each.file == file}
+    encodings = {text.encoding for text in damaged if text.file == file}
     if len(encodings) > 1 or "" in encodings or file.suffix == ".gz":
         return again
     (encoding,) = encodings
     target = shlex.quote(str(file.with_name(f"{file.stem}-restored{file.suffix}")))
-    command = _restoring_command(file, [each.text for each in damaged if each.file == file])
+    command = _restoring_command(file, [text.text for text in damaged if text.file == file])
     pipe = f" | iconv -f {encoding} -t UTF-8" if encoding != "UTF-8" else ""
     return f"{again}, or restore it: {command}{pipe} > {target}"
 

@@ -85,7 +85,9 @@ def _trial_updates(model: EncoderDecoder, batches: Iterable[Batch], config: Trai
 def check_memory(estimate: ResourceEstimate) -> Finding:
     peak, available = estimate.peak_bytes / BYTES_PER_MIB, estimate.available_bytes / BYTES_PER_MIB
     if math.isnan(peak + available):
-        return Finding(name="memory", level="ok", seen="not checked: this system does not tell the memory of a process")
+        return Finding(
+            name="memory", level="ok", seen="not checked: the memory of a process cannot be measured on this system"
+        )
     level: Level = "fault" if peak > available else "warning" if peak > MEMORY_WARNING_FRACTION * available else "ok"
     method = "extrapolated from a part of it" if estimate.extrapolated else "measured"
     return Finding(

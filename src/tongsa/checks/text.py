@@ -12,7 +12,7 @@ from tongsa.data.file_format import delimiter_command
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Pair
 
-TINY_CORPUS, SMALL_CORPUS, MODEST_CORPUS = 20, 200, 2_000
+TINY_CORPUS, SMALL_CORPUS, MEDIUM_CORPUS = 20, 200, 2_000
 """Distinct pairs: below the first a fault, below the second a warning, below the third a remark."""
 PATTERN_REMARK, PATTERN_WARNING = 0.005, 0.05
 HEADER_WORDS = frozenset(word.casefold() for names in LANGUAGE_NAMES.items() for word in names) | {
@@ -130,7 +130,7 @@ def check_size(pairs: Sequence[Pair], *, is_fine_tuned: bool = False) -> Finding
     limits: tuple[tuple[Level, int], ...] = (
         ("fault", TINY_CORPUS),
         ("warning", SMALL_CORPUS),
-        ("remark", MODEST_CORPUS),
+        ("remark", MEDIUM_CORPUS),
     )
     return Finding(
         name="size",

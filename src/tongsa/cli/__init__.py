@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tongsa import __version__
+from tongsa.cli.model_arguments import check_argument_order
 from tongsa.cli.output import STANDARD_OUTPUT, check_output_file, redirect_results
 from tongsa.cli.parser import CommandParser
 from tongsa.errors import (
@@ -44,6 +45,9 @@ COMMANDS = {
     "score": "score",
     "view": "view",
     "search-tree": "search_tree",
+    "trace": "trace",
+    "family": "family",
+    "inspect": "inspect",
     "classify": "classify",
     "sample": "sample",
     "distil": "distil",
@@ -105,6 +109,7 @@ def _run_command(argv: list[str]) -> int:
             parser.print_help()
             return EXIT_OK
         options.argv = argv
+        check_argument_order(options)
         if hasattr(options, "output"):
             check_output_file(options.output, getattr(options, "file", "-"))
         results = options.output if getattr(options, "redirects_results", False) else STANDARD_OUTPUT

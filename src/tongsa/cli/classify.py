@@ -2,10 +2,11 @@
 
 import argparse
 import json
+import sys
 
 from tongsa.cli.model_arguments import add_device_arguments, add_run_argument, add_text_file_argument, load_model
-from tongsa.cli.output import add_results_argument, print_result, print_status
-from tongsa.cli.text_input import read_chunks
+from tongsa.cli.output import add_results_argument, print_result
+from tongsa.cli.text_input import lines_per_chunk
 
 HELP = "print a label for each line"
 DESCRIPTION = """\
@@ -25,18 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from tongsa.data.chunks import ChunkReader
+    from tongsa.decoding.training_comparison import input_remarks
+    from tongsa.runs.reporting import ProgressDisplay
+
     classifier = load_model(options).classifier()
-    for chunk in read_chunks(options.file):
-        for text, answer in zip(chunk, classifier.classify(chunk), strict=True):
-            if answer.truncated:
-                print_status(f"truncated, the text is longer than the model can read: {text[:60]}…")
-            if not options.json:
-                print_result(f"{answer.label}\t{answer.probability:.4f}")
-                continue
-            record = {
-                "text": text,
-                "label": answer.label,
-                "probabilities": answer.probabilities,
-                "truncated": answer.truncated,
-            }
-            print_result(json.dumps(record, ensure_ascii=False))
+    display = ProgressDisplay(enabled=False)
+    with ChunkReader(options.file) as reader:
+        for chunk in reader.chunks(lines_per_chunk(options.file)):
+            results = zip(chunk.lines, classifier.classify(chunk.lines), strict=True)
+            for line, (text, result) in enumerate(results, start=chunk.first_line + 1):
+                if remark := "; ".join(input_remarks(result)):
+                    display.log_remark(f"{chunk.name}:{line}: {remark}")
+                record = {"text": text, "label": result.label} | result.details
+                plain = f"{result.label}\t{result.probability:.4f}"
+                print_result(json.dumps(record, ensure_ascii=False) if options.json else plain)
+            sys.stdout.flush()
+    display.log_remark_count()

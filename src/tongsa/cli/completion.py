@@ -2,7 +2,7 @@
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from tongsa.cli.output import print_result
@@ -18,14 +18,19 @@ Print a completion script for a shell. It is static: print it again after an upd
 """
 
 
+Choices = Mapping[str, list[str]]
+"""Key of a setting → its allowed words."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=list(SCRIPTS), metavar="SHELL", help=", ".join(SCRIPTS))
 
 
 def run(options: argparse.Namespace) -> None:
     from tongsa.cli import build_parser
+    from tongsa.cli.setting_table import setting_choices
 
-    print_result(SCRIPTS[options.shell](list(describe_commands(build_parser()))))
+    print_result(SCRIPTS[options.shell](list(describe_commands(build_parser())), setting_choices()))
 
 
 class OptionWords(NamedTuple):
@@ -69,10 +74,23 @@ BASH = """\
 # bash completion of tongsa, printed by: tongsa completion bash
 _tongsa() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} words=
-    local command=${{COMP_WORDS[1]}}
+    local command=${{COMP_WORDS[1]}} key= prefix=
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ]; then
         COMPREPLY=($(compgen -W "{commands} --help --version" -- "$word"))
+        return
+    fi
+    # KEY=VALUE is three words, because "=" is one of COMP_WORDBREAKS; without it, one word
+    if [ "$word" = "=" ]; then key=$previous word=
+    elif [ "$previous" = "=" ]; then key=${{COMP_WORDS[COMP_CWORD-2]}}
+    elif [ "$previous" = "--set" ] && [ "${{word#*=}}" != "$word" ]; then
+        key=${{word%%=*}} prefix=${{word%%=*}}= word=${{word#*=}}
+    fi
+    if [ -n "$key" ]; then
+        case "$key" in
+{choices}
+        esac
+        COMPREPLY=($(compgen -P "$prefix" -W "$words" -- "$word"))
         return
     fi
     case "$command $previous" in
@@ -95,7 +113,7 @@ complete -o default -F _tongsa tongsa
 """
 
 
-def bash_script(commands: list[CommandWords]) -> str:
+def bash_script(commands: list[CommandWords], choices: Choices) -> str:
     """Return the script for bash; files are completed where nothing else is known."""
     values = [
         f'        "{command.name} {name}") words="{" ".join(option.values)}" ;;'
@@ -113,6 +131,7 @@ def bash_script(commands: list[CommandWords]) -> str:
     ]
     return BASH.format(
         commands=" ".join(command.name for command in commands),
+        choices="\n".join(f'        {key}) words="{" ".join(words)}" ;;' for key, words in choices.items()),
         values="\n".join(values),
         options="\n".join(options),
         positionals="\n".join(positionals),
@@ -125,6 +144,10 @@ ZSH = """\
 _tongsa() {{
     if (( CURRENT == 2 )); then
         compadd -- {commands} --help --version
+        return
+    fi
+    if [[ $words[CURRENT-1] == --set && $PREFIX == *=* ]]; then
+        compadd -- {assignments}
         return
     fi
     case "$words[2] $words[CURRENT-1]" in
@@ -145,7 +168,7 @@ _tongsa "$@"
 """
 
 
-def zsh_script(commands: list[CommandWords]) -> str:
+def zsh_script(commands: list[CommandWords], choices: Choices) -> str:
     """Return the script for zsh."""
     values = [
         f'    "{command.name} {name}") compadd {"-S " + repr("") if option.names == ["--set"] else ""} -- '
@@ -157,6 +180,7 @@ def zsh_script(commands: list[CommandWords]) -> str:
     ]
     return ZSH.format(
         commands=" ".join(command.name for command in commands),
+        assignments=" ".join(_assignments(choices)),
         values="\n".join(values),
         options="\n".join(f"        {command.name}) compadd -- {_option_names(command)} ;;" for command in commands),
         positionals="\n".join(
@@ -165,8 +189,8 @@ def zsh_script(commands: list[CommandWords]) -> str:
     )
 
 
-def fish_script(commands: list[CommandWords]) -> str:
-    """Return the script for fish."""
+def fish_script(commands: list[CommandWords], choices: Choices) -> str:
+    """Return the script for fish; a key and its values are words of one list."""
     lines = ["# fish completion of tongsa"]
     for command in commands:
         lines.append(f"complete -c tongsa -n __fish_use_subcommand -f -a {command.name} -d {shlex.quote(command.help)}")
@@ -175,16 +199,22 @@ def fish_script(commands: list[CommandWords]) -> str:
             lines.append(f"complete -c tongsa {condition} -f -a '{' '.join(command.values)}'")
         for option in command.options:
             names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
-            value = f" -x -a '{' '.join(option.values)}'" if option.values else " -r" if option.takes_value else ""
+            keys = {key: words for key, words in choices.items() if f"{key}=" in option.values}
+            words = [*option.values, *_assignments(keys)]
+            value = f" -x -a '{' '.join(words)}'" if words else " -r" if option.takes_value else ""
             lines.append(f"complete -c tongsa {condition} {names}{value} -d {shlex.quote(option.help)}")
     return "\n".join(lines)
+
+
+def _assignments(choices: Choices) -> list[str]:
+    return [f"{key}={word}" for key, words in choices.items() for word in words]
 
 
 def _option_names(command: CommandWords) -> str:
     return " ".join(name for option in command.options for name in option.names)
 
 
-SCRIPTS: dict[str, Callable[[list[CommandWords]], str]] = {
+SCRIPTS: dict[str, Callable[[list[CommandWords], Choices], str]] = {
     "bash": bash_script,
     "zsh": zsh_script,
     "fish": fish_script,

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from tongsa.cli.file_format import file_format
+    from tongsa.cli.data_format import data_format
     from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on, report_json
 
     loaded = load_model(options)
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
     text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
     report = evaluate_on(
         text_model,
-        EvaluationSet(files=options.data, **vars(file_format(options, loaded, SETTING_TABLES))),
+        EvaluationSet(files=options.data, **vars(data_format(options, loaded, SETTING_TABLES))),
         EvaluationOptions(metrics=options.metrics or (), tokenize=options.tokenize or "", decoding=decoding),
         log=print_status,
     )

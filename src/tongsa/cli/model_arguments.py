@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tongsa.cli.parser import ListAction, is_not_file
 from tongsa.errors import InputError
+from tongsa.program import format_command
 
 if TYPE_CHECKING:
     from tongsa.bundle import Bundle
@@ -41,6 +42,17 @@ def load_model(options: argparse.Namespace) -> "Bundle":
     from tongsa import bundle
 
     return bundle.load_bundle(options.run, device=configure_device(options))
+
+
+def check_argument_order(options: argparse.Namespace) -> None:
+    """Raise InputError if a text file is in the position of RUN, and a folder in that of FILE."""
+    run, file = getattr(options, "run", None), getattr(options, "file", "-")
+    if not isinstance(run, Path) or file == "-" or not run.is_file() or not Path(file).is_dir():
+        return
+    exchanged = {run: file, Path(file): str(run)}
+    words = [exchanged.get(Path(word), word) for word in options.argv[1:]]
+    command = format_command(" ".join([options.command, *["{}"] * len(words)]), *words)
+    raise InputError(f"{run}: a file, but the model comes first. Write: {command}")
 
 
 def configure_device(options: argparse.Namespace) -> str:
@@ -153,7 +165,8 @@ def decoding_flags(options: argparse.Namespace) -> dict[str, Any]:
 
 def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse `table.key=value` words into one dictionary per table; other tables are an error."""
-    from tongsa.config import did_you_mean
+    from tongsa.cli.setting_table import all_settings
+    from tongsa.config import did_you_mean, keys_ending_in
 
     values: dict[str, Any] = {name: {} for name in tables}
     for word in assignments:
@@ -162,7 +175,10 @@ def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str,
         if table not in tables and isinstance(parsed[table], dict):
             raise InputError(f"--set {word}: no table {table!r} here; {did_you_mean(table, tables)}")
         if not isinstance(parsed[table], dict):
-            raise InputError(f"--set {word}: no such setting. Write --set {tables[0]}.{word}.")
+            keys = keys_ending_in(table, (setting.key for name in tables for setting in all_settings()[name]))
+            if keys:
+                raise InputError(f"--set {word}: no such setting. Write --set {keys[0]}={word.partition('=')[2]}.")
+            raise InputError(f"--set {word}: no such setting. See {format_command('settings {}', tables[0])}")
         values[table] |= parsed[table]
     return values
 

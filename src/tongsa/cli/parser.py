@@ -99,12 +99,24 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        if args is None or self.commands():
+        if args is None:
+            return super().parse_known_args(args, namespace)
+        if self.commands():
+            self._require_command_first(list(args))
             return super().parse_known_args(args, namespace)
         options, extras = super().parse_known_args(self._options_first(list(args)), namespace)
         if extras:
             self.error(f"{extras[0]!r}: unexpected argument")
         return options, []
+
+    def _require_command_first(self, words: list[str]) -> None:
+        """Raise UsageError if options of a command are typed before its name."""
+        if not words or not self._is_option(words[0]) or words[0] in self._option_string_actions:
+            return
+        first = next((i for i, word in enumerate(words) if word in self.commands()), None)
+        ordered = ["COMMAND", *words] if first is None else [*words[first:], *words[:first]]
+        command = format_command(" ".join(["{}"] * len(ordered)), *ordered)
+        raise UsageError(f"{words[0]}: an option before the command. Options follow it: {command}")
 
     def _options_first(self, words: list[str]) -> list[str]:
         """Return the words with all options before all positional arguments."""

@@ -32,4 +32,4 @@ def run(options: argparse.Namespace) -> None:
     )
     if tree.truncated:
         print_status(f"truncated, the text is longer than the model can read: {tree.text[:60]}…")
-    write_page(options.output, page_html(f"{options.run.name}: {options.text}", tree))
+    write_page(options.output, page_html(options.run.resolve().name, tree))

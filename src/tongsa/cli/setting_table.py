@@ -7,7 +7,7 @@ import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -39,14 +39,16 @@ class Setting(NamedTuple):
     meaning: str
     kind: str = ""
     """Kind of model that has this setting; empty outside [model]."""
+    choices: tuple[str, ...] = ()
+    """Allowed words; empty for numbers, paths and free text."""
 
     def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in self._asdict().items() if name != "kind" or value}
+        return {name: value for name, value in self._asdict().items() if name not in ("kind", "choices") or value}
 
 
 def all_settings() -> dict[str, list[Setting]]:
     """Return the settings of each section, with those of every kind of model."""
-    from tongsa.cli.file_format import FileFormat
+    from tongsa.cli.data_format import DataFormat
     from tongsa.decoding.config import DecodingConfig
     from tongsa.decoding.sampling import SamplingConfig
     from tongsa.models import KINDS
@@ -58,13 +60,15 @@ def all_settings() -> dict[str, list[Setting]]:
     sections = {"data": DataConfig, "tokenizer": TokenizerConfig, "training": TrainingConfig}
     sections |= {"decoding": DecodingConfig, "sampling": SamplingConfig}
     table = {name: list(class_settings(config_class, name)) for name, config_class in sections.items()}
-    kind = Setting("model.kind", "transformer", " | ".join(KINDS), "Kind of model (docs/models.md).")
+    kind = Setting(
+        "model.kind", "transformer", " | ".join(KINDS), "Kind of model (docs/models.md).", choices=tuple(KINDS)
+    )
     kinds = [
         setting._replace(kind=name)
         for name, config_class in KINDS.items()
         for setting in class_settings(config_class, "model")
     ]
-    format_keys = {f"data.{field.name}" for field in dataclasses.fields(FileFormat)}
+    format_keys = {f"data.{field.name}" for field in dataclasses.fields(DataFormat)}
     return {
         "data": table["data"],
         "tokenizer": table["tokenizer"],
@@ -84,6 +88,15 @@ def command_keys(command: str) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
+def setting_choices() -> dict[str, list[str]]:
+    """Return the allowed words of each setting that has some; those of a model setting are of all kinds."""
+    choices: dict[str, list[str]] = {}
+    for setting in chain.from_iterable(all_settings().values()):
+        if setting.choices:
+            choices[setting.key] = list(dict.fromkeys([*choices.get(setting.key, []), *setting.choices]))
+    return choices
+
+
 def class_settings(config_class: type, key_path: str) -> Iterator[Setting]:
     """Yield the settings of a dataclass, and of the dataclasses in it."""
     hints, meanings = get_type_hints(config_class, include_extras=True), field_docstrings(config_class)
@@ -92,7 +105,8 @@ def class_settings(config_class: type, key_path: str) -> Iterator[Setting]:
         if dataclasses.is_dataclass(hint) and isinstance(hint, type):
             yield from class_settings(hint, key)
             continue
-        yield Setting(key, _plain_default(field), describe_values(hint), meanings.get(field.name, ""))
+        meaning, words = meanings.get(field.name, ""), tuple(allowed_words(hint))
+        yield Setting(key, _plain_default(field), describe_values(hint), meaning, choices=words)
 
 
 def _plain_default(field: "dataclasses.Field[Any]") -> Any:
@@ -115,6 +129,16 @@ def field_docstrings(config_class: type) -> Mapping[str, str]:
             if is_field and is_text:
                 meanings[statement.target.id] = " ".join(str(following.value.value).split())  # type: ignore[attr-defined]
     return meanings
+
+
+def allowed_words(hint: Any) -> Iterator[str]:
+    """Yield the words that a setting may have: the choices of a Literal, true and false."""
+    if hint is bool:
+        yield from ("true", "false")
+    elif get_origin(hint) is Literal:
+        yield from map(str, get_args(hint))
+    else:
+        yield from chain.from_iterable(map(allowed_words, get_args(hint)))
 
 
 def describe_values(hint: Any) -> str:

@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from tongsa import bundle
-    from tongsa.cli.file_format import file_format
+    from tongsa.cli.data_format import data_format
     from tongsa.runs.shortlist import build_shortlist
 
-    read_format = file_format(options, bundle.load_bundle(options.run))
+    read_format = data_format(options, bundle.load_bundle(options.run))
     path = build_shortlist(
         options.run,
         options.data,

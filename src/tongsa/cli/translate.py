@@ -1,4 +1,4 @@
-"""`tongsa translate`: translate a file or standard input, to standard output or to a resumable file."""
+"""`tongsa translate`: translate documents, and lines of text to standard output or to a resumable file."""
 
 import argparse
 import sys
@@ -16,7 +16,14 @@ from tongsa.cli.model_arguments import (
     sampling_config,
     sampling_flags,
 )
-from tongsa.cli.output import add_output_argument, is_stream, print_result, print_status, redirect_results
+from tongsa.cli.output import (
+    STANDARD_OUTPUT,
+    add_output_argument,
+    is_stream,
+    print_result,
+    print_status,
+    redirect_results,
+)
 from tongsa.cli.text_input import lines_per_chunk
 from tongsa.errors import InputError
 
@@ -24,25 +31,27 @@ if TYPE_CHECKING:
     from tongsa.decoding.sampling import SamplingConfig
     from tongsa.runs.translate_job import TranslateJobConfig
 
-HELP = "translate text: one output line per input line"
+HELP = "translate a document, or text: one output line per input line"
 DESCRIPTION = """\
 Translate text: one output line per input line, in order. A line may have several sentences. Files of any length are
-streamed.
+streamed. A document keeps its format: .srt .vtt .md .csv .tsv .po .xlf .html .docx .odt.
 
   echo 'I go home' | tongsa translate runs/mine
   tongsa translate runs/mine input.txt --beam 5 --nbest 3 --json
   tongsa translate runs/mine input.txt --glossary glossary.tsv --set decoding.no_repeat_ngram=4
   tongsa translate runs/mine input.txt --sample --top-p 0.9 --nbest 5
+  tongsa translate runs/mine film.srt -o film.ko.srt                     timestamps and tags are kept
+  tongsa translate runs/mine table.csv -o table.ko.csv --only-columns text    only this column
   tongsa translate runs/mine input.txt.gz -o output.txt                  if killed, the same command resumes
   tongsa translate runs/mine input.txt -o output.txt --executor ray      on a Ray cluster (RAY_ADDRESS, or local)
 
-With -o, finished lines are in OUT.partial and the progress is in OUT.journal.json until all lines are translated.
+With -o, finished lines of text are in OUT.partial and the progress is in OUT.journal.json until all are translated.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
-    add_text_file_argument(parser, "text, one line per output line")
+    add_text_file_argument(parser, "a document, or text: one output line per input line")
     add_decoding_arguments(parser)
     parser.add_argument("--nbest", type=int, default=1, metavar="N", help="N best outputs, tab-separated")
     parser.add_argument("--json", action="store_true", help="one JSON object per line, with scores and tokens")
@@ -54,12 +63,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_sampling_arguments(parser)
     parser.add_argument("--mbr", type=int, default=0, metavar="N", help="minimum Bayes risk decoding over N samples")
     parser.add_argument("--alignments", action="store_true", help="add word alignments i-j after each output")
+    parser.add_argument(
+        "--format", choices=["auto", "text"], default="auto", help="text: translate any file line by line"
+    )
+    parser.add_argument(
+        "--only-columns", type=_parse_columns, default=(), metavar="A,B", help="CSV and TSV: columns by number or name"
+    )
     add_output_argument(parser)
     parser.add_argument("--restart", action="store_true", help="with -o: discard the progress of an unfinished job")
     parser.add_argument("--executor", choices=["local", "ray"], default="local", help="with -o: where to translate")
 
 
+def _parse_columns(text: str) -> tuple[str, ...]:
+    return tuple(column.strip() for column in text.split(",") if column.strip())
+
+
 def run(options: argparse.Namespace) -> None:
+    from tongsa.runs.document_translation import check_line_options, keeps_format
     from tongsa.runs.translate_job import TranslateJobConfig
 
     settings = parse_tables(options.set, ["decoding", "sampling"])
@@ -74,6 +94,9 @@ def run(options: argparse.Namespace) -> None:
         as_json=options.json,
         alignments=options.alignments,
     )
+    if keeps_format(options.file, options.format):
+        return _translate_document(options, job)
+    check_line_options(options.only_columns)
     if not is_stream(options.output):
         return _translate_to_file(options, job)
     if options.restart or options.executor != "local":
@@ -90,6 +113,25 @@ def _sampling_config(options: argparse.Namespace, settings: dict[str, Any]) -> "
     if surplus := [f"--{name.replace('_', '-')}" for name in flags] or [f"--set sampling.{key}=…" for key in settings]:
         raise InputError(f"{surplus[0]}: only for sampling. Add --sample.")
     return None
+
+
+def _translate_document(options: argparse.Namespace, job: "TranslateJobConfig") -> None:
+    from tongsa.runs.document_translation import run_document_job
+
+    if options.restart or options.executor != "local":
+        flag = "--restart" if options.restart else f"--executor {options.executor}"
+        raise InputError(f"{flag}: only for lines of text; a document is translated at once. Leave it out.")
+    output = None if is_stream(options.output) else options.output
+    document = run_document_job(job, options.file, output, columns=options.only_columns)
+    if options.output == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(document.content)
+        sys.stdout.flush()
+    elif output is None:
+        options.output.write_bytes(document.content)
+    report = document.report
+    flagged = f", {len(report.flagged):,} flagged" if report.flagged else ""
+    target = f" in {options.output}" if output else ""
+    print_status(f"done: {report.translated:,} segments translated, {report.kept:,} kept{flagged}{target}")
 
 
 def _translate_to_stdout(file: str, job: "TranslateJobConfig") -> None:

@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tongsa.data.file_format import HEAD_BYTES, explain_format, explain_separator, guess_encoding
+from tongsa.data.file_format import explain_format, guess_encoding
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
@@ -61,7 +61,7 @@ def read_pairs(
         _read_parallel_files(unit[0], unit[1], ledger)
         if len(unit) == 2
         else _read_pair_file(unit[0], ledger, columns=columns, languages=languages, header=header)
-        for unit in _group_files(paths)
+        for unit in group_files(paths)
     )
 
 
@@ -116,7 +116,7 @@ def decode_line(raw: bytes, location: str) -> str:
         ) from None
 
 
-def _group_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
+def group_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
     """Yield a file of pairs alone, and two parallel files together."""
     source: Path | None = None
     for path in paths:
@@ -142,7 +142,7 @@ def language_suffixes(paths: Sequence[Path]) -> tuple[str, str]:
 
     Both are "" unless all files are parallel and agree.
     """
-    units = list(_group_files(paths))
+    units = list(group_files(paths))
     suffixes = {tuple(_format_suffix(path)[1:] for path in unit) for unit in units}
     codes = suffixes.pop() if len(suffixes) == 1 else ()
     is_known = len(codes) == 2 and codes[0] != codes[1] and all(code in LANGUAGE_NAMES for code in codes)
@@ -163,18 +163,6 @@ def _check_file(path: Path) -> None:
         raise CorpusError(unreadable_message(path, error)) from None
     if explanation:
         raise CorpusError(f"{path}: {explanation}")
-
-
-def no_pairs_message(file: str | Path, ledger: Ledger, remedy: str) -> str:
-    """Return why no line of a file can be used: the separator of its columns, else the first dropped line."""
-    path = Path(file)
-    head = b""
-    if path.is_file():
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
-    if set(ledger.dropped) <= {"no-tab", "empty"} and (explanation := explain_separator(path, head)):
-        return f"{path}: no usable pair: {explanation}"
-    return f"{path}: no usable pair: {ledger.counts()}{ledger.first_dropped and f'; {ledger.first_dropped}'}. {remedy}"
 
 
 def unreadable_message(path: Path, error: OSError) -> str:

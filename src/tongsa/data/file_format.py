@@ -1,11 +1,14 @@
 """Recognition of files that are not UTF-8 TSV, JSON lines or plain text, each with the command that converts them."""
 
 import codecs
+import gzip
 import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+
+from tongsa.data.ledger import Ledger
 
 HEAD_BYTES = 1 << 16
 """Bytes at the start of a file by which its format is recognized."""
@@ -73,6 +76,7 @@ _SIGNATURES = {
     b"7z\xbc\xaf": ".7z",
     b"\xd0\xcf\x11\xe0": ".xls",
 }
+_BINARY_SUFFIXES = (".xlsx", ".xls", ".ods", ".pdf", ".doc", ".docx", ".odt", ".parquet")
 _SED_SEPARATORS = {" ||| ": ("|||", " ||| "), "\\t": ("a backslash and t", r"\\t"), "    ": ("spaces", "    *")}
 """Separator of columns → its name, and the regular expression of `sed` for it."""
 _ENCODINGS = {
@@ -122,6 +126,14 @@ def explain_format(path: Path) -> str:
     return _explain_suffix(path, signature, head) or explain_encoding(path, head) or _explain_line_ends(path, head)
 
 
+def is_binary(path: Path) -> bool:
+    """Return whether a file is a spreadsheet, a document or another format that is no text in any encoding."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    is_known = path.suffix.lower() in _BINARY_SUFFIXES or head.startswith((b"PK\x03\x04", *_SIGNATURES))
+    return is_known or (b"\0" in head and not _unicode_encoding(head))
+
+
 def _explain_suffix(path: Path, suffix: str, head: bytes) -> str:
     if suffix in (".csv", ".po") and (explanation := explain_encoding(path, head)):
         return explanation  # first: the converters read UTF-8
@@ -162,6 +174,18 @@ def explain_separator(path: Path, head: bytes) -> str:
     if share(delimiter) > MIN_SEPARATOR_SHARE:
         return f"columns separated by {delimiter!r}. Convert it: {delimiter_command(path, delimiter)}"
     return ""
+
+
+def no_pairs_message(file: str | Path, ledger: Ledger, remedy: str) -> str:
+    """Return why no line of a file can be used: the separator of its columns, else the first dropped line."""
+    path = Path(file)
+    head = b""
+    if path.is_file():
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    if set(ledger.dropped) <= {"no-tab", "empty"} and (explanation := explain_separator(path, head)):
+        return f"{path}: no usable pair: {explanation}"
+    return f"{path}: no usable pair: {ledger.counts()}{ledger.first_dropped and f'; {ledger.first_dropped}'}. {remedy}"
 
 
 def _holds_json_lines(head: bytes) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tongsa.data.unicode_scripts import script_counts
+from tongsa.data.unicode_scripts import UNSPACED_SCRIPTS, script_counts
 
 LANGUAGE_NAMES = {
     "ar": "Arabic",
@@ -71,8 +71,6 @@ SCRIPT_LANGUAGES = {
     "GEORGIAN": "ka",
 }
 """Scripts of (nearly) one language each."""
-UNSPACED_SCRIPTS = frozenset({"HAN/KANA", "THAI", "LAO", "KHMER", "MYANMAR"})
-"""Scripts without spaces between words."""
 MIN_SCRIPT_SHARE = 0.4
 """Share of the letters in a script that decides the language; Korean manuals are full of Latin names."""
 MIN_KANA_SHARE, MIN_TYPICAL_LETTERS = 0.05, 0.003

@@ -23,7 +23,7 @@ LOW_SCORE_FRACTION = 0.01
 """Fraction of the dev sentences whose mean log-probability per token is below `min_log_prob`."""
 MIN_CALIBRATION_SENTENCES = 20
 """With fewer dev sentences no threshold is computed."""
-MUCH_LONGER = 1.5
+LONG_SOURCE_FACTOR = 1.5
 """A source of more than this times the longest training source is much longer."""
 RARE_COUNT = 2
 """A word of at most this many occurrences stands for the words that do not occur."""
@@ -86,7 +86,7 @@ class TrainingProfile:
         return lru_cache(maxsize=WORD_CACHE_SIZE)(find_unseen)
 
     def is_much_longer(self, source_tokens: int) -> bool:
-        return source_tokens > MUCH_LONGER * self.longest_source
+        return source_tokens > LONG_SOURCE_FACTOR * self.longest_source
 
     def to_bytes(self) -> bytes:
         return save_safetensors(

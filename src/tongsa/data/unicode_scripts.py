@@ -6,6 +6,8 @@ from functools import lru_cache
 
 _SCRIPT_GROUPS = {"CJK": "HAN/KANA", "HIRAGANA": "HAN/KANA", "KATAKANA": "HAN/KANA", "KATAKANA-HIRAGANA": "HAN/KANA"}
 """Japanese uses all of these together, so they count as one script."""
+UNSPACED_SCRIPTS = frozenset({"HAN/KANA", "THAI", "LAO", "MYANMAR", "KHMER"})
+"""Scripts without spaces between words: each letter counts as a word."""
 _NON_SCRIPT_NAMES = frozenset(
     {"MODIFIER", "MATHEMATICAL", "MICRO", "OHM", "KELVIN", "ANGSTROM", "FEMININE", "MASCULINE"}
 )

@@ -3,10 +3,8 @@
 import unicodedata
 from collections.abc import Iterator
 
-from tongsa.data.unicode_scripts import character_script
+from tongsa.data.unicode_scripts import UNSPACED_SCRIPTS, character_script
 
-UNSPACED_SCRIPTS = frozenset({"HAN/KANA", "THAI", "LAO", "MYANMAR", "KHMER"})
-"""Scripts without spaces between words: each letter counts as a word."""
 PREFIX_STEM_LANGUAGES = frozenset({"az", "et", "eu", "fi", "hu", "ka", "kk", "ky", "mn", "tr", "uz"})
 """Agglutinative languages with letters: the stem is taken to be the first letters of a word."""
 PREFIX_STEM_LETTERS = 5

@@ -107,12 +107,7 @@ def beam_search(
         log_probs, state, coverage = _score_next_tokens(scorer, beams, layout, state, with_coverage=with_coverage)
         row_ids = torch.arange(len(log_probs), device=max_lengths.device)  # rows of the state
         extended, parent = _extend_beams(beams, StepScores(log_probs, layout, coverage), results, config, strategy)
-        best_alive = extended.ranking_scores[:, 0].tolist()
-        keep = [
-            row
-            for row, (sentence, score) in enumerate(zip(extended.sentences, best_alive, strict=True))
-            if not results[sentence].is_done(score, config, nbest)
-        ]
+        keep = _unfinished_rows(extended, results, config, nbest)
         rows = layout.scatter(row_ids, len(extended.sentences)).gather(1, parent)  # (sentence, hypothesis)
         beams = extended.select(keep)
         if keep:
@@ -130,6 +125,12 @@ def beam_search(
             state, beams = (state.concat(new_state), beams.concat(new_beams)) if keep else (new_state, new_beams)
             layout = _alive_layout(beams, with_coverage=False)
     return [[finished.hypothesis for finished in result.rank(config.beam)[:nbest]] for result in results]
+
+
+def _unfinished_rows(beams: Beams, results: list[_SentenceResult], config: DecodingConfig, nbest: int) -> list[int]:
+    """Return the indices of the sentences whose search continues."""
+    best = zip(beams.sentences, beams.ranking_scores[:, 0].tolist(), strict=True)
+    return [row for row, (sentence, score) in enumerate(best) if not results[sentence].is_done(score, config, nbest)]
 
 
 def _alive_layout(beams: Beams, *, with_coverage: bool) -> BeamLayout:
@@ -292,9 +293,7 @@ def _finished_hypotheses(beams: Beams, indices: Tensor, config: DecodingConfig) 
     # padding slots get no attention and must not count: log(1) = 0
     penalties = config.coverage_penalty * attended.where(attended > 0, 1.0).log().sum(dim=1)
     columns = (indices[:, 0], tokens, token_log_probs, log_probs, ranking_scores, penalties)
-    for row, ids, each_log_prob, log_prob, ranking_score, penalty in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
+    for row, ids, id_log_probs, log_prob, ranking_score, penalty in zip(*map(Tensor.tolist, columns), strict=True):
         first = beams.left_padding[row] + 1  # after padding and BOS
-        score = ranking_score / config.length_penalty(len(each_log_prob) - first) + penalty
-        yield _FinishedHypothesis(Hypothesis(ids[first:-1], log_prob, score, each_log_prob[first:]), ranking_score)
+        score = ranking_score / config.length_penalty(len(id_log_probs) - first) + penalty
+        yield _FinishedHypothesis(Hypothesis(ids[first:-1], log_prob, score, id_log_probs[first:]), ranking_score)

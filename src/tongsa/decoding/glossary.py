@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from tongsa.data.corpus import read_lines
+from tongsa.data.file_format import is_binary
 from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
 
-UNSPACED_SCRIPTS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
+UNSPACED_LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+"""Letters of scripts without spaces between words, for regular expressions: Thai, Lao, Burmese, Khmer, kana, Han."""
 HANGUL = r"\uac00-\ud7a3"
 _PARTICLES = (
     "은 는 이 가 을 를 의 에 에서 에게 와 과 도 만 로 으로 들 나 이나 야 "
@@ -32,7 +33,7 @@ _VERB_STEMS = "하 한 할 함 합 해 했 되 된 될 됨 됩 돼 됐 였 인 �
 """Beginnings of the forms of 하다, 되다 and 이다, which make a verb or a predicate of a noun."""
 KOREAN_WORD_END = rf"(?=(?:{'|'.join(_PARTICLES.split())})*(?![{HANGUL}])|(?:{'|'.join(_VERB_STEMS.split())}))"
 """After a Korean noun: the end of the word, particles, or a verb made of it. 예외사항 is not a word of 예외사항목."""
-CONTINUES_WORD = rf"[^\W{HANGUL}{UNSPACED_SCRIPTS}]"
+CONTINUES_WORD = rf"[^\W{HANGUL}{UNSPACED_LETTERS}]"
 """A character after which, and before which, a word of a script with spaces goes on."""
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?…:]['\"”’)\]]*\s|[。！？])[^\w]*$")
@@ -120,6 +121,8 @@ class Glossary:
 
         Lines that start with # are comments.
         """
+        if Path(path).is_file() and is_binary(Path(path)):
+            raise InputError(f"{path}: not a text file. Save the glossary as TSV or CSV in UTF-8.")
         lines = [(number, line) for number, line in enumerate(read_lines(path), start=1)]
         lines = [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
         read_cells = _read_csv_cells if Path(path).suffix.lower() == ".csv" else _read_tsv_cells
@@ -154,6 +157,14 @@ class Glossary:
             untranslated = untranslated if term.copied else _blank(untranslated, spans)
         requirements = [TermRequirement(*key, tuple(spans)) for key, spans in spans_of.items()]
         return tuple(sorted(requirements, key=lambda requirement: requirement.spans[0]))
+
+    def read_source(self, text: str, *, replaces_terms: bool) -> tuple[str, tuple[TermRequirement, ...]]:
+        """Return what the encoder reads of a text, and the requirements; `replaces_terms` puts the targets into it."""
+        normalized = normalize(text)
+        requirements = self.requirements(normalized)
+        if not requirements:
+            return text, ()
+        return replace_terms(normalized, requirements) if replaces_terms else (normalized, requirements)
 
     @cached_property
     def _patterns(self) -> list[tuple[Term, re.Pattern[str]]]:
@@ -216,11 +227,11 @@ def _blank(text: str, spans: Iterable[Span]) -> str:
 @cache
 def _pattern(phrase: str) -> re.Pattern[str]:
     """Match whole words in any case; a Korean particle may follow any word, and some scripts have no spaces."""
-    before = "" if re.match(rf"[{UNSPACED_SCRIPTS}\W]", phrase) else r"(?<!\w)"
+    before = "" if re.match(rf"[{UNSPACED_LETTERS}\W]", phrase) else r"(?<!\w)"
     after = rf"(?![^\W{HANGUL}])"  # GitHub에서
     if re.search(rf"[{HANGUL}]$", phrase):
         after = KOREAN_WORD_END
-    elif re.search(rf"[{UNSPACED_SCRIPTS}\W]$", phrase):
+    elif re.search(rf"[{UNSPACED_LETTERS}\W]$", phrase):
         after = ""
     return re.compile(before + re.escape(phrase) + after, re.IGNORECASE)
 
@@ -254,3 +265,8 @@ def text_before_end(text: str, inner_ends: int) -> str:
     """Return the text up to its end: a sentence end after `inner_ends` others."""
     ends = [match.end() for match in _INNER_SENTENCE_END.finditer(text)]
     return text[: ends[inner_ends]] if len(ends) > inner_ends else text
+
+
+def has_text_after_end(text: str, source: str) -> bool:
+    """Return True if a translation goes on after the end of the sentence: it has more sentence ends than its source."""
+    return count_inner_sentence_ends(text) > count_inner_sentence_ends(source)

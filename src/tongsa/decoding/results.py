@@ -55,7 +55,7 @@ class Translation:
     unseen_words: tuple[str, ...] = ()
     """Words of the source that do not occur in the training data."""
     low_score: bool = False
-    """The model finds its output less probable than nearly all outputs for the dev set."""
+    """The output is empty, or the model finds it less probable than nearly all outputs for the dev set."""
     longer_than_training: bool = False
     """The source is much longer than any source of the training data."""
     _sentences: tuple["Translation", ...] | None = field(default=None, repr=False)
@@ -80,6 +80,11 @@ class Translation:
         return self.target_start + len(self.text)
 
     @property
+    def is_empty(self) -> bool:
+        """The model wrote nothing for a source that has tokens."""
+        return bool(self.source_tokens) and not self.text
+
+    @property
     def mean_log_prob(self) -> float:
         """Mean log-probability per token, EOS included."""
         return self.log_prob / (len(self.tokens) + 1)
@@ -96,6 +101,11 @@ class Translation:
     @property
     def satisfies_terms(self) -> bool:
         return self.num_satisfied_terms == len(self.terms)
+
+    @property
+    def token_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids of the source tokens and of the output tokens of one sentence, both without EOS."""
+        return self._token_ids
 
     @property
     def token_log_probs(self) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tongsa.data.normalize import SPACE_MARK, normalize
-from tongsa.decoding.glossary import UNSPACED_SCRIPTS
+from tongsa.decoding.glossary import UNSPACED_LETTERS
 from tongsa.decoding.term_sentence import TermSentence
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
@@ -41,7 +41,7 @@ class Word(NamedTuple):
         return start < len(self.before) + len(self.text) and len(self.before) < end
 
 
-def split_words(tokens: Tokens, tokenizer: Tokenizer) -> list[Word]:
+def group_into_words(tokens: Tokens, tokenizer: Tokenizer) -> list[Word]:
     """Divide an output into words, where a term may begin; in scripts without spaces every token is a word."""
     strings = tokenizer.token_strings(tokens)
     starts = [i for i in range(len(strings)) if i == 0 or _starts_word(strings[i - 1], strings[i])]
@@ -72,7 +72,7 @@ def prediction_differences(
     scores = iter(score_tokens(pairs))
     losses: list[list[list[float]]] = []
     for sentence in sentences:
-        words, with_term = split_words(sentence.hypotheses[0].tokens, target_tokenizer), next(scores)
+        words, with_term = group_into_words(sentence.hypotheses[0].tokens, target_tokenizer), next(scores)
         per_term = []
         for _ in sentence.pending:
             without_term = next(scores)
@@ -103,4 +103,4 @@ def _starts_word(previous: str, token: str) -> bool:
         return True
     if previous == SPACE_MARK:
         return False
-    return bool(re.match(rf"[\W{UNSPACED_SCRIPTS}]", token) or re.search(r"\W$", previous))
+    return bool(re.match(rf"[\W{UNSPACED_LETTERS}]", token) or re.search(r"\W$", previous))

@@ -29,9 +29,9 @@ from tongsa.decoding.term_alignment import (
     ScoreTokens,
     Tokens,
     Word,
+    group_into_words,
     prediction_differences,
     related_words,
-    split_words,
 )
 from tongsa.decoding.term_sentence import TermOccurrence, TermSentence
 from tongsa.tokenization.special import UNK
@@ -140,8 +140,8 @@ class TermSearch:
             for outcome in new_outcomes:
                 outcomes[id(outcome.attempt)].append(outcome)
 
-        def without(max_cost: float) -> list[Attempt]:
-            """Return the attempts that have no good outcome with at most this cost."""
+        def attempts_without_result(max_cost: float) -> list[Attempt]:
+            """Return the attempts that have no accepted output with at most this cost."""
             return [
                 attempt
                 for attempt in attempts
@@ -150,8 +150,8 @@ class TermSearch:
 
         if not self.always_search:
             collect(self._substitute(attempts))
-        collect(self._continue(without(MAX_COST_WITHOUT_SEARCH), forbid_own=False))
-        collect(self._continue(without(float("inf")), forbid_own=True))
+        collect(self._continue(attempts_without_result(MAX_COST_WITHOUT_SEARCH), forbid_own=False))
+        collect(self._continue(attempts_without_result(float("inf")), forbid_own=True))
         for attempt in attempts:
             self._accept_best(outcomes[id(attempt)])
 
@@ -164,7 +164,7 @@ class TermSearch:
         for attempt, log_probs in zip(short, scores, strict=True):
             total = sum(log_probs)
             score = total / self.config.length_penalty(len(log_probs))
-            yield self._judge(attempt, [Hypothesis(tokens[id(attempt)], total, score, log_probs)])
+            yield self._check_output(attempt, [Hypothesis(tokens[id(attempt)], total, score, log_probs)])
 
     def _continue(self, attempts: Sequence[Attempt], *, forbid_own: bool) -> list[Outcome]:
         """Let the model continue after the terms."""
@@ -179,13 +179,13 @@ class TermSearch:
                 for prefix, tokens in zip(prefixes, own_words, strict=True)
             ],
         )
-        return [*map(self._judge, attempts, outputs)]
+        return [*map(self._check_output, attempts, outputs)]
 
     def _next_attempt(self, sentence: TermSentence, losses: Sequence[Sequence[float]]) -> Attempt | None:
         """Return what to try for the leftmost pending term; mark terms that the model wrote itself."""
         text, words = (
             self._text(sentence.hypotheses[0]),
-            split_words(sentence.hypotheses[0].tokens, self.target_tokenizer),
+            group_into_words(sentence.hypotheses[0].tokens, self.target_tokenizer),
         )
         counted = text_before_end(text, count_inner_sentence_ends(sentence.source))
         loss_of = dict(zip(map(id, sentence.pending), losses, strict=True))
@@ -202,9 +202,8 @@ class TermSearch:
                 return None
             leftmost = min(aligned, key=lambda i: len(aligned[i][0].before))
             occurrence, related = sentence.pending[leftmost], aligned[leftmost]
-            if (
-                len(occurrence.requirement.spans) > 1
-            ):  # all occurrences may be aligned with the same word: take the first
+            # all occurrences of a term may be aligned with the same word: take the first
+            if len(occurrence.requirement.spans) > 1:
                 related = [word for word in words if word.is_same(related[0], len(sentence.prefix))] + related[1:]
             occurrence.done = True
             written = [
@@ -238,7 +237,7 @@ class TermSearch:
         else:
             attempt.occurrence.reason = outcomes[-1].rejection
 
-    def _judge(self, attempt: Attempt, nbest: list[Hypothesis]) -> Outcome:
+    def _check_output(self, attempt: Attempt, nbest: list[Hypothesis]) -> Outcome:
         """Compare an output with the one before the attempt."""
         if not nbest:
             reason = "no output satisfies it together with no_repeat_ngram. Raise no_repeat_ngram, or set it to 0."
@@ -247,7 +246,7 @@ class TermSearch:
         log_prob_before = attempt.sentence.hypotheses[0].log_prob
         rest = nbest[0].log_prob - sum(nbest[0].token_log_probs[first:end])
         cost = log_prob_before - rest
-        reason = self._fault(attempt, self._text(nbest[0]))
+        reason = self._find_error(attempt, self._text(nbest[0]))
         if not reason and cost > self.config.max_term_cost:
             reason = (
                 f"with it the rest of the translation has log-probability {rest:.1f}, "
@@ -256,8 +255,8 @@ class TermSearch:
             )
         return Outcome(attempt, nbest, cost, reason)
 
-    def _fault(self, attempt: Attempt, new: str) -> str:
-        """Return what is wrong with the text of an output; empty if nothing is."""
+    def _find_error(self, attempt: Attempt, new: str) -> str:
+        """Return the error in the text of an output and what to do; empty if there is none."""
         old, own_word = self._text(attempt.sentence.hypotheses[0]), attempt.own_translation
         counted = text_before_end(new, count_inner_sentence_ends(attempt.sentence.source))
         span = (len(attempt.before), len(attempt.prefix))

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 
 from tongsa.batch import Indices, Padded, Ragged, append_eos, pad
-from tongsa.decoding.text_model import Matrix, TextModel, ensure_text, ensure_text_list
+from tongsa.data.training_profile import TrainingProfile
+from tongsa.decoding.text_model import Matrix, ModelDescription, TextModel, ensure_text, ensure_text_list
 from tongsa.errors import InputError
+from tongsa.interface import EncoderDecoder
+from tongsa.tokenization.subword import SubwordTokenizer
+from tongsa.tokenization.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -22,12 +27,26 @@ class Classification:
     source_tokens: tuple[str, ...]
     truncated: bool = False
     """The text was longer than the model can read; only its beginning was classified."""
+    unseen_words: tuple[str, ...] = ()
+    """Words of the text that do not occur in the training data."""
+    longer_than_training: bool = False
+    """The text is much longer than any text of the training data."""
     _token_ids: tuple[int, ...] = ()
     _classifier: "TextClassifier | None" = field(default=None, repr=False, compare=False)
 
     @property
     def probability(self) -> float:
         return self.probabilities[self.label]
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """All probabilities and the comparison with the training data, for JSON."""
+        return {
+            "probabilities": self.probabilities,
+            "truncated": self.truncated,
+            "unseen_words": list(self.unseen_words),
+            "longer_than_training": self.longer_than_training,
+        }
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:
@@ -44,12 +63,26 @@ class TextClassifier(TextModel):
 
     task = "classification"
 
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        source_tokenizer: SubwordTokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        profile: TrainingProfile | None = None,
+        info: ModelDescription | None = None,
+    ) -> None:
+        """With the `profile` of the training data, results tell which input is unlike it."""
+        super().__init__(model, source_tokenizer, target_tokenizer, info=info)
+        self.profile = profile
+
     def __call__(self, text: str) -> Classification:
         return self.classify([ensure_text(text)])[0]
 
     @torch.inference_mode()
     def classify(self, texts: Iterable[str]) -> list[Classification]:
         """Return a classification of each text, in order; also of empty texts."""
+        texts = ensure_text_list(texts)
         rows, lengths = self._encode(texts)
         labels = self.target_tokenizer.token_strings(range(len(self.target_tokenizer)))
         results: dict[int, Classification] = {}
@@ -63,6 +96,8 @@ class TextClassifier(TextModel):
                     probabilities=dict(zip(labels, probabilities, strict=True)),
                     source_tokens=tuple(self.source_tokenizer.token_strings(tokens)),
                     truncated=bool(rows.lengths[i] >= self.max_positions),
+                    unseen_words=self.profile.unseen_words(texts[i]) if self.profile else (),
+                    longer_than_training=bool(self.profile and self.profile.is_much_longer(int(rows.lengths[i]))),
                     _token_ids=tokens,
                     _classifier=self,
                 )

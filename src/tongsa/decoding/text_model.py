@@ -1,9 +1,11 @@
 """TextModel: a model with its tokenizers, for scoring pairs and returning attention weights."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -160,6 +162,18 @@ class TextModel:
             return self.target_tokenizer.encode_all([label])[0]
         except InputError as error:
             raise PairError(index, str(error)) from None
+
+    def trace(
+        self,
+        text: str,
+        *,
+        target: str | None = None,
+        layers: Sequence[int] | None = None,
+        edits: Sequence[Mapping[str, Any]] = (),
+    ) -> Any:
+        """Return a `tongsa.Trace`: every named tensor of one text, as `tongsa.trace(model, text)` does."""
+        visualize = import_module("tongsa.visualize.trace")  # by name: it imports this module
+        return visualize.trace(self, text, target=target, layers=layers, edits=edits)
 
     @torch.inference_mode()
     def attention(self, source: Sequence[int], target: Sequence[int]) -> dict[str, list[Matrix]]:

@@ -1,8 +1,8 @@
 """Translator: text in, translations out. The command line, the server, validation and evaluation decode with it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -10,23 +10,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Examples, Indices, Padded, Ragged
+from tongsa.batch import Examples, Ragged
 from tongsa.config import build_config, to_table
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import split_sentences
 from tongsa.data.training_profile import TrainingProfile
-from tongsa.decoding.batches import Capacity, EncodedTexts, SearchBatch, assign_to_threads, make_batches
+from tongsa.decoding.batch_search import BatchSearch
+from tongsa.decoding.batches import EncodedTexts
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.beams import SearchObserver
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints, continuing_tokens
 from tongsa.decoding.continuations import continuations
-from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
 from tongsa.decoding.documents import MAX_SENTENCE_TOKENS, Document, require_one_sentence
-from tongsa.decoding.engines.engine import Engine, supports_all
+from tongsa.decoding.engines.engine import Engine
 from tongsa.decoding.engines.torch import TorchEngine
-from tongsa.decoding.generator import TextGenerator
-from tongsa.decoding.glossary import Glossary, TermRequirement, replace_terms
+from tongsa.decoding.generator import ShallowFusion
+from tongsa.decoding.glossary import Glossary, TermRequirement, has_text_after_end
 from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation, join_translations
 from tongsa.decoding.sampling import SamplingConfig
@@ -35,28 +35,15 @@ from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.term_search import TermSearch
 from tongsa.decoding.term_sentence import TermSentence
 from tongsa.decoding.text_model import ModelDescription, TextModel, ensure_text, ensure_text_list
-from tongsa.decoding.training_comparison import compare_with_training, with_copied_words
+from tongsa.decoding.training_comparison import compare_with_training, with_copies
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
-from tongsa.torch_threads import parallel_map
 
 MAX_TOKENS_PER_BYTE = 3
 """Upper bound of the tokens for a byte of UTF-8: normalization and jamo at most triple the bytes."""
 EMPTY_TRANSLATION = Translation("", 0.0, 0.0, (), ())
-
-
-@dataclass(frozen=True)
-class ShallowFusion:
-    """A language model whose log-probabilities are added to the translation model's, with this weight."""
-
-    language_model: TextGenerator
-    weight: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight < float("inf"):
-            raise InputError(f"--lm-weight {self.weight}: must be 0 or more. Try 0.2.")
 
 
 class Translator(TextModel):
@@ -96,11 +83,7 @@ class Translator(TextModel):
         self.engine = engine if engine and not (ensemble or fusion) else None
         if fusion:
             self.max_positions = min(self.max_positions, fusion.language_model.max_positions)
-            if fusion.language_model.target_tokenizer.model_bytes != target_tokenizer.model_bytes:
-                raise InputError(
-                    "--lm: the language model has another tokenizer. "
-                    "Train it with --set tokenizer.reuse_from=RUN, where RUN is the run of the translation model."
-                )
+            fusion.require_tokenizer(target_tokenizer)
         self.torch_engine = TorchEngine(
             self.models,
             self.max_positions,
@@ -109,6 +92,7 @@ class Translator(TextModel):
             fusion.language_model.model if fusion else None,
             fusion.weight if fusion else 0.0,
         )
+        self.batch_search = BatchSearch(self.engine, self.torch_engine, batch_tokens, len(target_tokenizer))
 
     def __call__(self, text: str) -> Translation:
         return self.translate([ensure_text(text)])[0]
@@ -174,29 +158,41 @@ class Translator(TextModel):
         return document.split_to_fit(fits)
 
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
-        if request.config.copy_unseen_words:
-            request = with_copied_words(request, texts, self.profile)
+        request = with_copies(request, texts, self.profile)
         translations = self._decode(texts, request, replaces_terms=self.term_replacement)
-        again = [i for i, translation in enumerate(translations) if not translation.satisfies_terms]
-        if self.term_replacement and again:  # the model did not copy a term: translate the source as it is
-            prefixes = [request.prefixes[i] for i in again] if request.prefixes else ()
-            retried = self._decode([texts[i] for i in again], replace(request, prefixes=prefixes), replaces_terms=False)
-            for i, translation in zip(again, retried, strict=True):
-                if translation.num_satisfied_terms >= translations[i].num_satisfied_terms:
-                    translations[i] = translation
+        if self.term_replacement:
+            self._translate_again(translations, texts, request)
         return translations
+
+    def _translate_again(self, translations: list[Translation], texts: Sequence[str], request: DecodeRequest) -> None:
+        """Translate the source as it is where the model did not copy a term, or wrote text after the end."""
+
+        def quality(translation: Translation, text: str) -> tuple[bool, int]:
+            return not has_text_after_end(translation.text, text), translation.num_satisfied_terms
+
+        rows = [
+            i
+            for i, translation in enumerate(translations)
+            if translation.terms and quality(translation, texts[i]) < (True, len(translation.terms))
+        ]
+        if not rows:
+            return
+        prefixes = [request.prefixes[i] for i in rows] if request.prefixes else ()
+        retried = self._decode([texts[i] for i in rows], replace(request, prefixes=prefixes), replaces_terms=False)
+        for i, translation in zip(rows, retried, strict=True):
+            if quality(translation, texts[i]) >= quality(translations[i], texts[i]):
+                translations[i] = translation
 
     def _decode(self, texts: Sequence[str], request: DecodeRequest, *, replaces_terms: bool) -> list[Translation]:
         requirements: dict[int, tuple[TermRequirement, ...]] = {}
         read_texts = list(texts)  # what the encoder reads
-        for i, text in enumerate(texts if request.glossary else ()):
-            if request.glossary and (in_text := request.glossary.requirements(normalize(text))):
-                read_texts[i] = normalize(text)
-                read_texts[i], requirements[i] = (
-                    replace_terms(read_texts[i], in_text) if replaces_terms else (read_texts[i], in_text)
-                )
+        for i, text in enumerate(texts):
+            if request.glossary:
+                read_texts[i], requirements[i] = request.glossary.read_source(text, replaces_terms=replaces_terms)
         encoded = self._encode(read_texts, request)
-        nbest_lists = self._search_all(encoded, request)
+        nbest_lists = self.batch_search.run(encoded, request)
+        if failed := {i: encoded.max_lengths[i] for i, nbest_list in nbest_lists.items() if not nbest_list}:
+            raise InputError(explain_no_output(request.config, encoded.constraints, failed))
         sentences = {
             i: TermSentence(
                 read_texts[i],
@@ -207,6 +203,7 @@ class Translator(TextModel):
                 normalize(request.prefixes[i]) if request.prefixes else "",
             )
             for i in sorted(requirements.keys() & nbest_lists.keys())
+            if requirements[i]
         }
         self._search_terms(list(sentences.values()), request)
         translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
@@ -220,29 +217,6 @@ class Translator(TextModel):
             translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
         return translations
 
-    def _search_all(self, encoded: EncodedTexts, request: DecodeRequest) -> dict[int, list[Hypothesis]]:
-        """Return the n-best list of each text that is not empty, by index."""
-        threads = self._threads(request)
-        unconstrained = not (request.sampling or request.observer or encoded.constraints)
-        batches = self._make_batches(encoded, request, threads, unconstrained=unconstrained)
-        if self.engine and unconstrained:
-            search = partial(self._search_with_engine, request=request)
-        else:
-            sampler = request.sampling.build() if request.sampling else None
-            search = partial(self.torch_engine.decode, request=request, sampler=sampler)
-        nbest_lists: dict[int, list[Hypothesis]] = {}
-        for batch, outputs in zip(batches, parallel_map(search, batches, threads), strict=True):
-            if not all(outputs):
-                max_lengths = {int(i): encoded.max_lengths[i] for i in batch.indices}
-                raise InputError(explain_no_output(request.config, encoded.constraints, max_lengths))
-            nbest_lists |= dict(zip(batch.indices.tolist(), outputs, strict=True))
-        return nbest_lists
-
-    def _threads(self, request: DecodeRequest) -> int:
-        # one thread: an observer sees one step at a time, and the same seed draws the same samples
-        one_thread = bool(request.sampling or request.observer) or self.device.type != "cpu"
-        return 1 if one_thread else torch.get_num_threads()
-
     def _encode(self, texts: Sequence[str], request: DecodeRequest) -> EncodedTexts:
         tokens = Ragged(self.source_tokenizer.encode_all(texts))
         lengths = np.minimum(tokens.lengths + 1, self.max_positions)
@@ -255,18 +229,13 @@ class Translator(TextModel):
         """Put the terms of a glossary into the translations."""
         if request.sampling:
             for sentence in sentences:
-                sentence.skip_all("samples are drawn without constraints. Leave out --sample.")
+                sentence.skip_all("samples are drawn without constraints. Leave out --sample (in Python, sampling).")
             return
 
         def search(
             sources: Sequence[Sequence[int]], constraints: Sequence[OutputConstraints]
         ) -> list[list[Hypothesis]]:
-            encoded = EncodedTexts.from_tokens(sources, constraints)
-            batches = self._make_batches(encoded, request, self._threads(request), unconstrained=False)
-            decode = partial(self.torch_engine.decode, request=request)
-            outputs: dict[int, list[Hypothesis]] = {}
-            for batch, nbest_lists in zip(batches, parallel_map(decode, batches, self._threads(request)), strict=True):
-                outputs |= dict(zip(batch.indices.tolist(), nbest_lists, strict=True))
+            outputs = self.batch_search.run(EncodedTexts.from_tokens(sources, constraints), request)
             return [outputs[i] for i in range(len(sources))]
 
         TermSearch(
@@ -279,56 +248,32 @@ class Translator(TextModel):
             always_search=bool(self.fusion) or not request.config.supports_continuous_batching,
         ).run(sentences)
 
-    def _make_batches(
-        self, encoded: EncodedTexts, request: DecodeRequest, threads: int, *, unconstrained: bool
-    ) -> list[SearchBatch]:
-        """Make batches of texts sorted by length, so that they have little padding. Empty texts are left out."""
-        lengths, config = encoded.lengths, request.config
-        order = np.argsort(-lengths, kind="stable")
-        order = order[encoded.tokens.lengths[order] > 0]
-        candidates_per_sentence = max(config.beam, request.nbest) * len(self.target_tokenizer)
-        capacity = Capacity.for_candidates(self.batch_tokens, candidates_per_sentence)
-        groups: list[list[Indices]]
-        if self.engine and unconstrained and supports_all(self.engine, lengths[order], config):
-            groups = [[order]]  # the engine makes batches itself
-        elif (
-            not self.engine
-            and unconstrained
-            and config.supports_continuous_batching
-            and self.device.type == "cpu"  # not measured on other devices
-        ):
-            small = make_batches(lengths, order, capacity.divide(BATCHES_PER_CAPACITY), threads=threads)
-            groups = assign_to_threads(small, lengths, threads)
-        else:
-            groups = [[batch] for batch in make_batches(lengths, order, capacity, threads=threads)]
-        return [encoded.batch(group, capacity) for group in groups]
-
-    def _search_with_engine(self, batch: SearchBatch, request: DecodeRequest) -> list[list[Hypothesis]]:
-        (source,) = batch.pad(self.device)
-        return self.search(source, request.config, request.nbest)
-
-    def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return the best `nbest` hypotheses of each sentence; torch searches what the engine does not support."""
-        if not (self.engine and self.engine.supports(source, config)):
-            return self.torch_engine.search(source, config, nbest)
-        hypotheses = self.engine.search(source, config, nbest)
-        if rows := [row for row, nbest_list in enumerate(hypotheses) if not nbest_list]:
-            for row, by_torch in zip(rows, self.torch_engine.search(source.select(rows), config, nbest), strict=True):
-                hypotheses[row] = by_torch
-        return hypotheses
-
     def alternatives(
-        self, text: str, prefix: str = "", *, count: int = 5, **settings: float | str
+        self, text: str, prefix: str = "", *, count: int = 5, glossary: Glossary | None = None, **settings: float | str
     ) -> list[Translation]:
         """Return continuations of a prefix: the best output after each of the `count` likeliest next tokens.
 
         If EOS is among them, one of the continuations is the prefix itself.
+        Terms of the glossary are put in after the prefix; of continuations that become equal, one is returned.
         """
-        request = DecodeRequest(config=self.config_with(settings))
+        request, prefix = DecodeRequest(config=self.config_with(settings)), normalize(prefix)
+        text, requirements = (glossary or Glossary()).read_source(text, replaces_terms=self.term_replacement)
         source = Ragged(self.source_tokenizer.encode_all([text]))[0][: self.max_positions - 1]
-        prefix_tokens = self.target_tokenizer.encode_all([normalize(prefix)])[0]
+        prefix_tokens = self.target_tokenizer.encode_all([prefix])[0]
         nbest_lists = continuations(self.torch_engine, source, prefix_tokens, request, count)
-        return [self._to_translation(source, hypotheses[:1], truncated=False) for hypotheses in nbest_lists]
+        max_length = min(len(source) + 1 + request.config.max_extra_tokens, self.max_positions - 1)
+        sentences = [
+            TermSentence(text, source.tolist(), max_length, requirements, nbest_list[:1], prefix)
+            for nbest_list in nbest_lists
+        ]
+        if requirements:
+            self._search_terms(sentences, request)
+            texts = [self.target_tokenizer.decode(sentence.hypotheses[0].tokens) for sentence in sentences]
+            sentences = [sentence for i, sentence in enumerate(sentences) if texts[i] not in texts[:i]]
+        return [
+            self._to_translation(source, sentence.hypotheses[:1], truncated=False, terms=sentence)
+            for sentence in sentences
+        ]
 
     def _to_translation(
         self,

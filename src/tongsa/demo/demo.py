@@ -1,4 +1,4 @@
-"""`tongsa demo`: train English → Korean on the shipped pairs, score unseen sentences, draw the attention."""
+"""`tongsa demo`: train English → Korean on the shipped pairs, score unseen sentences, write a page of all views."""
 
 import json
 import shutil
@@ -17,12 +17,12 @@ from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.program import format_command
 from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.training.checkpoint import TrainingProgress
-from tongsa.visualize import write_page
 from tongsa.visualize.examples import translation_example
+from tongsa.visualize.panels import examples_page
 
 MARKER_FILE = ".tongsa-demo"
 PRINTED_TRANSLATIONS = 12
-ATTENTION_EXAMPLES = (
+PAGE_EXAMPLES = (
     "I love you",
     "<polite> I love you",
     "<casual> I love you",
@@ -36,7 +36,9 @@ ATTENTION_EXAMPLES = (
     "I came back home",
     "I took a rest",
 )
-"""Sentences shown first on the attention page, before those of the test set."""
+"""Sentences shown first on the page, before those of the test set."""
+NAMING_SAMPLES = 40
+"""Sentences of the test set by which the heads are named; they are not shown."""
 
 
 def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
@@ -48,7 +50,7 @@ def run_demo(run: Path, settings: Sequence[str] = ()) -> None:
     reports = {name: _evaluate_file(translator, data / f"{name}.tsv") for name in ("test", "test-long")}
     _write_scores(run, reports, progress, translator)
     _print_translations(reports["test"], data / "test.tsv")
-    _write_attention_page(run, translator, reports["test"], data / "test.tsv")
+    _write_page(run, translator, reports["test"], data / "test.tsv")
     _print_scores(run, reports, progress, perf_counter() - start)
 
 
@@ -106,12 +108,16 @@ def _print_translations(report: EvaluationReport, path: Path) -> None:
             print(f"    = {target}")  # noqa: T201
 
 
-def _write_attention_page(run: Path, translator: Translator, report: EvaluationReport, path: Path) -> None:
+def _write_page(run: Path, translator: Translator, report: EvaluationReport, path: Path) -> None:
+    """Write the page with all views; heads are named after their pattern in the sentences and in the test set."""
     pairs = read_tsv_pairs(path)
     longest_pairs = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][0]))[:3]
-    examples = [translation_example(translator(text), text) for text in ATTENTION_EXAMPLES]
+    examples = [translation_example(translator(text), text) for text in PAGE_EXAMPLES]
     examples += [translation_example(report.translations[index], *pairs[index]) for index in longest_pairs]
-    write_page(run / "attention.html", "tongsa demo: English → Korean", examples)
+    stride = max(1, len(pairs) // NAMING_SAMPLES)
+    samples = [translation_example(report.translations[index], *pairs[index]) for index in range(0, len(pairs), stride)]
+    title = "tongsa demo: English → Korean"
+    examples_page(translator, examples, title=title, samples=samples[:NAMING_SAMPLES]).save(run / "attention.html")
 
 
 def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: TrainingProgress, seconds: float) -> None:
@@ -122,7 +128,7 @@ def _print_scores(run: Path, reports: dict[str, EvaluationReport], progress: Tra
         print(f"  {name:9}  {metrics}   ({report.sentences:,} sentences, {scores['bleu'].signature})")  # noqa: T201
     print(  # noqa: T201
         f"""
-Attention:       {run}/attention.html   (open it in a browser)
+Look inside:     {run}/attention.html   (open it in a browser)
 Translate:       echo 'I go home' | {format_command("translate {}", run)}
 Your own data:   {format_command("train --data my.tsv --run runs/mine --budget 20m")}
 All scores:      {run}/scores.json"""

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
-from tongsa.nn.attention import record_weights
 from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.conv import GatedConvolution, init_normal
 from tongsa.nn.decoder_state import RowState
@@ -26,6 +25,7 @@ from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import PositionalEncoding, StartPosition
+from tongsa.nn.recording import record, record_copy, record_weights
 
 EMBEDDING_STD = 0.1
 """Standard deviation of the initial embeddings (section 3.5)."""
@@ -111,8 +111,10 @@ class ConvEmbedding(nn.Module):
             nn.init.normal_(table.weight, std=EMBEDDING_STD)
 
     def forward(self, tokens: Tensor, start: StartPosition = 0) -> Tensor:  # (batch, length, width)
+        embedded = record("embedding.lookup", self, self.token_embedding(tokens))
         positions = self.positional_encoding(start, tokens.shape[1], tokens.device)
-        dropped: Tensor = self.dropout(self.token_embedding(tokens) + positions)
+        positions = record("embedding.position", self, positions)
+        dropped: Tensor = self.dropout(record("embedding.sum", self, embedded + positions, x=embedded, y=positions))
         return dropped
 
 
@@ -134,13 +136,16 @@ class ConvEncoder(nn.Module):
     def forward(self, source: Padded) -> Memory:
         mask = source.mask.unsqueeze(-1).to(self.input_projection.weight.dtype)  # (batch, length, 1)
         embedded = self.embedding(source.tokens)  # (batch, length, width)
-        x = self.input_projection(embedded)  # (batch, length, hidden)
+        x = record("conv.input", self, self.input_projection(embedded), x=embedded)  # (batch, length, hidden)
         for layer in self.layers:
-            x = (x + layer(self.dropout(x) * mask)) * SQRT_HALF  # padding is zero, like positions outside the sentence
+            y = layer(record_copy(self.dropout(x) * mask, x))  # padding is zero, like positions outside the sentence
+            x = record("residual.convolution", layer, (x + y) * SQRT_HALF, x=x, y=y, scale=SQRT_HALF)
         keys = self.output_projection(x)  # (batch, length, width)
         # same values, but the gradient is divided by the number of decoder layers that read them (section 3.4)
-        keys = torch.lerp(keys.detach(), keys, 1 / self.decoder_layers)
-        return Memory(torch.cat([keys, keys + embedded], dim=-1), source.mask)
+        keys = record("conv.keys", self, torch.lerp(keys.detach(), keys, 1 / self.decoder_layers), x=x)
+        values = record("conv.values", self, keys + embedded, x=keys, y=embedded)
+        slots = record("conv.slots", self, torch.cat([keys, values], dim=-1), x=keys, y=values)
+        return Memory(slots, source.mask)
 
 
 class ConvMemory(NamedTuple):
@@ -151,14 +156,15 @@ class ConvMemory(NamedTuple):
     mask: Tensor  # (sentence, slot)
 
 
-def precompute_memory(memory: Memory) -> ConvMemory:
+def precompute_memory(decoder: nn.Module, memory: Memory) -> ConvMemory:
     """Split slots into keys and values, and scale the values by m √(1/m) = √m for m slots (section 3.4).
 
     A mean over m slots has 1/m of their variance: the factor restores it.
     """
     keys, values = memory.slots.chunk(2, dim=-1)
-    lengths = memory.mask.sum(dim=1).to(values.dtype).view(-1, 1, 1)
-    return ConvMemory(keys, values * lengths.sqrt(), memory.mask)
+    scale = memory.mask.sum(dim=1).to(values.dtype).view(-1, 1, 1).sqrt()
+    values = record("multistep.values", decoder, values * scale, x=values, scale=scale)
+    return ConvMemory(keys, values, memory.mask)
 
 
 class MultiStepAttention(nn.Module):
@@ -170,11 +176,15 @@ class MultiStepAttention(nn.Module):
         self.output_projection = init_normal(Linear(config.width, config.hidden), 1.0)
 
     def forward(self, hidden: Tensor, embedded: Tensor, memory: ConvMemory) -> Tensor:  # (batch, query, hidden)
-        scores = (self.query_projection(hidden) + embedded) @ memory.keys.mT  # (batch, query, slot)
-        weights = scores.masked_fill(~memory.mask.unsqueeze(1), -torch.inf).softmax(dim=-1)
+        query = record("multistep.query", self, self.query_projection(hidden) + embedded, h=hidden, g=embedded)
+        scores = query @ memory.keys.mT  # (batch, query, slot)
+        scores = record("multistep.scores", self, scores, Q=query, K=memory.keys, scale=1.0)
+        mask = memory.mask.unsqueeze(1)
+        masked = record("multistep.masked", self, scores.masked_fill(~mask, -torch.inf), S=scores, mask=mask)
+        weights = record("multistep.weights", self, masked.softmax(dim=-1), S=masked)
         record_weights("cross", weights.unsqueeze(1))
-        context: Tensor = self.output_projection(weights @ memory.values)
-        return context
+        context = record("multistep.context", self, weights @ memory.values, A=weights, V=memory.values)
+        return record("multistep.output", self, self.output_projection(context), x=context)
 
 
 @dataclass(frozen=True)
@@ -201,9 +211,10 @@ class ConvDecoderLayer(nn.Module):
         self.attention = MultiStepAttention(config)
 
     def forward(self, x: Tensor, embedded: Tensor, memory: ConvMemory) -> Tensor:  # (batch, length, hidden)
-        x = (x + self.convolution(self.dropout(x))) * SQRT_HALF
-        outputs: Tensor = (x + self.attention(x, embedded, memory)) * SQRT_HALF
-        return outputs
+        y = self.convolution(self.dropout(x))
+        x = record("residual.convolution", self, (x + y) * SQRT_HALF, x=x, y=y, scale=SQRT_HALF)
+        y = self.attention(x, embedded, memory)
+        return record("residual.attention", self, (x + y) * SQRT_HALF, x=x, y=y, scale=SQRT_HALF)
 
     def step(
         self, x: Tensor, embedded: Tensor, cache: Tensor, memory: PerSentence[ConvMemory]
@@ -236,26 +247,27 @@ class ConvDecoder(nn.Module):
         return OutputProjection(self.output_embedding.weight, self.bias)
 
     def _readout(self, hidden: Tensor) -> Tensor:  # (…, width)
-        readout: Tensor = self.dropout(self.output_projection(hidden))
+        readout: Tensor = self.dropout(record("readout.output", self, self.output_projection(hidden), x=hidden))
         return readout
 
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
-        precomputed = precompute_memory(memory)
+        precomputed = precompute_memory(self, memory)
         embedded = self.embedding(target.tokens)
-        x = self.input_projection(embedded)  # (batch, length, hidden)
+        x = record("conv.input", self, self.input_projection(embedded), x=embedded)  # (batch, length, hidden)
         for layer in self.layers:
             x = layer(x, embedded, precomputed)
         return self._readout(x)
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
-        return self.output.logits(self.hidden(target, memory))
+        hidden = self.hidden(target, memory)
+        return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> ConvState:
         left_padding, hidden = self.layers[0].convolution.left_padding, self.input_projection.out_features
         zeros = memory.slots.new_zeros(memory.slots.shape[0], left_padding, hidden)
         return ConvState(
             cache=(zeros,) * len(self.layers),
-            memory=PerSentence(precompute_memory(memory)),
+            memory=PerSentence(precompute_memory(self, memory)),
             position=0,
             output_subset=self.output.subset(vocab_subset),
         )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
@@ -11,17 +12,21 @@ from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
 from tongsa.nn.output import OutputProjection
+from tongsa.nn.recording import is_recording_tensors, record
+
+Pool = Callable[[nn.Module, Memory], Tensor]
+"""From a memory to one vector (batch, width), recorded as a value of the module."""
 
 
-def flatten_slots(memory: Memory) -> Tensor:  # (batch, slots · width)
+def flatten_slots(module: nn.Module, memory: Memory) -> Tensor:  # (batch, slots · width)
     """Concatenate all slots: for memories with a fixed number of slots and no padding."""
-    return memory.slots.flatten(1)
+    return record("pool.flat", module, memory.slots.flatten(1), x=memory.slots)
 
 
-def mean_pool(memory: Memory) -> Tensor:  # (batch, width)
+def mean_pool(module: nn.Module, memory: Memory) -> Tensor:  # (batch, width)
     """Average the slots that may be read: for memories with one slot for each token."""
     mask = memory.mask.unsqueeze(2).to(memory.slots.dtype)
-    return (memory.slots * mask).sum(dim=1) / mask.sum(dim=1)
+    return record("pool.mean", module, (memory.slots * mask).sum(dim=1) / mask.sum(dim=1), x=memory.slots)
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,12 @@ class PooledClassifier(nn.Module):
     """A pooled memory, one hidden layer with ReLU, and the logits of the labels."""
 
     def __init__(
-        self, pool: Callable[[Memory], Tensor], input_width: int, hidden_width: int, num_labels: int, dropout: float
+        self,
+        pool: Callable[[nn.Module, Memory], Tensor],
+        input_width: int,
+        hidden_width: int,
+        num_labels: int,
+        dropout: float,
     ) -> None:
         """`pool` is `flatten_slots` or `mean_pool`; it returns vectors of `input_width` elements."""
         super().__init__()
@@ -49,14 +59,19 @@ class PooledClassifier(nn.Module):
         return OutputProjection(self.output_layer.weight, self.output_layer.bias)
 
     def _pooled_hidden(self, memory: Memory) -> Tensor:  # (batch, hidden)
-        return self.dropout.relu(self.hidden_layer(self.pool(memory)))
+        pooled = self.pool(self, memory)
+        hidden = record("classifier.hidden", self, self.hidden_layer(pooled), x=pooled)
+        if is_recording_tensors():
+            return self.dropout(record("classifier.relu", self, F.relu(hidden), x=hidden))  # type: ignore[no-any-return]
+        return self.dropout.relu(hidden)
 
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, hidden)
         """Return the same vector at every position: the target is a single label and is ignored."""
         return self._pooled_hidden(memory).unsqueeze(1).expand(-1, target.tokens.shape[1], -1)
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, label)
-        return self.output.logits(self.hidden(target, memory))
+        hidden = self.hidden(target, memory)
+        return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> ClassifierState:
         logits = self.output.logits(self._pooled_hidden(memory))

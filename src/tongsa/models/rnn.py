@@ -23,6 +23,7 @@ from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear, maxout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
+from tongsa.nn.recording import record
 from tongsa.nn.rnn import CellKind, GRUCell, RecurrentLayer, unroll
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
@@ -94,7 +95,9 @@ class RNNEmbedding(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:  # (…, embedding)
-        dropped: Tensor = self.dropout(self.token_embedding(tokens) * math.sqrt(self.token_embedding.embedding_dim))
+        scale = math.sqrt(self.token_embedding.embedding_dim)
+        embedded = record("embedding.lookup", self, self.token_embedding(tokens))
+        dropped: Tensor = self.dropout(record("embedding.scaled", self, embedded * scale, x=embedded, scale=scale))
         return dropped
 
 
@@ -118,9 +121,16 @@ class RNNEncoder(nn.Module):
         for depth, layer in enumerate(self.layers):
             x, last_state = layer(x if depth == 0 else self.dropout(x), mask)
             last_states.append(last_state)
-        summary = torch.cat(last_states, dim=1)
-        if self.summary_projection is not None:
-            summary = torch.tanh(self.summary_projection(self.layers[-1].hidden(last_states[-1])))
+        if self.summary_projection is None:
+            symbols = {
+                f"{symbol}_{number}": part
+                for number, state in enumerate(last_states, 1)
+                for symbol, part in zip("hc", state.chunk(self.layers[0].cell.num_states, dim=1), strict=False)
+            }
+            summary = record("rnn.last_states", self, torch.cat(last_states, dim=1), **symbols)
+        else:
+            hidden = self.layers[-1].hidden(last_states[-1])
+            summary = record("rnn.summary", self, torch.tanh(self.summary_projection(hidden)), h=hidden)
         return Memory(summary.unsqueeze(1), mask.new_ones(mask.shape[0], 1))
 
 
@@ -133,11 +143,11 @@ class ContextRecurrentLayer(RecurrentLayer):
 
     def project_context(self, summary: Tensor) -> Tensor:  # (batch, gates · width)
         """Project the summary once: its term is the same at every step."""
-        context: Tensor = self.context_projection(summary)
-        return context
+        return record("rnn.context", self, self.context_projection(summary), c=summary)
 
     def project_with_context(self, inputs: Tensor, context: Tensor) -> Tensor:  # (batch, length, gates · width)
-        return self.project(inputs) + context
+        projected = self.project(inputs)
+        return record("rnn.summary_input", self, projected + context, a=projected, c=context)
 
 
 class ContextGRULayer(ContextRecurrentLayer):
@@ -150,15 +160,20 @@ class ContextGRULayer(ContextRecurrentLayer):
 
     def project_with_context(self, inputs: Tensor, context: Tensor) -> Tensor:
         """Return (batch, length, 4 · width): two gates, the candidate, and Cc, which the reset gate multiplies."""
-        gates, candidate = self.project(inputs).tensor_split([2 * self.width], dim=-1)
+        projected = self.project(inputs)
+        gates, candidate = projected.tensor_split([2 * self.width], dim=-1)
         gate_context, candidate_context = context.tensor_split([2 * self.width], dim=-1)
-        return torch.cat([gates + gate_context, candidate, candidate_context.expand_as(candidate)], dim=-1)
+        joined = torch.cat([gates + gate_context, candidate, candidate_context.expand_as(candidate)], dim=-1)
+        return record("gru.summary_input", self, joined, a=projected, c=context)
 
     def step(self, projected: Tensor, state: Tensor) -> Tensor:  # (batch, width)
         gates, candidate, context = projected.tensor_split([2 * self.width, 3 * self.width], dim=1)
         reset, update = torch.sigmoid(gates + self.cell.gate_projection(state)).chunk(2, dim=1)
+        reset = record("gru.reset", self, reset, a=projected, h=state)
+        update = record("gru.update", self, update, a=projected, h=state)
         candidate = torch.tanh(candidate + reset * (self.cell.candidate_projection(state) + context))
-        return torch.lerp(candidate, state, update)
+        candidate = record("gru.summary_candidate", self, candidate, a=projected, r=reset, h=state)
+        return record("gru.state", self, torch.lerp(candidate, state, update), z=update, h=state, n=candidate)
 
 
 class PlainRecurrentLayer(RecurrentLayer):
@@ -202,16 +217,15 @@ class MaxoutReadout(nn.Module):
         self.output_embedding = output_embedding
 
     def project_context(self, summary: Tensor) -> Tensor:  # (batch, 2 · units), or (batch, 1) zeros
-        return (
-            summary.new_zeros(summary.shape[0], 1)
-            if self.context_projection is None
-            else self.context_projection(summary)
-        )
+        if self.context_projection is None:
+            return summary.new_zeros(summary.shape[0], 1)
+        return record("maxout.context", self, self.context_projection(summary), c=summary)
 
     def forward(self, hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, embedding)
-        units = maxout(self.state_projection(hidden) + self.token_projection(embedded) + context)
-        readout: Tensor = self.output_projection(self.dropout(units))
-        return readout
+        units = self.state_projection(hidden) + self.token_projection(embedded) + context
+        units = record("maxout.summary_units", self, units, h=hidden, e=embedded, c=context)
+        largest = self.dropout(record("maxout.output", self, maxout(units), x=units))
+        return record("readout.output", self, self.output_projection(largest), x=largest)
 
 
 @dataclass(frozen=True)
@@ -254,7 +268,9 @@ class RNNDecoder(nn.Module):
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNState:
         summary = memory.slots.squeeze(1)
-        initial = summary if self.bridge is None else torch.tanh(self.bridge(summary))
+        initial = summary
+        if self.bridge is not None:
+            initial = record("rnn.initial_state", self, torch.tanh(self.bridge(summary)), x=summary)
         contexts = self.first_layer.project_context(summary), self.readout.project_context(summary)
         return RNNState(initial.chunk(1 + len(self.upper_layers), dim=1), contexts, self.output.subset(vocab_subset))
 
@@ -272,7 +288,8 @@ class RNNDecoder(nn.Module):
         return readout
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
-        return self.output.logits(self.hidden(target, memory))
+        hidden = self.hidden(target, memory)
+        return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def step(self, token: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
         embedded = self.embedding(token)  # (row, embedding)

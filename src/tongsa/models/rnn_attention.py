@@ -15,13 +15,13 @@ from tongsa.batch import Padded
 from tongsa.config import Fraction, Positive, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.additive_attention import AdditiveAttention
-from tongsa.nn.attention import record_weights
 from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear, Maxout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
+from tongsa.nn.recording import record, record_copy, record_time, record_weights
 from tongsa.nn.rnn import RecurrentLayer
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
@@ -86,9 +86,10 @@ class RNNAttentionEncoder(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, source: Padded) -> Memory:
-        embedded, mask = self.dropout(self.embedding(source.tokens)), source.mask
-        directions = [self.forward_rnn(embedded, mask)[0], self.backward_rnn(embedded, mask)[0]]
-        return Memory(self.dropout(torch.cat(directions, dim=-1)), mask)  # (batch, length, 2 · width)
+        embedded, mask = self.dropout(record("embedding.lookup", self, self.embedding(source.tokens))), source.mask
+        forwards, backwards = self.forward_rnn(embedded, mask)[0], self.backward_rnn(embedded, mask)[0]
+        annotations = torch.cat([forwards, backwards], dim=-1)  # (batch, length, 2 · width)
+        return Memory(self.dropout(record("rnn.annotations", self, annotations, x=forwards, y=backwards)), mask)
 
 
 class RNNAttentionMemory(NamedTuple):
@@ -140,28 +141,39 @@ class RNNAttentionDecoder(nn.Module):
 
     def _initial_state(self, memory: Memory) -> Tensor:  # (batch, states · width)
         """Return s₀ = tanh(W ←h₁): the backward state at the first token has read the whole source."""
-        return torch.tanh(self.bridge(memory.slots[:, 0].chunk(2, dim=-1)[1]))
+        backward = memory.slots[:, 0].chunk(2, dim=-1)[1]
+        return record("rnn.initial_state", self, torch.tanh(self.bridge(backward)), x=backward)
 
     def _readout(self, rnn_hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, maxout width)
         """Return maxout(U s + V Ey + C c), with the state s from before this step."""
-        readout: Tensor = self.dropout(self.maxout(torch.cat([rnn_hidden, embedded, context], dim=-1)))
+        inputs = torch.cat([rnn_hidden, embedded, context], dim=-1)
+        inputs = record("maxout.input", self.maxout, inputs, s=rnn_hidden, e=embedded, c=context)
+        readout: Tensor = self.dropout(self.maxout(inputs))
         return readout
 
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, maxout width)
         precomputed, state = self._precompute_memory(memory), self._initial_state(memory)
-        embedded = self.dropout(self.embedding(target.tokens))
+        embedded = self.dropout(record("embedding.lookup", self, self.embedding(target.tokens)))
         rnn_hidden: list[Tensor] = []  # at each time step (batch, 1, width)
         weights: list[Tensor] = []  # at each time step (batch, 1, slot)
-        for projected in self.rnn.project(embedded).unbind(1):
-            rnn_hidden.append(self.rnn.hidden(state).unsqueeze(1))
+        for time, projected in enumerate(self.rnn.project(embedded).unbind(1)):
+            record_time(time)
+            previous = self.rnn.hidden(state).unsqueeze(1)
+            rnn_hidden.append(record("rnn.previous_state", self, previous, h=state))
             weights.append(self.attention(rnn_hidden[-1], precomputed.keys, precomputed.mask))
-            state = self.rnn.step(projected + (weights[-1] @ precomputed.gate_inputs).squeeze(1), state)
-        all_weights = torch.cat(weights, dim=1)  # (batch, length, slot)
+            inputs = projected + (weights[-1] @ precomputed.gate_inputs).squeeze(1)
+            inputs = record("rnn.context_input", self.rnn, inputs, a=projected, A=weights[-1])
+            state = self.rnn.step(inputs, state)
+        record_time(None)
+        all_weights = record_copy(torch.cat(weights, dim=1), weights[-1])  # (batch, length, slot)
         record_weights("cross", all_weights.unsqueeze(1))
-        return self._readout(torch.cat(rnn_hidden, dim=1), embedded, all_weights @ precomputed.slots)
+        context = all_weights @ precomputed.slots
+        context = record("alignment.context", self.attention, context, A=all_weights, V=precomputed.slots)
+        return self._readout(record_copy(torch.cat(rnn_hidden, dim=1), rnn_hidden[-1]), embedded, context)
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
-        return self.output.logits(self.hidden(target, memory))
+        hidden = self.hidden(target, memory)
+        return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNAttentionState:
         return RNNAttentionState(

@@ -15,6 +15,7 @@ from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.output import OutputProjection, embedding_table
 from tongsa.nn.positions import NO_POSITION_LIMIT
+from tongsa.nn.recording import record
 from tongsa.nn.rnn import CellKind, RecurrentLayer
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
@@ -96,8 +97,9 @@ class RNNLMDecoder(nn.Module):
 
     def embed(self, tokens: Tensor) -> Tensor:  # (…, width)
         """Return √width times the token embeddings: their elements have variance 1."""
-        scaled: Tensor = self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim)
-        return scaled
+        scale = math.sqrt(self.embedding.embedding_dim)
+        embedded = record("embedding.lookup", self, self.embedding(tokens))
+        return record("embedding.scaled", self, embedded * scale, x=embedded, scale=scale)
 
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # noqa: ARG002 - the memory is empty
         x = self.embed(target.tokens)  # (batch, length, width)
@@ -107,7 +109,8 @@ class RNNLMDecoder(nn.Module):
         return dropped
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
-        return self.output.logits(self.hidden(target, memory))
+        hidden = self.hidden(target, memory)
+        return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNLMState:
         layer_states = tuple(layer.initial_state(memory.slots.shape[0], memory.slots) for layer in self.layers)

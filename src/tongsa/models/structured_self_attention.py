@@ -17,11 +17,11 @@ from tongsa.config import Fraction, NonNegativeFloat, Positive, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.models.pooled_classifier import PooledClassifier, flatten_slots
 from tongsa.models.rnn_attention import RNNAttentionConfig, RNNAttentionDecoder
-from tongsa.nn.attention import record_weights
 from tongsa.nn.auxiliary_loss import add_auxiliary_loss
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
 from tongsa.nn.output import embedding_table
+from tongsa.nn.recording import is_recording_tensors, record, record_copy, record_weights
 from tongsa.nn.rnn import lstm_update, unroll
 
 MAX_POSITIONS = 1024
@@ -114,21 +114,35 @@ def permute_tokens(values: Tensor, order: Tensor) -> Tensor:  # (length, batch, 
     return values.flatten(0, 1).index_select(0, order).view_as(values)
 
 
-def run_lstm(layer: nn.LSTM, inputs: Tensor) -> Tensor:  # (length, batch, width)
-    """Return the hidden states of torch's LSTM. For export it is unrolled: an exported nn.LSTM has a fixed length."""
-    if not torch.compiler.is_exporting():
-        hidden_states: Tensor = layer(inputs)[0]
-        return hidden_states
+def run_lstm(layer: nn.LSTM, inputs: Tensor, reversal: Tensor | None = None) -> Tensor:  # (length, batch, width)
+    """Return the hidden states of torch's LSTM; with `reversal` it reads the sentences from right to left.
+
+    It is unrolled to record its gates, and for export: an exported nn.LSTM has a fixed length.
+    """
+    if torch.compiler.is_exporting() or is_recording_tensors():
+        return _run_unrolled(layer, inputs, reversal)
+    if reversal is None:
+        return layer(inputs)[0]  # type: ignore[no-any-return]
+    return permute_tokens(layer(permute_tokens(inputs, reversal))[0], reversal)
+
+
+def _run_unrolled(layer: nn.LSTM, inputs: Tensor, reversal: Tensor | None) -> Tensor:  # (length, batch, width)
     parameters = dict(layer.named_parameters())
 
     def step(projected: Tensor, state: Tensor) -> Tensor:  # (batch, 2 · width)
         hidden, cell = state.chunk(2, dim=1)
-        return lstm_update(projected + F.linear(hidden, parameters["weight_hh_l0"]), cell)
+        gates = projected + F.linear(hidden, parameters["weight_hh_l0"])
+        return lstm_update(layer, record("lstm.gates", layer, gates, a=projected, h=hidden), cell)
 
     bias = parameters["bias_ih_l0"] + parameters["bias_hh_l0"]
-    projected = F.linear(inputs, parameters["weight_ih_l0"], bias).transpose(0, 1)
-    states, _ = unroll(step, projected, projected.new_zeros(projected.shape[0], 2 * layer.hidden_size))
-    return states[..., : layer.hidden_size].transpose(0, 1)
+    projected = F.linear(inputs, parameters["weight_ih_l0"], bias)
+    projected = record("rnn.projected", layer, projected, x=inputs)
+    if reversal is not None:
+        projected = record_copy(permute_tokens(projected, reversal), projected)
+    initial = projected.new_zeros(projected.shape[1], 2 * layer.hidden_size)
+    states, _ = unroll(step, projected.transpose(0, 1), initial, is_mirrored=reversal is not None)
+    hidden = states[..., : layer.hidden_size].transpose(0, 1)
+    return hidden if reversal is None else record_copy(permute_tokens(hidden, reversal), hidden)
 
 
 class BidirectionalLSTM(nn.Module):
@@ -148,8 +162,9 @@ class BidirectionalLSTM(nn.Module):
         # always float32: on many CPUs with bf16 matrix products there is no bf16 LSTM kernel
         with torch.autocast(inputs.device.type, enabled=False):
             forwards = run_lstm(self.forward_lstm, inputs)
-            backwards = run_lstm(self.backward_lstm, permute_tokens(inputs, reversal))
-        return torch.cat([forwards, permute_tokens(backwards, reversal)], dim=2)
+            backwards = run_lstm(self.backward_lstm, inputs, reversal)
+        states = torch.cat([forwards, backwards], dim=2)
+        return record("rnn.annotations", self, states, x=forwards, y=backwards)
 
 
 class HopAttention(nn.Module):
@@ -161,8 +176,11 @@ class HopAttention(nn.Module):
         self.score_projection = Linear(hidden, hops, bias=False)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:  # (batch, hop, position)
-        scores: Tensor = self.score_projection(torch.tanh(self.hidden_projection(states))).mT
-        return scores.masked_fill(~mask.unsqueeze(1), -torch.inf).softmax(dim=2)
+        hidden = record("hops.hidden", self, torch.tanh(self.hidden_projection(states)), H=states)
+        scores = record("hops.scores", self, self.score_projection(hidden).mT, x=hidden)
+        masked = scores.masked_fill(~mask.unsqueeze(1), -torch.inf)
+        masked = record("hops.masked", self, masked, S=scores, mask=mask.unsqueeze(1))
+        return record("hops.weights", self, masked.softmax(dim=2), S=masked)
 
 
 def penalization_term(weights: Tensor) -> Tensor:  # (batch,)
@@ -189,12 +207,15 @@ class StructuredSelfAttentionEncoder(nn.Module):
         record_weights("hops", weights.unsqueeze(1))
         if self.training and self.penalty:
             add_auxiliary_loss(self.penalty * penalization_term(weights).sum())
-        return Memory(weights @ states, torch.ones_like(weights[..., 0], dtype=torch.bool))
+        if is_recording_tensors():
+            record("hops.penalty", self.hop_attention, penalization_term(weights), A=weights)
+        slots = record("hops.embedding", self.hop_attention, weights @ states, A=weights, V=states)
+        return Memory(slots, torch.ones_like(weights[..., 0], dtype=torch.bool))
 
     def _hidden_states(self, source: Padded) -> Tensor:  # (batch, position, 2 · width)
         """Return H, equation 4. Its values in the padding are meaningless, and masked later."""
         reversal = reversal_indices(source)
-        x: Tensor = self.embedding(source.tokens.T)  # (length, batch, embedding)
+        x = record("embedding.lookup", self, self.embedding(source.tokens.T))  # (length, batch, embedding)
         for layer in self.layers:
             x = layer(self.dropout(x), reversal)
         return x.transpose(0, 1)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.nn.linear import Linear
+from tongsa.nn.recording import record
 
 
 class AdditiveAttention(nn.Module):
@@ -19,11 +20,14 @@ class AdditiveAttention(nn.Module):
 
     def keys(self, slots: Tensor) -> Tensor:  # (batch, slot, hidden)
         """Project the slots once per sentence: U slot does not depend on the query."""
-        keys: Tensor = self.key_projection(slots)
-        return keys
+        return record("alignment.key", self, self.key_projection(slots), x=slots)
 
     def forward(self, query: Tensor, keys: Tensor, mask: Tensor) -> Tensor:  # (batch, query, slot)
         """Return the weights of the slots for queries (batch, query, width); the mask is (batch, slot)."""
-        sums = self.query_projection(query).unsqueeze(2) + keys.unsqueeze(1)  # (batch, query, slot, hidden)
+        projected = record("alignment.query", self, self.query_projection(query), x=query)
+        sums = projected.unsqueeze(2) + keys.unsqueeze(1)  # (batch, query, slot, hidden)
         scores: Tensor = sums.tanh_() @ self.score_vector[0]  # in place: this is the largest tensor of a time step
-        return scores.masked_fill(~mask.unsqueeze(1), -torch.inf).softmax(dim=-1)
+        scores = record("alignment.scores", self, scores, Q=projected, K=keys, v=self.score_vector)
+        masked = scores.masked_fill(~mask.unsqueeze(1), -torch.inf)
+        masked = record("alignment.masked", self, masked, S=scores, mask=mask.unsqueeze(1))
+        return record("alignment.weights", self, masked.softmax(dim=-1), S=masked)

@@ -11,9 +11,8 @@ torch's fused kernel computes this in one pass and never stores the weights. Ins
 function computes them step by step and records them; both give the same context.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Literal, NamedTuple
 
 import torch
@@ -21,42 +20,37 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.nn.masks import causal_mask
-
-AttentionRole = Literal["encoder", "decoder", "cross", "hops"]
-"""Attention from source to source, target to target, target to memory, and from hops (Lin et al. 2017) to source."""
+from tongsa.nn.recording import AttentionRole, Operand, is_recording, observe, record, record_weights
 
 RecordedAttention = dict[AttentionRole, list[Tensor]]
 """Weights (batch, head, query, key) of each role, in the order of the layers."""
 
-_recording: ContextVar[RecordedAttention | None] = ContextVar("recording", default=None)
+
+class AttentionRecorder:
+    """The observer of `record_attention`: it keeps the weights and no other tensor."""
+
+    keeps_tensors = False
+    time: int | None = None
+
+    def __init__(self) -> None:
+        self.recorded: RecordedAttention = {}
+
+    def tensor(self, name: str, module: nn.Module, value: Tensor, operands: Mapping[str, Operand]) -> Tensor:  # noqa: ARG002
+        return value
+
+    def copy(self, value: Tensor, original: Tensor) -> None:
+        """Ignore it."""
+
+    def attention(self, role: AttentionRole, weights: Tensor) -> None:
+        self.recorded.setdefault(role, []).append(weights.detach())
 
 
 @contextmanager
 def record_attention() -> Iterator[RecordedAttention]:
     """Record the weights of every attention computed inside this block, in this thread only."""
-    recorded: RecordedAttention = {}
-    token = _recording.set(recorded)
-    try:
-        yield recorded
-    finally:
-        _recording.reset(token)
-
-
-def is_recording() -> bool:
-    """Return True if weights are recorded; then attention is not fused.
-
-    A compiled graph cannot record. ONNX export runs inside `record_attention()` to avoid the fused kernel, which
-    specializes on lengths.
-    """
-    compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
-    return not compiled and _recording.get() is not None
-
-
-def record_weights(role: AttentionRole, weights: Tensor) -> None:  # (batch, head, query, key)
-    """Record these weights if inside `record_attention()`."""
-    recorded = _recording.get()
-    if recorded is not None:
-        recorded.setdefault(role, []).append(weights.detach())
+    recorder = AttentionRecorder()
+    with observe(recorder):
+        yield recorder.recorded
 
 
 class KeyValue(NamedTuple):
@@ -99,45 +93,37 @@ def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # 
 
 
 def attention_from_scores(
-    scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionRole, *, causal: bool
+    module: nn.Module, scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionRole, *, causal: bool
 ) -> Tensor:
     """Return softmax(scores)V (batch, head, query, value width), and record the weights."""
     if causal:
         mask = causal_mask(scores.shape[2], scores.device)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(dim=-1)
+        masked = scores.masked_fill(~mask, -torch.inf)
+        scores = record("attention.masked", module, masked, S=scores, mask=mask)
+    weights = record("attention.weights", module, scores.softmax(dim=-1), S=scores)
     record_weights(role, weights)
-    return weights @ values
-
-
-def attend(
-    query: Tensor,
-    kv: KeyValue,
-    mask: Tensor | None,
-    role: AttentionRole,
-    *,
-    causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:
-    """Scaled dot-product attention softmax(QKᵀ·scale)V, equation 1; the default scale is 1/√d_k."""
-    if not is_recording():
-        return F.scaled_dot_product_attention(query, kv.keys, kv.values, attn_mask=mask, is_causal=causal, scale=scale)
-    scores = query @ kv.keys.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
-    return attention_from_scores(scores, kv.values, mask, role, causal=causal)
+    return record("attention.context", module, weights @ values, A=weights, V=values)
 
 
 class DotProductAttention(nn.Module):
-    """Equation 1 with a scale of 1/√d_k (None), or another. Without a scale, a large d_k saturates the softmax."""
+    """softmax(QKᵀ·scale)V, equation 1. Without a scale (1.0), a large d_k saturates the softmax."""
 
-    def __init__(self, scale: float | None) -> None:
+    def __init__(self, scale: float | None = None) -> None:
+        """The default scale is 1/√d_k."""
         super().__init__()
         self.scale = scale
 
     def forward(
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionRole, *, causal: bool = False
     ) -> Tensor:
-        return attend(query, kv, mask, role, causal=causal, scale=self.scale)
+        if not is_recording():
+            return F.scaled_dot_product_attention(
+                query, kv.keys, kv.values, attn_mask=mask, is_causal=causal, scale=self.scale
+            )
+        scale = query.shape[-1] ** -0.5 if self.scale is None else self.scale
+        scores = record("attention.scores", self, query @ kv.keys.mT * scale, Q=query, K=kv.keys, scale=scale)
+        return attention_from_scores(self, scores, kv.values, mask, role, causal=causal)
 
 
 class MultiHeadAdditiveAttention(nn.Module):
@@ -157,7 +143,8 @@ class MultiHeadAdditiveAttention(nn.Module):
     ) -> Tensor:
         hidden = (query.unsqueeze(3) + kv.keys.unsqueeze(2)).tanh_()  # (batch, head, query, key, key width)
         scores = (hidden @ self.score_vector[:, None, :, None]).squeeze(4)  # (batch, head, query, key)
-        return attention_from_scores(scores, kv.values, mask, role, causal=causal)
+        scores = record("attention.additive_scores", self, scores, Q=query, K=kv.keys, v=self.score_vector)
+        return attention_from_scores(self, scores, kv.values, mask, role, causal=causal)
 
 
 AttentionScore = Literal["scaled-dot", "dot", "additive"]

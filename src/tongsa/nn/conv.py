@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.nn.linear import Linear
+from tongsa.nn.recording import record
 
 
 def sliding_windows(inputs: Tensor, kernel: int, left_padding: int) -> Tensor:  # (batch, length, kernel · width)
@@ -27,7 +28,9 @@ class GatedConvolution(nn.Module):
         self.projection = init_normal(Linear(kernel * width, 2 * width, blocks=2), 4 * keep_prob)
 
     def forward(self, inputs: Tensor) -> Tensor:  # (batch, length, width)
-        return F.glu(self.projection(sliding_windows(inputs, self.kernel, self.left_padding)))
+        units = self.projection(sliding_windows(inputs, self.kernel, self.left_padding))
+        units = record("conv.units", self, units, x=inputs, kernel=self.kernel, left=self.left_padding)
+        return record("conv.glu", self, F.glu(units), x=units)
 
     def step(self, inputs: Tensor, cache: Tensor) -> tuple[Tensor, Tensor]:
         """Convolve one position (row, width) with the cached inputs (row, kernel - 1, width) before it."""

@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tongsa.nn.recording import is_recording_tensors, record
+
 UINT16_LEVELS = 1 << 16
 _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
 
@@ -90,14 +92,17 @@ class Dropout(nn.Module):
         self.rate = rate
 
     def forward(self, values: Tensor) -> Tensor:
-        return (
+        dropped = (
             self._apply_function(_DropoutFunction, values)
             if self._uses_packed_mask(values)
             else self._torch_dropout(values)
         )
+        return record("dropout.output", self, dropped, x=values, rate=self.rate)
 
     def add_residual(self, residual: Tensor, values: Tensor) -> Tensor:
         """Return residual + dropout(values), in one pass."""
+        if is_recording_tensors():
+            return residual + self(values)  # type: ignore[no-any-return]
         return (
             self._apply_function(_DropoutAddFunction, residual, values)
             if self._uses_packed_mask(values)

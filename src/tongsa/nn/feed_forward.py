@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
+from tongsa.nn.recording import is_recording_tensors, record
 
 Activation = Literal["relu", "gelu", "swiglu"]
 
@@ -24,10 +25,13 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # (batch, length, width)
-        outputs: Tensor = self.down_projection(self.activate(self.up_projection(x)))
-        return outputs
+        hidden = record("ffn.hidden", self, self.up_projection(x), x=x)
+        activated = self.activate(hidden)
+        return record("ffn.output", self, self.down_projection(activated), x=activated)
 
     def activate(self, hidden: Tensor) -> Tensor:  # (batch, length, ffn width)
+        if is_recording_tensors():
+            return self.dropout(record("ffn.relu", self, F.relu(hidden), x=hidden))  # type: ignore[no-any-return]
         return self.dropout.relu(hidden)
 
 
@@ -35,7 +39,7 @@ class GELUFeedForward(FeedForward):
     """x·Φ(x) in place of max(0, x) (Hendrycks, Gimpel 2016)."""
 
     def activate(self, hidden: Tensor) -> Tensor:
-        dropped: Tensor = self.dropout(F.gelu(hidden))
+        dropped: Tensor = self.dropout(record("ffn.gelu", self, F.gelu(hidden), x=hidden))
         return dropped
 
 
@@ -49,7 +53,7 @@ class SwiGLUFeedForward(FeedForward):
 
     def activate(self, hidden: Tensor) -> Tensor:
         gate, values = hidden.chunk(2, dim=-1)
-        dropped: Tensor = self.dropout(F.silu(gate) * values)
+        dropped: Tensor = self.dropout(record("ffn.swiglu", self, F.silu(gate) * values, x=hidden))
         return dropped
 
 

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from tongsa.nn.recording import record
+
 
 class Linear(nn.Linear):
     """x W + b. The matrix may stack several projections (`blocks`), which are initialized separately."""
@@ -35,4 +37,5 @@ class Maxout(nn.Module):
         self.projection = Linear(input_width, 2 * width, blocks=2)
 
     def forward(self, inputs: Tensor) -> Tensor:  # (…, width)
-        return maxout(self.projection(inputs))
+        units = record("maxout.units", self, self.projection(inputs), x=inputs)
+        return record("maxout.output", self, maxout(units), x=units)

@@ -19,12 +19,13 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from tongsa.nn.attention import AttentionRole, AttentionScore, KeyValue, build_attention, is_recording
+from tongsa.nn.attention import AttentionScore, KeyValue, build_attention
 from tongsa.nn.beam_layout import BeamLayout
 from tongsa.nn.linear import Linear
 from tongsa.nn.local_attention import Window, blockwise_local_attention, masked_local_attention
 from tongsa.nn.masks import key_mask
 from tongsa.nn.positions import apply_rotary
+from tongsa.nn.recording import AttentionRole, is_recording, record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +55,18 @@ def merge_heads(split: Tensor) -> Tensor:  # (batch, length, width)
     return split.transpose(1, 2).flatten(2)
 
 
+class QKNorm(nn.RMSNorm):
+    """The norm of each head's queries or keys; all heads share its learned scale."""
+
+    def __init__(self, key_width: int) -> None:
+        super().__init__(key_width, eps=1e-5)
+
+    def forward(self, x: Tensor) -> Tensor:  # (batch, head, length, key width)
+        return record("attention.qk_norm", self, super().forward(x), x=x, gamma=self.weight, eps=1e-5)
+
+
 def build_qk_norm(heads: HeadConfig) -> nn.Module:
-    """Return the norm of each head's queries or keys; all heads share its learned scale."""
-    return nn.RMSNorm(heads.key_width, eps=1e-5) if heads.qk_norm else nn.Identity()
+    return QKNorm(heads.key_width) if heads.qk_norm else nn.Identity()
 
 
 def split_rows(rows: Tensor, counts: Sequence[int]) -> Sequence[Tensor]:
@@ -116,12 +126,17 @@ class SelfAttention(nn.Module):
         else:
             projected = (*self.qkv_projection(inputs).chunk(2, dim=-1), self.value_projection(inputs))
         query, keys, values = (split_heads(part, self.heads.count) for part in projected)
+        query = record("attention.query", self, query, x=inputs)
+        keys = record("attention.key", self, keys, x=inputs)
+        values = record("attention.value", self, values, x=inputs)
         return self.query_norm(query), KeyValue(self.key_norm(keys), values)
 
     def _apply_rotary(self, query: Tensor, kv: KeyValue, position: int) -> tuple[Tensor, KeyValue]:
         if not self.rotary:
             return query, kv
-        return apply_rotary(query, position), kv._replace(keys=apply_rotary(kv.keys, position))
+        rotated_query, rotated_keys = apply_rotary(query, position), apply_rotary(kv.keys, position)
+        rotated_query = record("attention.rotary_query", self, rotated_query, x=query)
+        return rotated_query, kv._replace(keys=record("attention.rotary_key", self, rotated_keys, x=kv.keys))
 
     def forward(self, inputs: Tensor, padding_mask: Tensor, *, causal: bool = False) -> Tensor:
         """Attend over whole sequences (batch, length, width); padding_mask (batch, length) is True for tokens."""
@@ -134,8 +149,8 @@ class SelfAttention(nn.Module):
             fits_window = query.shape[2] <= self.window.size
             local_attention = masked_local_attention if is_recording() or fits_window else blockwise_local_attention
             context = local_attention(query, kv, padding_mask, self.window, partial(self.attention, role=self.role))
-        outputs: Tensor = self.output_projection(merge_heads(context))
-        return outputs
+        merged = record("attention.merged", self, merge_heads(context), Z=context)
+        return record("attention.output", self, self.output_projection(merged), x=merged)
 
     def empty_cache(self, batch_size: int, like: Tensor) -> KeyValue:
         """Return the cache before the first step: no slots."""
@@ -192,15 +207,18 @@ class CrossAttention(nn.Module):
             keys, values = self.kv_projection(slots).chunk(2, dim=-1)
         else:
             keys, values = self.kv_projection(slots), self.value_projection(slots)
-        return KeyValue(self.key_norm(split_heads(keys, self.heads.count)), split_heads(values, self.heads.count))
+        keys = record("attention.key", self, split_heads(keys, self.heads.count), x=slots)
+        values = record("attention.value", self, split_heads(values, self.heads.count), x=slots)
+        return KeyValue(self.key_norm(keys), values)
 
     def forward(self, inputs: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:  # (batch, query, width)
-        outputs: Tensor = self.output_projection(self._attend(self.query_projection(inputs), kv, mask))
-        return outputs
+        query = split_heads(self.query_projection(inputs), self.heads.count)
+        merged = self._attend(record("attention.query", self, query, x=inputs), kv, mask)
+        return record("attention.output", self, self.output_projection(merged), x=merged)
 
-    def _attend(self, queries: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:  # (batch, query, heads · value width)
-        query = self.query_norm(split_heads(queries, self.heads.count))
-        return merge_heads(self.attention(query, kv, mask, "cross"))
+    def _attend(self, query: Tensor, kv: KeyValue, mask: Tensor) -> Tensor:  # (batch, query, heads · value width)
+        context = self.attention(self.query_norm(query), kv, mask, "cross")
+        return record("attention.merged", self, merge_heads(context), Z=context)
 
     def step(self, inputs: Tensor, memories: Sequence[CachedMemory]) -> Tensor:  # (row, width)
         """Attend from one position of each row (row, width), in groups of rows that belong to each memory."""
@@ -208,7 +226,7 @@ class CrossAttention(nn.Module):
         contexts: list[Tensor] = []
         for group_queries, memory in zip(queries, memories, strict=True):
             # the hypotheses of a sentence become its queries: (sentence, hypothesis, width)
-            grid = memory.layout.scatter(group_queries, memory.mask.shape[0])
+            grid = split_heads(memory.layout.scatter(group_queries, memory.mask.shape[0]), self.heads.count)
             contexts.append(memory.layout.gather(self._attend(grid, memory.kv, memory.mask)))
         outputs: Tensor = self.output_projection(concat_rows(contexts))
         return outputs

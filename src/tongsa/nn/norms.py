@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tongsa.nn.recording import record
+
 NormKind = Literal["layer", "batch", "group", "rms", "none"]
 
 
@@ -21,7 +23,8 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width))
 
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
-        return F.layer_norm(values, self.weight.shape, self.weight, self.bias)
+        normed = F.layer_norm(values, self.weight.shape, self.weight, self.bias)
+        return record("norm.layer", self, normed, x=values, gamma=self.weight, beta=self.bias, eps=1e-5)
 
 
 class GroupNorm(LayerNorm):
@@ -32,7 +35,9 @@ class GroupNorm(LayerNorm):
         self.groups = groups
 
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
-        return F.group_norm(values.flatten(0, 1), self.groups, self.weight, self.bias).view_as(values)
+        normed = F.group_norm(values.flatten(0, 1), self.groups, self.weight, self.bias).view_as(values)
+        scale_shift = {"gamma": self.weight, "beta": self.bias}
+        return record("norm.group", self, normed, x=values, groups=self.groups, eps=1e-5, **scale_shift)
 
 
 class RMSNorm(nn.Module):
@@ -43,7 +48,8 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
-        return F.rms_norm(values, self.weight.shape, self.weight, eps=1e-6)
+        normed = F.rms_norm(values, self.weight.shape, self.weight, eps=1e-6)
+        return record("norm.rms", self, normed, x=values, gamma=self.weight, eps=1e-6)
 
 
 class BatchNorm(LayerNorm):
@@ -69,7 +75,9 @@ class BatchNorm(LayerNorm):
             else (self.running_mean, self.running_var)
         )
         scale = self.weight * torch.rsqrt(variance + 1e-5)
-        return (values - mean) * scale + self.bias
+        normed = (values - mean) * scale + self.bias
+        statistics: dict[str, Tensor | float] = {"mean": mean, "variance": variance, "eps": 1e-5}
+        return record("norm.batch", self, normed, x=values, gamma=self.weight, beta=self.bias, **statistics)
 
     def _batch_statistics(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of values (token, width), and update the running statistics."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.nn.linear import Linear
+from tongsa.nn.recording import record, record_copy, record_time
 
 CellKind = Literal["gru", "lstm", "tanh", "sigmoid"]
 
@@ -51,8 +52,12 @@ class GRUCell(RNNCell):
         width = state.shape[1]
         gate_inputs, candidate_input = projected.tensor_split([2 * width], dim=1)
         reset, update = torch.sigmoid(gate_inputs + self.gate_projection(state)).chunk(2, dim=1)
+        reset = record("gru.reset", self, reset, a=projected, h=state)
+        update = record("gru.update", self, update, a=projected, h=state)
         candidate = torch.tanh(candidate_input + self.candidate_projection(reset * state))
-        return torch.lerp(candidate, state, update)  # z ⊙ h + (1 - z) ⊙ candidate
+        candidate = record("gru.candidate", self, candidate, a=projected, r=reset, h=state)
+        new_state = torch.lerp(candidate, state, update)  # z ⊙ h + (1 - z) ⊙ candidate
+        return record("gru.state", self, new_state, z=update, h=state, n=candidate)
 
 
 class LSTMCell(RNNCell):
@@ -66,14 +71,21 @@ class LSTMCell(RNNCell):
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         hidden, cell = state.chunk(2, dim=1)
-        return lstm_update(projected + self.gate_projection(hidden), cell)
+        gates = record("lstm.gates", self, projected + self.gate_projection(hidden), a=projected, h=hidden)
+        return lstm_update(self, gates, cell)
 
 
-def lstm_update(gates: Tensor, cell: Tensor) -> Tensor:  # (batch, 2 · width)
+def lstm_update(module: nn.Module, gates: Tensor, cell: Tensor) -> Tensor:  # (batch, 2 · width)
     """Return the next [h, c] from the pre-activations of the gates and the cell state."""
     input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=1)
-    cell = torch.sigmoid(forget_gate) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
-    return torch.cat([torch.sigmoid(output_gate) * torch.tanh(cell), cell], dim=1)
+    input_gate = record("lstm.input_gate", module, torch.sigmoid(input_gate), x=input_gate)
+    forget_gate = record("lstm.forget_gate", module, torch.sigmoid(forget_gate), x=forget_gate)
+    candidate = record("lstm.candidate", module, torch.tanh(candidate), x=candidate)
+    output_gate = record("lstm.output_gate", module, torch.sigmoid(output_gate), x=output_gate)
+    new_cell = forget_gate * cell + input_gate * candidate
+    new_cell = record("lstm.cell", module, new_cell, f=forget_gate, c=cell, i=input_gate, g=candidate)
+    hidden = record("lstm.hidden", module, output_gate * torch.tanh(new_cell), o=output_gate, c=new_cell)
+    return record("lstm.state", module, torch.cat([hidden, new_cell], dim=1), x=hidden, y=new_cell)
 
 
 class ElmanCell(RNNCell):
@@ -87,7 +99,8 @@ class ElmanCell(RNNCell):
         self.recurrent_projection = recurrent_linear(width, 1)
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
-        return self.activation(projected + self.recurrent_projection(state))
+        new_state = self.activation(projected + self.recurrent_projection(state))
+        return record("elman.state", self, new_state, a=projected, h=state)
 
 
 CELLS: dict[CellKind, Callable[[int], RNNCell]] = {
@@ -105,11 +118,12 @@ def unroll(
     mask: Tensor | None = None,
     *,
     reverse: bool = False,
+    is_mirrored: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Run a cell over time; return the state after every step (batch, length, states · width) and the last state.
 
     Where the mask is False the state stays unchanged. In reverse the steps run from right to left: padding comes first
-    and leaves the initial state unchanged.
+    and leaves the initial state unchanged. `is_mirrored` says that the input itself is reversed, for recorded times.
     """
     if torch.compiler.is_exporting():
         return _unroll_scan(step, projected, state, mask, reverse=reverse)
@@ -119,11 +133,13 @@ def unroll(
     has_no_padding = [True] * len(times) if mask is None else mask.all(0).tolist()
     states = times.copy()
     for time in reversed(order) if reverse else order:
+        record_time(len(times) - 1 - time if is_mirrored else time)
         new_state = step(times[time], state)
         keep_all = mask is None or has_no_padding[time]
         state = new_state if keep_all else torch.where(mask[:, time, None], new_state, state)  # type: ignore[index]
         states[time] = state
-    return torch.stack(states, dim=1), state
+    record_time(None)
+    return record_copy(torch.stack(states, dim=1), state), state
 
 
 def _unroll_scan(
@@ -159,8 +175,7 @@ class RecurrentLayer(nn.Module):
 
     def project(self, inputs: Tensor) -> Tensor:  # (batch, length, gates · width)
         """Return Wx + b of all gates at all time steps."""
-        projected: Tensor = self.input_projection(inputs)
-        return projected
+        return record("rnn.projected", self, self.input_projection(inputs), x=inputs)
 
     def initial_state(self, batch_size: int, like: Tensor) -> Tensor:  # (batch, states · width)
         return like.new_zeros(batch_size, self.cell.num_states * self.width)

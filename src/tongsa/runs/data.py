@@ -9,11 +9,13 @@ from typing import Literal
 
 from tongsa import bundle, storage
 from tongsa.batch import Examples, Ragged
-from tongsa.data.corpus import CorpusError, check_files, no_pairs_message, read_pairs, read_texts
+from tongsa.data.corpus import CorpusError, check_files
+from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger, LengthLimits, Pair
 from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.interface import Task
+from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.recipe import DataConfig, Recipe
 from tongsa.runs.term_replacement import TermReplacer
 from tongsa.tokenization.labels import LabelTokenizer
@@ -46,35 +48,6 @@ class PreparedData:
     """Messages for the user: dropped lines, the origin of the dev set."""
     term_replacer: TermReplacer | None = None
     """Makes the training sources with replaced terms (data.term_replacement)."""
-
-
-class CorpusReader:
-    """Reader that caches each set of files: the planner and the training share the pairs."""
-
-    def __init__(self) -> None:
-        self._sets: dict[tuple[object, ...], tuple[list[Pair], Ledger]] = {}
-
-    def read(self, config: DataConfig, task: Task, files: Sequence[str], ledger: Ledger) -> list[Pair]:
-        """Return the pairs of files and record their lines in the ledger."""
-        languages = (config.source_language, config.target_language)
-        paths = config.paths(files)
-        has_json = any(".jsonl" in path.suffixes for path in paths)  # only there languages may be keys
-        key = (task, tuple(paths), config.columns, languages if has_json else (), config.header)
-        if key not in self._sets:
-            set_ledger = Ledger(None)
-            try:
-                if task == "language_model":
-                    pairs = list(read_texts(paths, set_ledger))
-                else:
-                    columns, header = config.columns, config.header
-                    pairs = list(read_pairs(paths, set_ledger, columns=columns, languages=languages, header=header))
-            except CorpusError:
-                ledger.include(set_ledger)  # the lines dropped before the error
-                raise
-            self._sets[key] = pairs, set_ledger
-        pairs, set_ledger = self._sets[key]
-        ledger.include(set_ledger)
-        return list(pairs)
 
 
 def check_data_files(data: DataConfig, origin: str) -> None:

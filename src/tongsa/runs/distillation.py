@@ -13,12 +13,14 @@ from typing import Any
 from tongsa import storage
 from tongsa.config import Table
 from tongsa.data.chunks import ChunkReader
-from tongsa.data.corpus import CorpusError, no_pairs_message
+from tongsa.data.corpus import CorpusError
+from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger
 from tongsa.decoding.results import Translation
 from tongsa.errors import InputError
 from tongsa.program import format_command
-from tongsa.runs.data import CorpusReader, check_data_files
+from tongsa.runs.corpus_reader import CorpusReader
+from tongsa.runs.data import check_data_files
 from tongsa.runs.planner import parse_budget, resolve_recipe
 from tongsa.runs.recipe import DataConfig, Recipe, merge_tables
 from tongsa.runs.reporting import TranslationDisplay
@@ -66,24 +68,26 @@ def distil(
     overrides: Table = {"training": {"init_from": str(teacher)}} if init_from_teacher else {}
     reader = CorpusReader()
     data = resolve_recipe(recipe, settings=settings, overrides=overrides, reader=reader).data
-    if (run / "run.toml").exists():
-        raise InputError(f"{run}: holds a run already. Resume it with: {format_command('train --resume {}', run)}")
-    if not data.dev:
-        raise InputError("data.dev: missing. Name a dev file: a student is validated on human translations.")
-    check_data_files(data, str(recipe))
+    _check_student(run, data, recipe)
     decoding_overrides = {} if beam is None else {"beam": beam}
     job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=decoding_overrides, nbest=nbest)
-    train_files = [
-        str(_distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader), quiet=quiet).resolve())
-    ]
-    if keep_references:
-        train_files += [str(path.resolve()) for path in data.paths(data.train)]
+    pairs = _distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader), quiet=quiet)
+    references = data.paths(data.train) if keep_references else []
+    train_files = [str(path.resolve()) for path in (pairs, *references)]
     overrides = merge_tables(overrides, {"data": {"train": train_files}})
 
     def resolve(_: CorpusReader) -> Recipe:
         return resolve_recipe(recipe, settings=settings, overrides=overrides)
 
-    return start_run(resolve, run, time_budget=time_budget, quiet=quiet)
+    return start_run(resolve, run, reader=reader, time_budget=time_budget, quiet=quiet)
+
+
+def _check_student(run: Path, data: DataConfig, recipe: str | Path) -> None:
+    if (run / "run.toml").exists():
+        raise InputError(f"{run}: holds a run already. Resume it with: {format_command('train --resume {}', run)}")
+    if not data.dev:
+        raise InputError("data.dev: missing. Name a dev file: a student is validated on human translations.")
+    check_data_files(data, str(recipe))
 
 
 def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:

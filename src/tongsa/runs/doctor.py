@@ -14,7 +14,8 @@ from tongsa.checks.alignment import Segmenter, check_alignment, check_odd_pairs,
 from tongsa.checks.finding import Finding
 from tongsa.data.ledger import Pair
 from tongsa.errors import InputError
-from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
+from tongsa.runs.corpus_reader import CorpusReader
+from tongsa.runs.data import check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.planner import PathOrPaths, resolve_recipe
 from tongsa.runs.reporting import ProgressDisplay

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tongsa.data.corpus import CorpusError, no_pairs_message, read_pairs, read_texts
+from tongsa.data.corpus import CorpusError, read_pairs, read_texts
+from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
 from tongsa.decoding.generator import TextGenerator

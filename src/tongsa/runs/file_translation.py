@@ -10,7 +10,8 @@ from typing import Any
 from tongsa.data.chunks import Chunk, ChunkReader
 from tongsa.decoding.engines.engine import EngineName
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.errors import InterruptedRun
+from tongsa.errors import InputError, InterruptedRun
+from tongsa.runs.document_translation import keeps_format
 from tongsa.runs.reporting import TranslationDisplay
 from tongsa.runs.translate_file import ResumableOutput, TranslatedChunk, TranslationProgress
 from tongsa.runs.translate_job import ModelSpec, TranslateJobConfig
@@ -30,19 +31,21 @@ def translate_file(
     sampling: SamplingConfig | None = None,
     as_json: bool = False,
     restart: bool = False,
+    file_format: str = "auto",
     quiet: bool = False,
     **settings: float | str,
 ) -> TranslationProgress:
     """Translate a file line by line, as `tongsa translate -o` does; if killed, the same call resumes.
 
     run: Folder of a run or of a model that translates.
-    source: Text file, one text per line; decompressed if its name ends in .gz.
+    source: Text file, one text per line; decompressed if its name ends in .gz. For other formats: `translate_document`.
     output: Output file with one line per line of the input; replaced if it exists.
     nbest: Number of outputs per line, separated by tabs.
     glossary: File of required terms, source<TAB>target per line.
     sampling: Draw the outputs instead of searching for the best.
     as_json: Write one JSON object per line, with scores and tokens.
     restart: Discard earlier progress and replace the output.
+    file_format: "text" translates the lines of any file; "auto" raises InputError for a document such as film.srt.
     quiet: Print nothing.
     settings: Fields of DecodingConfig, such as beam or alpha, that replace those of the model.
     """
@@ -54,6 +57,11 @@ def translate_file(
         sampling=sampling,
         as_json=as_json,
     )
+    if keeps_format(str(source), file_format):
+        raise InputError(
+            f'{source}: a document, whose format is kept. Call translate_document, or give file_format="text" to '
+            "translate its lines."
+        )
     return run_job(job, str(source), Path(output), restart=restart, quiet=quiet)
 
 

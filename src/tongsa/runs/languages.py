@@ -7,7 +7,7 @@ from tongsa.data.corpus import language_suffixes
 from tongsa.data.language_id import guess_language, has_script_of
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.interface import Task
-from tongsa.runs.data import CorpusReader
+from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.recipe import DataConfig
 
 MAX_SAMPLED_PAIRS = 2_000

@@ -60,4 +60,4 @@ def _find_file(folder: Path, path: Path) -> Path:
     except (OSError, ValueError):
         return path
     candidates = (parent / path for parent in folder.resolve().parents)
-    return next((each for each in candidates if each.is_file() and storage.file_sha256(each) == sha256), path)
+    return next((file for file in candidates if file.is_file() and storage.file_sha256(file) == sha256), path)

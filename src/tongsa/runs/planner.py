@@ -10,7 +10,8 @@ from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
 from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
-from tongsa.runs.data import CorpusReader, check_data_files
+from tongsa.runs.corpus_reader import CorpusReader
+from tongsa.runs.data import check_data_files
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.preset_choice import TimeBudget, choose_preset
 from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
@@ -81,22 +82,13 @@ def resolve_recipe(
 
     """
     values = config.read_toml(Path(recipe)) if recipe is not None else {}
+    values = _replace_data_files(values, as_strings(data), as_strings(dev), as_strings(test))
+    if recipe is None and not data:
+        raise InputError("no training data. Give a recipe (a .toml file) or your own files (--data FILE).")
     requested: Table = {}
     for assignment in as_strings(settings):
         config.override(requested, assignment)
     requested = merge_tables(requested, overrides or {})
-    if data:
-        values = merge_tables(values, {"data": {"train": as_strings(data), "dev": as_strings(dev), "folder": ""}})
-        values["data"]["test"] = as_strings(test)
-        for key in ("dataset", "source_language", "target_language"):  # of the recipe's own data
-            values["data"].pop(key, None)
-    elif dev or test:
-        name = "dev" if dev else "test"
-        raise InputError(
-            f"--{name}: only together with --data. To change the {name} set of a recipe: --set data.{name}=FILE"
-        )
-    elif recipe is None:
-        raise InputError("no training data. Give a recipe (a .toml file) or your own files (--data FILE).")
     try:
         init_from = merge_tables(values, requested).get("training", {}).get("init_from")
         if init_from:
@@ -109,6 +101,21 @@ def resolve_recipe(
         return replace(parse_recipe(merge_tables(values, requested)), remarks=remarks)
     except ConfigError as error:
         raise ConfigError(f"{_error_origin(values, str(error), recipe)}: {error}") from None
+
+
+def _replace_data_files(values: Table, data: list[str], dev: list[str], test: list[str]) -> Table:
+    """Return the settings of a recipe with other data files, if there are any."""
+    if data:
+        values = merge_tables(values, {"data": {"train": data, "dev": dev, "test": test, "folder": ""}})
+        for key in ("dataset", "source_language", "target_language"):  # of the recipe's own data
+            values["data"].pop(key, None)
+    elif dev or test:
+        name = "dev" if dev else "test"
+        raise InputError(
+            f"{name} (--{name}): only together with data (--data). "
+            f"To change the {name} set of a recipe: --set data.{name}=FILE"
+        )
+    return values
 
 
 def _replace_other_kind(

@@ -1,7 +1,7 @@
 """Recipes: the TOML file with all settings of a run."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ from tongsa.data.ledger import LengthLimits
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig
+from tongsa.models import KINDS
 from tongsa.models.own_kind import find_kind
 from tongsa.tokenization.subword import TokenizerConfig
 from tongsa.training.config import TrainingConfig
@@ -132,9 +133,20 @@ def check_sections(values: Table) -> None:
     known = list(_RecipeSections.__dataclass_fields__)
     for name, table in values.items():
         if name not in known:
+            key = f"{name}.{next(iter(table))}" if isinstance(table, dict) and table else name
+            if full_keys := config.keys_ending_in(key, _recipe_keys()):
+                raise ConfigError(f"{key}: unknown key; {config.did_you_mean(key, full_keys)}")
             raise ConfigError(f"[{name}]: unknown section; {config.did_you_mean(name, known)}")
         if not isinstance(table, dict):
             raise ConfigError(f"{name}: expected a table. Write [{name}].")
+
+
+def _recipe_keys() -> Iterator[str]:
+    """Yield the full keys of all settings, with those of every kind of model."""
+    yield "model.kind"
+    sections = (("data", DataConfig), ("tokenizer", TokenizerConfig), *(("model", kind) for kind in KINDS.values()))
+    for section, config_class in (*sections, ("training", TrainingConfig), ("decoding", DecodingConfig)):
+        yield from config.setting_keys(config_class, section)
 
 
 def merge_tables(values: Table, changes: Table) -> Table:

@@ -22,6 +22,8 @@ from tongsa.training.loop import UpdateResult
 LOG_INTERVAL_SECONDS = 20.0
 """Time between two progress lines if stderr is not a terminal."""
 MOVING_AVERAGE_DECAY = 0.95
+MAX_REMARKS = 10
+"""Number of remarks about lines of an input that are printed."""
 NARROW_BAR, WIDE_BAR, WIDE_TERMINAL = 10, 30, 110
 """Widths in characters: of the bar on a narrow and on a wide terminal, and of a wide terminal."""
 
@@ -44,6 +46,7 @@ class ProgressDisplay:
         self.enabled = enabled and not quiet
         self.total, self.start = total, completed
         self.started_at = self.last_logged = monotonic()
+        self.remarks = 0
         self.bar: Progress | None = None
         if total and self.enabled and self.console.is_terminal:
             self.bar = _progress_bar(self.console)
@@ -78,21 +81,6 @@ class ProgressDisplay:
     def log(self, message: str, style: str = "") -> None:
         self.console.print(escape(message), style=style or None)
 
-
-MAX_REMARKS = 10
-"""Number of remarks about lines of an input that are printed."""
-
-
-class TranslationDisplay(ProgressDisplay):
-    """Progress of a file translation, measured in bytes and shown in lines."""
-
-    def __init__(
-        self, total_bytes: int | None, bytes_read: int, lines: int, *, enabled: bool = True, quiet: bool = False
-    ) -> None:
-        super().__init__(total_bytes, bytes_read, enabled=enabled, quiet=quiet)
-        self.start_line = lines
-        self.remarks = 0
-
     def log_remark(self, remark: str) -> None:
         """Print a remark about a line of the input; after MAX_REMARKS they are only counted."""
         self.remarks += 1
@@ -103,6 +91,16 @@ class TranslationDisplay(ProgressDisplay):
         """Print how many remarks were not printed."""
         if self.remarks > MAX_REMARKS:
             self.log(f"… and {self.remarks - MAX_REMARKS:,} more lines like these")
+
+
+class TranslationDisplay(ProgressDisplay):
+    """Progress of a file translation, measured in bytes and shown in lines."""
+
+    def __init__(
+        self, total_bytes: int | None, bytes_read: int, lines: int, *, enabled: bool = True, quiet: bool = False
+    ) -> None:
+        super().__init__(total_bytes, bytes_read, enabled=enabled, quiet=quiet)
+        self.start_line = lines
 
     def update(self, bytes_read: int, lines: int) -> None:
         seconds = max(monotonic() - self.started_at, 1e-3)

@@ -10,11 +10,20 @@ from tongsa.errors import InputError
 from tongsa.program import format_command
 from tongsa.runs.budget import fit_time_budget
 from tongsa.runs.reporting import ProgressDisplay
-from tongsa.runs.run import Run, write_settings
+from tongsa.runs.run import Run, check_probes, write_settings
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import DistributedContext
 
-CHANGEABLE = ("steps", "validate_every", "checkpoint_every", "keep_checkpoints", "patience", "threads", "tensorboard")
+CHANGEABLE = (
+    "steps",
+    "validate_every",
+    "checkpoint_every",
+    "keep_checkpoints",
+    "patience",
+    "threads",
+    "probe",
+    "tensorboard",
+)
 """Settings of [training] that a resumed run may change: no update depends on them, except on `steps` by the decay."""
 
 RESOLVED = ("batch_tokens", "grad_accumulation", "device", "precision", "threads")
@@ -51,6 +60,7 @@ def apply_changes(
     changed = config.build_config(TrainingConfig, config.to_table(training) | changes, "training")
     if changed == training:
         return run
+    check_probes(changed, run.bundle)
     if changed.steps != training.steps:
         if changed.steps <= step:
             raise InputError(

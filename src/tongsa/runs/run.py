@@ -18,7 +18,9 @@ from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.runs.update_batches import fit_workers
+from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
+from tongsa.visualize.probe import MAX_SOURCE_TOKENS
 
 MAX_SOURCES_MEASURED = 1000
 """Number of sources, the longest in characters, whose tokens are counted for the profile."""
@@ -65,10 +67,22 @@ def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
         source_language=recipe.data.source_language,
         target_language=recipe.data.target_language,
         metrics=recipe.data.metrics,
-        profile=_training_profile(recipe, data) if data.task == "seq2seq" else None,
+        profile=_training_profile(recipe, data) if data.task != "language_model" else None,
         term_replacement=bool(recipe.data.term_replacement),
     )
+    check_probes(recipe.training, new_bundle)
     return Run(folder, recipe, data, new_bundle)
+
+
+def check_probes(training: TrainingConfig, bundle: Bundle) -> None:
+    """Raise InputError if a sentence of `training.probe` has too many tokens to be recorded."""
+    limit = min(MAX_SOURCE_TOKENS, bundle.model.max_positions - 1)
+    for i, tokens in enumerate(bundle.source_tokenizer.encode_all(training.probe)):
+        if len(tokens) > limit:
+            raise InputError(
+                f"training.probe[{i}]: {len(tokens)} tokens of this run's tokenizer. "
+                f"Give a sentence of at most {limit} tokens."
+            )
 
 
 def _training_profile(recipe: Recipe, data: PreparedData) -> TrainingProfile:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from tongsa import bundle
-from tongsa.data.corpus import CorpusError, no_pairs_message, read_pairs
+from tongsa.data.corpus import CorpusError, read_pairs
+from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger
 from tongsa.decoding import shortlist
 from tongsa.errors import InputError

@@ -25,8 +25,8 @@ MIN_SOURCE_CHARACTERS, MIN_TARGET_CHARACTERS = 4, 3
 MAX_LEXICON_PAIRS = 20_000
 """Pairs used for the lexicon, evenly spaced over the corpus."""
 MAX_WORDS_PER_SIDE = 60
-CUT_WORD_RATIO = 0.7
-"""A word is cut if a longer form has at least this share of its probability."""
+TRUNCATED_WORD_RATIO = 0.7
+"""A word is truncated if a longer form has at least this share of its probability."""
 REPLACED_TERM_SHARE = 0.3
 """Share of the terms of a chosen source that are replaced; one at least."""
 
@@ -108,18 +108,18 @@ def word_replacements(pairs: Sequence[Pair]) -> list[list[Replacement]]:
     translations: dict[str, dict[str, float]] = {}
     for (source, target), prob in mutual.items():
         translations.setdefault(source_words[source - 1], {})[target_words[target - 1]] = prob
-    translations = {source: _drop_cut_words(targets) for source, targets in translations.items()}
+    translations = {source: _drop_truncated_words(targets) for source, targets in translations.items()}
     spelling = _usual_spelling(pairs)
     return [_find_replacements(pair, translations, spelling) for pair in pairs]
 
 
-def _drop_cut_words(targets: dict[str, float]) -> dict[str, float]:
+def _drop_truncated_words(targets: dict[str, float]) -> dict[str, float]:
     """Drop a prefix if a longer one is nearly as likely: 시퀀 beside 시퀀스, but not 함수 beside 함수를."""
     return {
         word: prob
         for word, prob in targets.items()
         if not any(
-            other.startswith(word) and len(other) > len(word) and other_prob >= CUT_WORD_RATIO * prob
+            other.startswith(word) and len(other) > len(word) and other_prob >= TRUNCATED_WORD_RATIO * prob
             for other, other_prob in targets.items()
         )
     }

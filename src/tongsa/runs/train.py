@@ -17,7 +17,8 @@ from tongsa.program import format_command
 from tongsa.runs import doctor
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
 from tongsa.runs.card import add_test_scores
-from tongsa.runs.data import CorpusReader, check_data_files, prepare_data
+from tongsa.runs.corpus_reader import CorpusReader
+from tongsa.runs.data import check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.languages import guess_languages
 from tongsa.runs.plan_warnings import plan_warnings
@@ -85,10 +86,14 @@ def start_run(
     folder: Path,
     distributed: DistributedContext = SINGLE_PROCESS,
     *,
+    reader: CorpusReader | None = None,
     time_budget: float = inf,
     quiet: bool = False,
 ) -> TrainingProgress:
-    """Train a new run with the recipe that `resolve` returns; it is called on rank 0, with the folder locked."""
+    """Train a new run with the recipe that `resolve` returns; it is called on rank 0, with the folder locked.
+
+    `reader` may have read some of the files before.
+    """
     started_at = perf_counter()
     display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
     with ExitStack() as stack:
@@ -98,7 +103,7 @@ def start_run(
             _prepare_run_folder(folder)
             return _complete_recipe(resolve(reader), reader, distributed, display)
 
-        run = _prepare_run(resolve_in_folder, folder, distributed, display)
+        run = _prepare_run(resolve_in_folder, folder, distributed, display, reader or CorpusReader())
         if run.recipe.training.memory_limit_mib:
             run = replace(run, recipe=fit_memory_limit(run, distributed))
             display.log(
@@ -130,10 +135,13 @@ def _complete_recipe(
 
 
 def _prepare_run(
-    resolve: Callable[[CorpusReader], Recipe], folder: Path, distributed: DistributedContext, display: ProgressDisplay
+    resolve: Callable[[CorpusReader], Recipe],
+    folder: Path,
+    distributed: DistributedContext,
+    display: ProgressDisplay,
+    reader: CorpusReader,
 ) -> Run:
     """Create a run on all ranks: recipe, data, initial model, quick checks."""
-    reader = CorpusReader()  # lives until the data are prepared
     recipe = broadcast_recipe(distributed, lambda: resolve(reader))
     configure_hardware(recipe.training, distributed)
     run = create_run(folder, recipe, prepare_data(recipe, folder, distributed, reader))

@@ -14,6 +14,7 @@ from tongsa.errors import InputError, InterruptedRun
 from tongsa.interface import named_tensors
 from tongsa.program import format_command
 from tongsa.runs.data import epoch_examples
+from tongsa.runs.probes import ProbeRecorder, open_probes
 from tongsa.runs.reporting import RunReporter, open_reporter
 from tongsa.runs.run import Run
 from tongsa.runs.validation import finish_training, validate
@@ -67,13 +68,18 @@ def run_training(
         progress = replace(progress, validations_since_best=0)
     if not _is_out_of_patience(run, progress):
         last_step = progress.step if saved else -1
-        with open_reporter(run, last_step, distributed, quiet=quiet) as reporter:
+        with (
+            open_reporter(run, last_step, distributed, quiet=quiet) as reporter,
+            open_probes(run, last_step, distributed) as probes,
+        ):
             for remark in remarks:
                 reporter.log(remark, "yellow")
+            if not saved and probes.is_due(0):  # before the checkpoint of an initial model
+                probes.record(run, progress, _weights_to_keep(run, learner))
             if not saved and training.init_from:
                 progress = _save_initial_model(run, learner, progress, reporter, distributed)
             try:
-                progress = _train_to_end(run, learner, progress, reporter, distributed)
+                progress = _train_to_end(run, learner, progress, reporter, probes, distributed)
             except DivergedError as error:
                 raise InputError(f"{error}; {_divergence_advice(run)}") from None
     if not distributed.is_main_process:
@@ -95,7 +101,12 @@ def _save_initial_model(
 
 
 def _train_to_end(
-    run: Run, learner: _Learner, progress: TrainingProgress, reporter: RunReporter, distributed: DistributedContext
+    run: Run,
+    learner: _Learner,
+    progress: TrainingProgress,
+    reporter: RunReporter,
+    probes: ProbeRecorder,
+    distributed: DistributedContext,
 ) -> TrainingProgress:
     """Run the updates with reports, validations and checkpoints, until the last step, early stopping or a signal."""
     training = run.recipe.training
@@ -110,6 +121,8 @@ def _train_to_end(
             if update.step % training.validate_every == 0 or is_last:
                 progress = validate(run, progress, _weights_to_keep(run, learner), reporter, distributed)
             is_early = _is_out_of_patience(run, progress)
+            if probes.is_due(update.step, is_last=is_last or is_early):
+                probes.record(run, progress, _weights_to_keep(run, learner))
             if update.step % training.checkpoint_every == 0 or is_last or is_early or is_stopping:
                 _save_checkpoint(run, learner, progress, distributed)
             if is_early:

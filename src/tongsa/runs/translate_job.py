@@ -12,17 +12,17 @@ from typing import Any
 from tongsa import bundle, storage
 from tongsa.decoding.documents import DocumentError
 from tongsa.decoding.engines.engine import EngineName
+from tongsa.decoding.generator import ShallowFusion
 from tongsa.decoding.glossary import Glossary
 from tongsa.decoding.mbr import mbr_decode
 from tongsa.decoding.request import MAX_SAMPLES_PER_TEXT, DecodeRequest
 from tongsa.decoding.results import Translation
 from tongsa.decoding.sampling import SamplingConfig
-from tongsa.decoding.translator import ShallowFusion, Translator
+from tongsa.decoding.training_comparison import input_remarks
+from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.runs.translate_file import TranslatedChunk
 
-MAX_WORDS_SHOWN = 5
-"""Number of unseen words in a remark about a line."""
 _LINE_BREAK = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 LineTranslator = Callable[[Sequence[str], int], TranslatedChunk]
 """Translate lines; the second argument is the number of lines before them in the input."""
@@ -83,11 +83,11 @@ class TranslateJobConfig:
     def build(self, format_line: LineFormatter | None = None) -> LineTranslator:
         """Load the models and return the function that translates lines; `format_line` replaces text and JSON."""
         translator = self.models.build()
-        request = self._request(translator)
+        request = self.request(translator)
         format_line = format_line or partial(_format_json if self.as_json else _format_text, alignments=self.alignments)
 
         def translate_lines(lines: Sequence[str], first_line: int) -> TranslatedChunk:
-            sampling = self._sampling_config(first_line)
+            sampling = self.sampling_at(first_line)
             try:
                 if self.mbr_samples:
                     translations = mbr_decode(
@@ -105,7 +105,7 @@ class TranslateJobConfig:
 
         return translate_lines
 
-    def _request(self, translator: Translator) -> DecodeRequest:
+    def request(self, translator: Translator) -> DecodeRequest:
         """Return the request of the job; wrong settings raise an error before the first line is read."""
         if self.mbr_samples:
             if not 1 <= self.mbr_samples <= MAX_SAMPLES_PER_TEXT:
@@ -125,7 +125,7 @@ class TranslateJobConfig:
             sampling=self.sampling,
         )
 
-    def _sampling_config(self, first_line: int) -> SamplingConfig | None:
+    def sampling_at(self, first_line: int) -> SamplingConfig | None:
         """Return the sampling settings with a seed that depends on the position in the input.
 
         So chunks draw different samples, and a resumed job draws the same samples as an uninterrupted one.
@@ -163,15 +163,10 @@ def _remarks(translation: Translation) -> Iterator[str]:
     for term in translation.terms:
         if term.skipped_reason:
             yield f"term left out: {term.term.source} → {term.text}: {term.skipped_reason}"
-    remarks = []
-    if translation.truncated:
-        remarks.append("longer than the model can read, truncated")
-    elif translation.longer_than_training:
-        remarks.append("much longer than any sentence of the training data")
-    if words := translation.unseen_words:
-        more = f" and {len(words) - MAX_WORDS_SHOWN:,} more" if len(words) > MAX_WORDS_SHOWN else ""
-        remarks.append(f"not in the training data: {', '.join(words[:MAX_WORDS_SHOWN])}{more}")
-    if translation.low_score:
+    remarks = [*input_remarks(translation)]
+    if any(sentence.is_empty for sentence in translation.sentences):
+        remarks.append("empty translation")
+    elif translation.low_score:
         remarks.append("low score")
     if remarks:
         yield "; ".join(remarks)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from operator import attrgetter
 from time import perf_counter
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from tongsa import bundle, storage
 from tongsa.bundle import Bundle
 from tongsa.data.ledger import Pair
+from tongsa.data.model_summary import ModelSummary, choose_examples, find_control_tags
 from tongsa.data.training_profile import low_score_threshold
 from tongsa.evaluation.evaluate import EvaluationReport, evaluate
 from tongsa.interface import load_tensors, named_tensors
@@ -27,9 +29,12 @@ from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import read_journal
 
+MAX_SAMPLE_CHARACTERS = 200
+"""Length at which a sentence printed during training is cut."""
+
 
 @contextmanager
-def _temporary_weights(run: Run, tensors: dict[str, Tensor] | None) -> Iterator[None]:
+def temporary_weights(run: Run, tensors: dict[str, Tensor] | None) -> Iterator[None]:
     """Load other weights into the model (None: keep its own) and restore its weights at the end."""
     model = run.bundle.model
     original = {name: value.detach().clone() for name, value in named_tensors(model).items()} if tensors else {}
@@ -67,7 +72,7 @@ def _validate_on_main(
 ) -> TrainingProgress:
     """Score the weights that would be saved now; save them if they are the best."""
     started_at = perf_counter()
-    with _temporary_weights(run, tensors):
+    with temporary_weights(run, tensors):
         report = evaluate_dev(run)
     scores = {name: score.value for name, score in report.scores.items()}
     score = report.metric_value(run.recipe.training.best_metric)
@@ -112,14 +117,34 @@ def _log_validation(
     if report.outputs:
         i = progress.step % len(report.outputs)
         pair = validation_pairs(run)[i]
-        reporter.log(f"    {pair.source}\n  → {report.outputs[i]}\n  = {pair.target}", "dim")
+        source, output, target = map(_shorten, (pair.source, report.outputs[i], pair.target))
+        reporter.log(f"    {source}\n  → {output}\n  = {target}", "dim")
+
+
+def _shorten(text: str) -> str:
+    """Return a text on one line, cut after MAX_SAMPLE_CHARACTERS: an untrained model may repeat a word for pages."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SAMPLE_CHARACTERS else f"{line[:MAX_SAMPLE_CHARACTERS]}…"
 
 
 def save_best_model(
     run: Run, progress: TrainingProgress, report: EvaluationReport, tensors: dict[str, Tensor] | None = None
 ) -> None:
     card = model_card(run, progress, report)
-    bundle.save_bundle(run.folder / "model", _with_score_threshold(run, report), card, tensors)
+    described = replace(_with_score_threshold(run, report), summary=_summary(run, report))
+    bundle.save_bundle(run.folder / "model", described, card, tensors)
+
+
+def _summary(run: Run, report: EvaluationReport) -> ModelSummary:
+    side = attrgetter("target" if run.data.task == "language_model" else "source")
+    metric, score = next(iter(report.scores.items()))
+    return ModelSummary(
+        training_pairs=len(run.data.train),
+        metric=metric if math.isfinite(score.value) else "",
+        score=round(score.value, 2) if math.isfinite(score.value) else 0.0,
+        examples=choose_examples(map(side, run.data.dev)),
+        control_tags=find_control_tags([pair.source for pair in run.data.train]),
+    )
 
 
 def _with_score_threshold(run: Run, report: EvaluationReport) -> Bundle:
@@ -154,7 +179,7 @@ def finish_training(run: Run, progress: TrainingProgress) -> TrainingProgress:
             name: torch.stack([weights[name].double() for weights in loaded]).mean(0).to(loaded[0][name].dtype)
             for name in loaded[0]
         }
-        with _temporary_weights(run, average):
+        with temporary_weights(run, average):
             report = evaluate_dev(run)
         score = report.metric_value(run.recipe.training.best_metric)
         if progress.best_score is None or score > progress.best_score:

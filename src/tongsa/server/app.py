@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tongsa.errors import InputError
 from tongsa.server import static_files
-from tongsa.server.api import libretranslate, openapi, v1
+from tongsa.server.api import corrections, documents, libretranslate, openapi, trace, v1
 from tongsa.server.errors import APIError, ErrorBody, bad_request_error, busy_error
 from tongsa.server.http import JSONResponse, ServerContext, get_context
 from tongsa.server.middleware import RequestMiddleware
@@ -42,12 +42,18 @@ ROUTES = [
     Route("/metrics", metrics),
     Route("/", static_files.index),
     Route("/static/{name}", static_files.static),
+    Route("/static/{version}/{name}", static_files.static),
     Route("/v1/models", v1.models),
     Route("/v1/translate", v1.translate, methods=["POST"]),
+    Route("/v1/documents", documents.translate, methods=["POST"]),
+    Route("/v1/formats", documents.formats),
     Route("/v1/alternatives", v1.alternatives, methods=["POST"]),
     Route("/v1/score", v1.score, methods=["POST"]),
+    Route("/v1/continue", v1.continue_text, methods=["POST"]),
+    Route("/v1/corrections", corrections.corrections, methods=["POST"]),
     Route("/v1/attention", v1.attention, methods=["POST"]),
     Route("/v1/tree", v1.search_tree, methods=["POST"]),
+    Route("/v1/trace", trace.trace, methods=["POST"]),
     Route("/v1/positions", v1.positions, methods=["POST"]),
     Route("/v1/curves", v1.curves, methods=["POST"]),
     Route("/v1/classify", v1.classify, methods=["POST"]),

@@ -112,12 +112,7 @@ class TranslateTask:
 class ClassifyTask:
     def run(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> list[dict[str, Any]]:
         return [
-            {
-                "label": result.label,
-                "probability": result.probability,
-                "probabilities": result.probabilities,
-                "truncated": result.truncated,
-            }
+            {"label": result.label, "probability": result.probability} | result.details
             for result in model.text_model.classify([sentence.text for sentence in sentences])
         ]
 

@@ -28,12 +28,18 @@ class RequestLimits:
     """Translations of one sentence."""
     alternatives: Positive = 20
     """Continuations of a prefix."""
+    continuation_tokens: Positive = 200
+    """Tokens of a continuation by a language model."""
     glossary_terms: Positive = 100
     """Entries of a glossary."""
     term_characters: Positive = 200
     """Characters of each side of a glossary entry."""
     body_bytes: Positive = 400_000
     """Bytes of a request body. JSON may write one character in many bytes."""
+    document_bytes: Positive = 10_000_000
+    """Bytes of a document."""
+    document_characters: Positive = 200_000
+    """Characters of the text of a document."""
     sentence_characters: Positive = 500
     """Characters of a prefix, and of a sentence in a view of attention or search, whose size is quadratic."""
 
@@ -72,6 +78,8 @@ class ServerConfig:
     """Sentences that may wait for one model; above that, requests get 503."""
     max_concurrent_requests: Positive = 1000
     """Requests handled at the same time; above that, requests get 503."""
+    max_concurrent_documents: Positive = 4
+    """Documents translated at the same time; above that, requests get 503. One may take 200 MB of memory."""
     max_inflight_per_request: Positive = 64
     """Sentences of one request in the queue at the same time, so that a book does not block other clients."""
     timeout: PositiveFloat = 120.0
@@ -80,6 +88,8 @@ class ServerConfig:
     """Seconds a client may take to send its request, or to receive a part of the response."""
     output_checks: bool = True
     """Search again, with other settings, when a translation looks wrong (output_checks.py)."""
+    corrections: str = ""
+    """Folder for corrected translations of users, one file per model (api/corrections.py); empty collects none."""
     own_kinds: bool = False
     """Load models of kinds outside tongsa (`package.module:Config`), which executes their module (docs/own-kind.md)."""
     limits: RequestLimits = field(default_factory=RequestLimits)

@@ -1,5 +1,6 @@
 """Texts of a request: their sentences are queued, and translated in order; decoding/documents.py splits and joins."""
 
+import asyncio
 import math
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import Span
 from tongsa.decoding.documents import Document
+from tongsa.document_formats.mark_positions import WordLink
+from tongsa.document_formats.translation import SourceText, TextTranslation
 from tongsa.errors import InputError
-from tongsa.server.api.schemas import TranslateRequest
+from tongsa.server.api.schemas import GlossaryTerm, TranslateRequest
 from tongsa.server.batch_tasks import DETAILS, TranslateTask
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import bad_request_error
@@ -28,12 +31,17 @@ class QueuedDocument:
 
     document: Document
     sentences: Sequence[QueuedSentence]
+    control_tag: str = ""
+    """Tag before each queued sentence; it is no part of the text."""
 
 
 def create_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[QueuedDocument]:
     """Split the texts of a request into sentences that can be queued."""
     from tongsa.decoding.glossary import Glossary  # imports torch, which is loaded after the port is open
 
+    if request.control_tag and request.control_tag not in model.summary.control_tags:
+        known = ", ".join(model.summary.control_tags) or "none"
+        raise bad_request_error(f"control_tag: {request.control_tag!r} is unknown. {model.name} has: {known}.")
     glossary = Glossary.from_pairs((term.source, term.target) for term in request.glossary)
     documents = []
     for text in request.text:
@@ -42,7 +50,7 @@ def create_documents(model: LoadedModel, request: TranslateRequest, config: Serv
             _create_sentence(model, request, glossary, sentence, check_outputs=config.output_checks)
             for sentence in document.sentences
         ]
-        documents.append(QueuedDocument(document, sentences))
+        documents.append(QueuedDocument(document, sentences, request.control_tag))
     if request.prefix and [len(document.sentences) for document in documents] != [1]:
         raise bad_request_error("prefix: needs one text of one sentence. Send one sentence, or no prefix.")
     if request.prefix:
@@ -73,6 +81,8 @@ def _create_sentence(
     )
     beam_factor = math.ceil(max(request.beam or default_beam, request.nbest) / default_beam)
     details = frozenset(name for name in DETAILS if getattr(request, name))
+    if request.control_tag:
+        text, token_count = f"{request.control_tag} {text}", model.count_tokens(f"{request.control_tag} {text}")
     return QueuedSentence(task, text, token_count, beam_factor, prefix=request.prefix, details=details)
 
 
@@ -104,6 +114,7 @@ async def stream_sentences(
     async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight)) as results:
         async for result in results:
             index, span, space_before = next(positions)
+            result = remove_control_tag(result, documents[index].control_tag)
             target_start = (target_end if index == text_index else 0) + len(space_before)
             target_end, text_index = target_start + len(result["text"]), index
             context.metrics.count_flags(queue.name, result)
@@ -111,6 +122,21 @@ async def stream_sentences(
                 index,
                 result | {"start": span.start, "end": span.end, "target_start": target_start, "target_end": target_end},
             )
+
+
+def remove_control_tag(sentence: dict[str, Any], tag: str) -> dict[str, Any]:
+    """Return a translated sentence without the tag before its source, which is one word."""
+    if not tag:
+        return sentence
+    offset = len(tag) + 1
+    result = sentence | {"source": sentence["source"][offset:]}
+    result["unseen_words"] = [word for word in sentence["unseen_words"] if word not in tag]
+    if alignment := sentence.get("alignment"):
+        result["alignment"] = alignment | {
+            "source": [(start - offset, end - offset) for start, end in alignment["source"][1:]],
+            "links": [(source - 1, target) for source, target in alignment["links"] if source],
+        }
+    return result
 
 
 def inflight_count(context: ServerContext, documents: Sequence[QueuedDocument]) -> int:
@@ -137,3 +163,32 @@ async def translate_documents(
         {"text": queued.document.join([sentence["text"] for sentence in translated]), "sentences": translated}
         for queued, translated in zip(documents, sentences, strict=True)
     ]
+
+
+async def translate_source_texts(
+    context: ServerContext, queue: ModelQueue, texts: Sequence[SourceText], glossary: Sequence[GlossaryTerm]
+) -> list[TextTranslation]:
+    """Translate the texts of a document with a format; placeholders are terms to copy."""
+
+    def create(text: SourceText) -> list[QueuedDocument]:
+        copies = [GlossaryTerm(source=placeholder, target=placeholder) for placeholder in text.placeholders]
+        # not validated: a document has its own limits
+        request = TranslateRequest.model_construct(
+            text=[text.text], glossary=[*glossary, *copies], alignments=text.needs_alignment
+        )
+        return create_documents(queue.model, request, context.config)
+
+    documents = await asyncio.to_thread(lambda: [document for text in texts for document in create(text)])
+    return [_text_translation(result) for result in await translate_documents(context, queue, documents)]
+
+
+def _text_translation(result: dict[str, Any]) -> TextTranslation:
+    links, flags = list[WordLink](), list[str]()
+    for sentence in result["sentences"]:
+        alignment = sentence.get("alignment", {"links": ()})
+        for source, target in alignment["links"]:
+            source_span = (sentence["start"] + offset for offset in alignment["source"][source])
+            target_span = (sentence["target_start"] + offset for offset in alignment["target"][target])
+            links.append(WordLink(Span(*source_span), Span(*target_span)))
+        flags += [*sentence["flags"], *(["truncated"] if sentence["truncated"] else [])]
+    return TextTranslation(result["text"], links, tuple(dict.fromkeys(flags)))

@@ -5,8 +5,11 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, cast
 
+from python_multipart.multipart import parse_options_header
+from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -18,6 +21,7 @@ from tongsa.server.metrics import ServerMetrics
 from tongsa.server.model_pool import ModelPool
 
 T = TypeVar("T")
+MAX_FORM_FIELDS = 50
 CLIENT_CLOSED_REQUEST = 499
 """Status in logs and metrics of a request whose client disconnected."""
 
@@ -35,6 +39,11 @@ class ServerContext:
     metrics: ServerMetrics
     keys: APIKeys
     rate_limiter: RateLimiter
+
+    @cached_property
+    def document_slots(self) -> asyncio.Semaphore:
+        """Limit of the documents that are translated at the same time."""
+        return asyncio.Semaphore(self.config.max_concurrent_documents)
 
     def authorize(self, request: Request, key: str = "") -> None:
         """Check the API key and the rate limit. LibreTranslate's clients send the key in the body (`key`)."""
@@ -55,9 +64,9 @@ def get_context(request: Request) -> ServerContext:
     return cast(ServerContext, request.app.state.context)
 
 
-async def read_body(request: Request, config: ServerConfig) -> bytes:
+async def read_body(request: Request, config: ServerConfig, max_bytes: int | None = None) -> bytes:
     """Read the body. Raise 413 above the size limit and 408 when it does not arrive in time."""
-    limit, body = config.limits.body_bytes, bytearray()
+    limit, body = max_bytes or config.limits.body_bytes, bytearray()
     error = too_long_error(f"The body has more than {limit:,} bytes. Send several smaller requests.")
     content_length = request.headers.get("content-length", "")
     if content_length.isdigit() and int(content_length[:20]) > limit:
@@ -74,6 +83,40 @@ async def read_body(request: Request, config: ServerConfig) -> bytes:
     except ClientDisconnect:
         raise ClientDisconnected from None
     return bytes(body)
+
+
+class InMemoryMultiPartParser(MultiPartParser):
+    """Parser of forms that writes no file to the disk: the size of the body is limited."""
+
+    spool_max_size = 0  # 0: no limit
+
+
+class UploadedFile(NamedTuple):
+    """A file in a form."""
+
+    name: str
+    content: bytes
+
+
+async def parse_multipart(request: Request, body: bytes, max_files: int) -> list[tuple[str, str | UploadedFile]]:
+    """Return the fields and files of a form, in order."""
+
+    async def stream() -> AsyncGenerator[bytes, None]:
+        yield body
+        yield b""
+
+    _, options = parse_options_header(request.headers["content-type"])
+    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
+        # decoding others may take minutes (punycode) or give text that UTF-8 cannot encode (unicode_escape)
+        raise APIError(400, "bad_request", "The form is not in UTF-8. Send it without a charset.")
+    parser = InMemoryMultiPartParser(request.headers, stream(), max_files=max_files, max_fields=MAX_FORM_FIELDS)
+    form = await parser.parse()
+    items = [
+        (field, value if isinstance(value, str) else UploadedFile(value.filename or "", value.file.read()))
+        for field, value in form.multi_items()
+    ]
+    await form.close()
+    return items
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

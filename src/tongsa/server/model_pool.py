@@ -4,11 +4,12 @@ import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongsa.config import did_you_mean
+from tongsa.data.model_summary import ModelSummary
 from tongsa.data.sentence_splitter import split_lines
 from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
@@ -68,6 +69,8 @@ class LoadedModel:
     """The model attends to its source: alignments and coverage are known."""
     has_attention: bool
     """The model has attention weights to show."""
+    summary: ModelSummary
+    """Training data, dev score, examples, control tags."""
     static_views: Mapping[str, Any]
     """Data of the views that do not depend on a text: "positions" and "curves", where the model has them."""
 
@@ -80,7 +83,7 @@ class LoadedModel:
     def views(self) -> list[str]:
         """Names of the views that /v1 can draw."""
         attention, tree = ["attention"] * self.has_attention, ["tree"] * (self.task == "seq2seq")
-        return [*attention, *tree, *self.static_views]
+        return [*attention, *tree, "trace", *self.static_views]
 
     def count_tokens(self, text: str) -> int:
         """Return the length in source tokens, </s> included."""
@@ -115,6 +118,7 @@ class LoadedModel:
             "parameters": self.parameters,
             "views": self.views,
             "default": default,
+            "summary": asdict(self.summary),
         }
 
 
@@ -138,6 +142,7 @@ def load_model(source: ModelSource, config: ServerConfig) -> LoadedModel:
         text_model=text_model,
         has_cross_attention=task == "seq2seq" and bool(attention.get("cross")),
         has_attention=any(map(len, attention.values())),
+        summary=bundle.summary,
         static_views=panels.position_panel(text_model) | _training_curves(source, bundle.folder),
     )
 

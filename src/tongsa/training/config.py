@@ -1,11 +1,28 @@
 """Training settings: the table [training] of a recipe."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tongsa.config import Fraction, NonNegative, NonNegativeFloat, Positive, check_ranges
+from tongsa.data.normalize import normalize
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.precision import Precision
+
+MAX_PROBES, MAX_PROBE_CHARACTERS = 16, 200
+
+
+def check_probe_texts(texts: Sequence[str]) -> None:
+    """Raise ValueError if there are too many sentences to probe, or one is empty or too long."""
+    if len(texts) > MAX_PROBES:
+        raise ValueError(f"probe: {len(texts)} sentences. Give at most {MAX_PROBES}.")
+    for i, text in enumerate(texts):
+        if not normalize(text):
+            raise ValueError(f"probe[{i}]: the sentence is empty. Write a sentence, or leave it out.")
+        if len(text) > MAX_PROBE_CHARACTERS:
+            raise ValueError(
+                f"probe[{i}]: {len(text)} characters. Give a sentence of at most {MAX_PROBE_CHARACTERS} characters."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +90,15 @@ class TrainingConfig:
     """CPU threads. 0: PyTorch's default."""
     compile: bool = False
     """Compile the model with torch.compile. It takes minutes and pays off on a GPU; on CPUs it was slower."""
+    probe: tuple[str, ...] = ()
+    """Sentences that the model answers at steps 0, 10, 20, 50, 100, 200, 500 … and the last one, for `tongsa family`.
+    Output, attention and states go to probes.jsonl, at most 4 kB each. At most 16 sentences of 200 characters."""
     tensorboard: bool = False
     """Also write TensorBoard events (needs the extra `board`)."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        check_probe_texts(self.probe)
         if self.shard and (self.micro_batch_tokens or self.memory_limit_mib):
             raise ValueError(
                 "shard cannot be combined with micro_batch_tokens or memory_limit_mib: all ranks of a sharded model "

@@ -56,7 +56,7 @@ def _measure_peak(
         peak = peak_memory(torch.device(config.device))
     if peak is None:
         raise InputError(
-            "training.memory_limit_mib: this system does not tell the memory of a process. "
+            "training.memory_limit_mib: the memory of a process cannot be measured on this system. "
             "Write training.memory_limit_mib = 0, and training.micro_batch_tokens = 1024 for smaller micro-batches."
         )
     return micro_batch.padded_size, peak

@@ -1,4 +1,4 @@
-"""Attention weights of some sentences as one self-contained page: all roles, layers and heads."""
+"""Attention weights of some sentences as data for the page: all roles, layers and heads."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,8 @@ from tongsa.errors import InputError
 from tongsa.storage import write_text
 from tongsa.tokenization.words import merge_words, word_starts, word_strings
 from tongsa.visualize import head_patterns
+from tongsa.visualize.head_patterns import HeadSummary, common_pattern
+from tongsa.visualize.mechanism import UNMASKED, Mechanism, default_mechanisms
 from tongsa.visualize.packing import pack_uint16
 from tongsa.visualize.page import render_html
 
@@ -59,22 +61,68 @@ class Axis:
         return word_strings(self.tokens, self.word_starts)
 
 
-def page_data(title: str, examples: Sequence[AttentionExample], *, note: str = "") -> dict[str, Any]:
-    """Return the page's data, ready for JSON."""
+def page_data(
+    title: str,
+    examples: Sequence[AttentionExample],
+    *,
+    note: str = "",
+    mechanisms: Mapping[str, Mechanism] | None = None,
+    samples: Sequence[AttentionExample] = (),
+) -> dict[str, Any]:
+    """Return the page's data, ready for JSON.
+
+    `mechanisms` has the score function and the mask of each role. Heads are named after the examples and the
+    `samples`, further sentences that are not shown.
+    """
     if not examples:
         raise InputError("attention page: no sentence. Give at least one example.")
+    known = mechanisms or default_mechanisms(examples)
+    data = [example_data(example, f"example {number}", known) for number, example in enumerate(examples, 1)]
+    sample_data = [example_data(example, f"sample {number}", known) for number, example in enumerate(samples, 1)]
     return {
         "title": title,
         "note": note,
         "quantization_scale": QUANTIZATION_SCALE,
         "thresholds": head_patterns.THRESHOLDS,
-        "examples": [example_data(example, f"example {number}") for number, example in enumerate(examples, 1)],
+        "mechanisms": {role: asdict(mechanism) for role, mechanism in known.items()},
+        "head_names": head_names([*data, *sample_data]),
+        "examples": data,
+    }
+
+
+def head_names(examples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return role → unit → layer → head → the pattern that most sentences have, with their number."""
+    roles: dict[str, list[Mapping[str, Any]]] = {}
+    for example in examples:
+        for role in example["roles"]:
+            roles.setdefault(role["role"], []).append(role)
+    return {
+        role: {
+            unit: [
+                [common_pattern([head["pattern"] for head in heads]) for heads in zip(*layers, strict=True)]
+                for layers in zip(*(sentence[unit]["summaries"] for sentence in sentences), strict=True)
+            ]
+            for unit in ("tokens", "words")
+        }
+        for role, sentences in roles.items()
+    }
+
+
+def sentence_data(example: AttentionExample) -> dict[str, Any]:
+    """Return the texts of a sentence for the page's header."""
+    return {
+        "text": example.text,
+        "translation": example.translation,
+        "is_label": example.is_label,
+        "reference": example.reference,
+        "score": example.score,
     }
 
 
 def page_html(title: str, examples: Sequence[AttentionExample], *, note: str = "") -> str:
     """Return a self-contained HTML page with style, script and data."""
-    return render_html(title, {"attention": page_data(title, examples, note=note)})
+    panels = {"attention": page_data(title, examples, note=note)}
+    return render_html(title, panels, [sentence_data(example) for example in examples])
 
 
 def write_page(path: Path, title: str, examples: Sequence[AttentionExample], *, note: str = "") -> None:
@@ -82,28 +130,27 @@ def write_page(path: Path, title: str, examples: Sequence[AttentionExample], *, 
     write_text(path, page_html(title, examples, note=note))
 
 
-def example_data(example: AttentionExample, location: str) -> dict[str, Any]:
+def example_data(example: AttentionExample, location: str, mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
     if example.score is not None and not math.isfinite(example.score):
         raise InputError(f"{location}: the score is {example.score}. Give a finite number or None.")
     roles = [role for role in ROLE_ORDER if role in example.weights]
     roles += [role for role in example.weights if role not in ROLE_ORDER]
-    return {
-        "text": example.text,
-        "translation": example.translation,
-        "is_label": example.is_label,
-        "reference": example.reference,
-        "score": example.score,
-        "roles": [role_data(example, role, f"{location}, {role}") for role in roles if len(example.weights[role])],
+    return sentence_data(example) | {
+        "roles": [
+            role_data(example, role, f"{location}, {role}", mechanisms.get(role, UNMASKED))
+            for role in roles
+            if len(example.weights[role])
+        ]
     }
 
 
-def role_data(example: AttentionExample, role: str, location: str) -> dict[str, Any]:
+def role_data(example: AttentionExample, role: str, location: str, mechanism: Mechanism) -> dict[str, Any]:
     """Return the packed weights of a role, and the summaries of its heads by token and by word."""
     layers = [np.asarray(layer, dtype=np.float64) for layer in example.weights[role]]
     queries, keys = axes(example, role, layers[0])
     for number, weights in enumerate(layers, 1):
         check_weights(weights, (len(queries.tokens), len(keys.tokens)), f"{location}, layer {number}")
-    mask = head_patterns.attention_mask(role, len(queries.tokens), len(keys.tokens))
+    mask = mechanism.allowed_cells(len(queries.tokens), len(keys.tokens))
     word_layers = [merge_words(weights, queries.word_starts, keys.word_starts) for weights in layers]
     word_mask = merge_words(mask[None].astype(np.float64), queries.word_starts, keys.word_starts)[0] > 0
     starts = {"query_starts": list(queries.word_starts), "key_starts": list(keys.word_starts)}
@@ -159,15 +206,15 @@ def grid_data(
 ) -> dict[str, Any]:
     """Return the labels of both axes and, for each layer, a summary of each head and last of the heads' mean."""
     patterns = head_patterns.pattern_masks(role, len(queries), len(keys))
+
+    def summary(head: NDArray[np.float64]) -> HeadSummary:
+        return head_patterns.summarize_head(head, mask, patterns)
+
     return {
         "queries": list(queries),
         "keys": list(keys),
         "summaries": [
-            [
-                round_floats(asdict(head_patterns.summarize_head(head, mask, patterns)))
-                for head in [*layer, layer.mean(axis=0)]
-            ]
-            for layer in layers
+            [round_floats(asdict(summary(head))) for head in [*layer, layer.mean(axis=0)]] for layer in layers
         ],
     }
 

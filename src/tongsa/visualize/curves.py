@@ -55,7 +55,7 @@ SCORE_TITLES = {
     "wer": "WER",
     "per": "PER",
 }
-"""Validation scores, most telling first: the image shows the first one that the runs have."""
+"""Validation scores in order of preference: the image shows the first one that the runs have."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,23 @@ class Curves:
     journals: Mapping[str, Records]
     """Name of each run and the records of its journal."""
 
+    def __repr__(self) -> str:
+        """Return the last values of each run, for a notebook or a log."""
+        last_values = (describe_last(name, flatten(records)) for name, records in self.journals.items())
+        return f"<Curves: {'; '.join(last_values)}>"
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that `points` accepts, in the order of the journals."""
+        records = [record for journal in self.journals.values() for record in flatten(journal)]
+        numbers = (key for record in records for key, value in record.items() if type(value) in (int, float))
+        return [key for key in dict.fromkeys(numbers) if key != "step"]
+
     def points(self, key: str) -> dict[str, list[tuple[float, float]]]:
         """Return (step, value) of a journal key such as "loss", "dev_loss" or "bleu", for each run that has it."""
+        if key not in (keys := self.keys):
+            remedy = f"Choose from {', '.join(keys)}." if keys else "Nothing is recorded yet: try again later."
+            raise InputError(f"curves: no {key!r} in the journal. {remedy}")
         curves = {name: _points(flatten(records), key) for name, records in self.journals.items()}
         return {name: points for name, points in curves.items() if points}
 
@@ -185,17 +200,22 @@ PAGE_PANELS = {
 """Panel of the page → the journal keys of its curves."""
 
 
-def page_data(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the page's data of a journal, ready for JSON; validation scores are nested under "validation"."""
-    flat = flatten(records)
-    lines = {key: curve_points(flat, key) for keys in PAGE_PANELS.values() for key in keys}
-    return {
-        "panels": [
-            {"name": name, "lines": {key: round_points(lines[key]) for key in keys if lines[key]}}
-            for name, keys in PAGE_PANELS.items()
-            if any(lines[key] for key in keys)
-        ]
-    }
+def page_data(journals: Mapping[str, Records]) -> dict[str, Any]:
+    """Return the page's data of one or several runs by name, ready for JSON."""
+    flat = {name: flatten(records) for name, records in journals.items()}
+    panels = [
+        {
+            "name": panel,
+            "lines": [
+                {"key": key, "run": run, "points": round_points(points)}
+                for run, name in enumerate(flat)
+                for key in keys
+                if (points := curve_points(flat[name], key))
+            ],
+        }
+        for panel, keys in PAGE_PANELS.items()
+    ]
+    return {"runs": list(flat), "panels": [panel for panel in panels if panel["lines"]]}
 
 
 def round_points(curve: Curve) -> list[tuple[float, float]]:

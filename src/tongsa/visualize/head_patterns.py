@@ -15,7 +15,8 @@ head is named after a pattern only if all of these hold:
    probability of at most MAX_CHANCE divided by the number of patterns.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,12 +83,6 @@ class HeadSummary:
     confidence: float
     """Mean of each row's largest weight."""
     patterns: Mapping[str, PatternShare]
-
-
-def attention_mask(role: str, queries: int, keys: int) -> Mask:  # (query, key)
-    """Return the mask of allowed cells: causal for a decoder, everything otherwise."""
-    allowed = np.ones((queries, keys), dtype=np.bool_)
-    return np.tril(allowed) if role == "decoder" else allowed
 
 
 def pattern_masks(role: str, queries: int, keys: int) -> dict[str, Mask]:  # each (query, key)
@@ -211,3 +206,15 @@ def classify_head(
     if not any(pattern.is_testable for pattern in patterns.values()):
         return "too_short", confidence
     return ("focused" if confidence >= MIN_PATTERN_SHARE else "mixed"), confidence
+
+
+def common_pattern(patterns: Sequence[str]) -> dict[str, str | int]:
+    """Return the pattern of a head over several sentences, with the number of sentences that have it.
+
+    Sentences that are too short to test any pattern do not count, unless all are. "varies" if none has a majority.
+    """
+    counted = [pattern for pattern in patterns if pattern not in ("too_short", "fixed")] or list(patterns)
+    pattern, count = Counter(counted).most_common(1)[0]
+    if 2 * count <= len(counted) and len(counted) > 1:
+        pattern = "varies"
+    return {"pattern": pattern, "count": count, "sentences": len(counted)}

@@ -11,7 +11,6 @@ from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.training import journal
 from tongsa.visualize import attention, curves, positions, search_tree
 from tongsa.visualize.attention import AttentionExample
 from tongsa.visualize.examples import (
@@ -20,28 +19,50 @@ from tongsa.visualize.examples import (
     translate_sentence,
     translation_example,
 )
+from tongsa.visualize.mechanism import attention_mechanisms
 from tongsa.visualize.page import Page
 
 AnyTextModel = Translator | TextClassifier | TextGenerator
 
 
-def view(model: str | Path | Bundle | AnyTextModel, texts: str | Sequence[str]) -> Page:
+def view(
+    model: str | Path | Bundle | AnyTextModel,
+    texts: str | Sequence[str],
+    *,
+    samples: Sequence[str] = (),
+    compare: Sequence[str | Path] = (),
+) -> Page:
     """Return a page about a run, a bundle or a model from `tongsa.load`, and a text or a list of texts.
 
-    A notebook displays the page; `.save("page.html")` writes it, as `tongsa view` does.
+    Heads are named after their pattern in the texts and in the `samples`, further sentences that are not shown. The
+    training curves also show the runs in `compare`. A notebook displays the page; `.save("page.html")` writes it, as
+    `tongsa view` does.
     """
     texts = [texts] if isinstance(texts, str) else list(texts)
     if not texts or not all(map(normalize, texts)):
         raise InputError("view: the text is empty. Give a sentence.")
-    text_model = _text_model(model)
-    title = _page_title(text_model, texts[0])
-    panels = model_panels(text_model, texts, title) | training_panel(text_model.info.folder)
+    text_model = load_text_model(model)
+    examples = attention_examples(text_model, texts)
+    return examples_page(text_model, examples, samples=attention_examples(text_model, samples), compare=compare)
+
+
+def examples_page(
+    text_model: AnyTextModel,
+    examples: Sequence[AttentionExample],
+    *,
+    title: str = "",
+    samples: Sequence[AttentionExample] = (),
+    compare: Sequence[str | Path] = (),
+) -> Page:
+    """Return a page with all panels of a model for some examples."""
+    title = title or model_title(text_model)
+    panels = model_panels(text_model, examples, title, samples) | training_panel(text_model.info.folder, compare)
     if not panels:
         raise InputError(
             f"{title}: nothing to show. This kind of model has no attention and no beam search, and "
             "there is no journal.jsonl of its training. Choose another model."
         )
-    return Page(title, panels)
+    return Page(title, panels, [attention.sentence_data(example) for example in examples])
 
 
 def search_tree_page(
@@ -53,32 +74,41 @@ def search_tree_page(
     pruned: int = 3,
 ) -> Page:
     """Return a page of one beam search: the hypotheses kept, and the best `pruned` ones of each step that were not."""
-    text_model = _text_model(model)
+    text_model = load_text_model(model)
     if not isinstance(text_model, Translator):
         raise InputError(f"search-tree: {text_model.info.kind} does not translate. Give a model that translates.")
     tree = search_tree.build_search_tree(text_model, text, beam=beam, alpha=alpha, max_pruned=pruned)
-    title = _page_title(text_model, text)
-    return Page(title, {"tree": search_tree.page_data(title, tree)})
+    title = model_title(text_model)
+    panel = {"trees": [search_tree.page_data(title, tree)]}
+    return Page(title, {"tree": panel}, [search_tree.sentence_data(tree)])
 
 
-def _text_model(model: str | Path | Bundle | AnyTextModel) -> AnyTextModel:
+def load_text_model(model: str | Path | Bundle | AnyTextModel) -> AnyTextModel:
+    """Return the model of a run or a bundle; a loaded model as it is."""
     loaded = bundle.load_bundle(Path(model)) if isinstance(model, (str, Path)) else model
     return loaded.text_model() if isinstance(loaded, Bundle) else loaded
 
 
-def _page_title(text_model: AnyTextModel, text: str) -> str:
+def model_title(text_model: AnyTextModel) -> str:
+    """Return the name of the run, or the kind of a model that was never saved."""
     folder = text_model.info.run_folder
-    return f"{folder.name}: {text}" if folder else text
+    return folder.resolve().name if folder else text_model.info.kind or "tongsa"
 
 
-def model_panels(text_model: AnyTextModel, texts: Sequence[str], title: str) -> dict[str, Any]:
-    """Return the panels that a model has for some texts; the search tree is that of the first text."""
+def model_panels(
+    text_model: AnyTextModel,
+    examples: Sequence[AttentionExample],
+    title: str,
+    samples: Sequence[AttentionExample] = (),
+) -> dict[str, Any]:
+    """Return the panels that a model has for some examples: attention, a search tree of each, positions."""
     panels: dict[str, Any] = {}
-    examples = attention_examples(text_model, texts)
     if any(example.weights for example in examples):
-        panels["attention"] = attention.page_data(title, examples)
+        mechanisms = attention_mechanisms(text_model.model)
+        panels["attention"] = attention.page_data(title, examples, mechanisms=mechanisms, samples=samples)
     if isinstance(text_model, Translator):
-        panels["tree"] = search_tree.page_data(title, search_tree.build_search_tree(text_model, texts[0]))
+        trees = [search_tree.build_search_tree(text_model, example.text) for example in examples]
+        panels["tree"] = {"trees": [search_tree.page_data(title, tree) for tree in trees]}
     return panels | position_panel(text_model)
 
 
@@ -96,9 +126,10 @@ def position_panel(text_model: AnyTextModel) -> dict[str, Any]:
     return {"positions": positions.page_data(tables)} if tables else {}
 
 
-def training_panel(folder: Path | None) -> dict[str, Any]:
-    """Return the panel of the training curves, if the bundle's run still has its journal."""
-    path = folder.parent / "journal.jsonl" if folder else None
-    records = journal.read_journal(path) if path and path.is_file() else []
-    data = curves.page_data(records)
+def training_panel(folder: Path | None, compare: Sequence[str | Path] = ()) -> dict[str, Any]:
+    """Return the panel of the training curves, if the bundle's run still has its journal; `compare` adds other runs."""
+    runs = [folder.parent] if folder and (folder.parent / "journal.jsonl").is_file() else []
+    if not runs and not compare:
+        return {}
+    data = curves.page_data(curves.read_curves([*runs, *compare]).journals)
     return {"curves": data} if data["panels"] else {}

@@ -25,14 +25,6 @@ class PositionTable:
     """Parts of the model: "encoder", "decoder" or both."""
     values: NDArray[np.float64]  # (position, width)
 
-    @property
-    def cosine_similarity(self) -> NDArray[np.float64]:  # (position, position)
-        """Cosine similarity of each pair of positions."""
-        norms = np.linalg.norm(self.values, axis=1, keepdims=True)
-        unit_vectors = self.values / np.where(norms > 0, norms, 1.0)
-        similarity: NDArray[np.float64] = unit_vectors @ unit_vectors.T
-        return similarity
-
 
 @torch.inference_mode()
 def position_encodings(model: nn.Module) -> list[PositionTable]:
@@ -80,8 +72,8 @@ def page_data(encodings: list[PositionTable]) -> dict[str, Any]:
                 "used_by": list(table.used_by),
                 "positions": table.values.shape[0],
                 "width": table.values.shape[1],
-                "values": _pack_signed(table.values),
-                "cosine_similarity": _pack_signed(table.cosine_similarity),
+                # the page computes sinusoids itself: they would be half of its size
+                "values": _pack_signed(table.values) if table.kind == "learned" else None,
             }
             for table in encodings
         ]

@@ -19,6 +19,9 @@ from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.visualize.examples import translate_sentence
 from tongsa.visualize.page import render_html
 
+DECIMALS = 4
+"""Decimals of the numbers in the page's data: the page shows three."""
+
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
 """Unicode categories of invisible characters and of those that change the text direction: shown as U+…."""
 
@@ -31,8 +34,6 @@ class TreeCandidate:
     """Token ids without <s>; the last one was added in this step."""
     token: str
     """The last token as a string; '▁' marks the start of a word."""
-    text: str
-    """The decoded prefix."""
     parent: int | None
     """Index of its parent among the candidates kept in the previous step; None in the first step."""
     token_log_prob: float
@@ -89,6 +90,8 @@ class SearchTree:
     steps: tuple[TreeStep, ...]
     finished: tuple[FinishedHypothesis, ...]
     """Best first; then those that were replaced by likelier ones."""
+    translation: str = ""
+    """The best output as text."""
     truncated: bool = False
     """True if the source was longer than the model accepts."""
     beam_groups: int = 1
@@ -161,7 +164,6 @@ class SearchRecorder:
         return TreeCandidate(
             prefix=(*prefix, token),
             token=self.tokenizer.token_strings([token])[0],
-            text=self.tokenizer.decode((*prefix, token)),
             parent=parent,
             token_log_prob=token_log_prob,
             log_prob=log_prob + token_log_prob,
@@ -196,6 +198,7 @@ def build_search_tree(
         max_tokens=min(len(source) + 1 + config.max_extra_tokens, translator.max_positions - 1),
         steps=tuple(recorder.steps),
         finished=_finished_hypotheses(recorder.steps, translator, source, config),
+        translation=translation.text,
         truncated=translation.truncated,
         beam_groups=defaults.beam_groups,
     )
@@ -229,12 +232,11 @@ def coverage_penalty(translator: Translator, source: Sequence[int], target: Sequ
 
 
 def page_data(title: str, tree: SearchTree) -> dict[str, Any]:
-    """Return the page's data, ready for JSON."""
-    best = tree.finished_candidate(tree.finished[0])
+    """Return the page's data, ready for JSON. It has no prefixes: the page joins the tokens along the parents."""
     return {
         "title": title,
         "text": tree.text,
-        "translation": best.text,
+        "translation": tree.translation,
         "truncated": tree.truncated,
         "beam_groups": tree.beam_groups,
         "beam": tree.config.beam,
@@ -242,45 +244,50 @@ def page_data(title: str, tree: SearchTree) -> dict[str, Any]:
         "length_normalization": tree.config.length_normalization,
         "coverage_penalty": tree.config.coverage_penalty,
         "max_tokens": tree.max_tokens,
-        "max_length_penalty": tree.config.length_penalty(tree.max_tokens + 1),
+        "max_length_penalty": round(tree.config.length_penalty(tree.max_tokens + 1), DECIMALS),
         "stop_reason": tree.stop_reason,
-        "score_bound": tree.score_bound,
+        "score_bound": None if tree.score_bound is None else round(tree.score_bound, DECIMALS),
         "steps": [step_data(tree, number) for number in range(len(tree.steps))],
         "finished": [[hypothesis.step, hypothesis.rank] for hypothesis in tree.finished],
     }
 
 
 def step_data(tree: SearchTree, number: int) -> dict[str, Any]:
-    """Return the candidates of a step; the score of a finished one includes the coverage penalty."""
+    """Return the candidates of a step; a finished one has its score, which includes the coverage penalty."""
     step = tree.steps[number]
-    scores = {hypothesis.rank: {"score": hypothesis.score} for hypothesis in tree.finished if hypothesis.step == number}
+    scores = {hypothesis.rank: hypothesis.score for hypothesis in tree.finished if hypothesis.step == number}
     return {
+        "length_penalty": round(tree.config.length_penalty(number + 1), DECIMALS),
         "kept": [
-            candidate_data(candidate, tree.config) | scores.get(rank, {}) for rank, candidate in enumerate(step.kept)
+            candidate_data(candidate) | ({"score": round(scores[rank], DECIMALS)} if rank in scores else {})
+            for rank, candidate in enumerate(step.kept)
         ],
-        "pruned": [candidate_data(candidate, tree.config) | {"gap": step.gap(candidate)} for candidate in step.pruned],
+        "pruned": [
+            candidate_data(candidate) | {"gap": round(step.gap(candidate), DECIMALS)} for candidate in step.pruned
+        ],
         "more_pruned": step.more_pruned,
     }
 
 
-def candidate_data(candidate: TreeCandidate, config: DecodingConfig) -> dict[str, Any]:
-    length_penalty = config.length_penalty(len(candidate.prefix))
+def candidate_data(candidate: TreeCandidate) -> dict[str, Any]:
     return {
         "token": printable(candidate.token),
-        "text": candidate.text,
         "parent": candidate.parent,
-        "token_log_prob": candidate.token_log_prob,
-        "log_prob": candidate.log_prob,
-        "ranking_score": candidate.ranking_score,
-        "length_penalty": length_penalty,
-        "score": candidate.ranking_score / length_penalty,
-        "is_finished": candidate.is_finished,
+        "token_log_prob": round(candidate.token_log_prob, DECIMALS),
+        "log_prob": round(candidate.log_prob, DECIMALS),
+        "ranking_score": round(candidate.ranking_score, DECIMALS),
+        **({"is_finished": True} if candidate.is_finished else {}),
     }
 
 
 def page_html(title: str, tree: SearchTree) -> str:
     """Return a self-contained HTML page with style, script and data."""
-    return render_html(title, {"tree": page_data(title, tree)})
+    return render_html(title, {"tree": {"trees": [page_data(title, tree)]}}, [sentence_data(tree)])
+
+
+def sentence_data(tree: SearchTree) -> dict[str, Any]:
+    """Return the texts of the sentence for the page's header."""
+    return {"text": tree.text, "translation": tree.translation, "is_label": False, "reference": "", "score": None}
 
 
 def printable(token: str) -> str:

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 
 from tongsa.batch import Padded
+from tongsa.config import did_you_mean
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
+from tongsa.decoding.engines.engine import EngineName
 from tongsa.errors import InputError
 from tongsa.program import format_command
+from tongsa.storage import file_sha256
 from tongsa.tokenization.special import BOS, EOS, PAD
 
 METADATA_FILE = "tongsa.json"
@@ -84,6 +87,24 @@ def is_usable_export(folder: Path, weights_sha256: str) -> bool:
         return False
     metadata = load_metadata(folder)
     return metadata.weights_sha256 == weights_sha256 and not metadata.int8
+
+
+def find_export(folder: Path, weights: Path, engine: EngineName) -> Path | None:
+    """Return the folder of the export that belongs to a model, or None to decode with torch.
+
+    "auto" uses the export if it was made from exactly these weights. `folder` is the run, or a bundle without a run.
+    """
+    if engine not in (known := get_args(EngineName)):
+        raise InputError(f"engine {engine!r}: unknown engine; {did_you_mean(engine, known)}")
+    if engine == "torch":
+        return None
+    export, weights_sha256 = folder / "ctranslate2", file_sha256(weights)
+    if engine == "auto" and not is_usable_export(export, weights_sha256):
+        return None
+    if load_metadata(export).weights_sha256 != weights_sha256:
+        command = format_command("export {} --to ctranslate2", folder)
+        raise InputError(f"{export}: exported from other weights. Export again: {command}")
+    return export
 
 
 class _ScoredTokens(NamedTuple):

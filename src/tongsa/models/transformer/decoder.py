@@ -36,6 +36,7 @@ from tongsa.nn.local_attention import causal_window
 from tongsa.nn.masks import key_mask
 from tongsa.nn.multi_head import CachedMemory, CrossAttention, KVCache, SelfAttention, concat_rows, split_rows
 from tongsa.nn.output import OutputProjection
+from tongsa.nn.recording import record
 
 
 class TransformerMemory(NamedTuple):
@@ -134,12 +135,14 @@ class TransformerDecoderLayer(nn.Module):
         """Teacher forcing: x and the result are (batch, length, width)."""
         # add_residual(x, y) is x + dropout(y) in one pass
         norm = self.self_attention_norm
-        x = self.dropout.add_residual(x, self.self_attention(norm.before(x, padding_mask), padding_mask, causal=True))
+        y = self.self_attention(norm.before(x, padding_mask), padding_mask, causal=True)
+        x = record("residual.self_attention", self, self.dropout.add_residual(x, y), x=x, y=y)
         x = norm.after(x, padding_mask)
 
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             norm, kv = self.cross_attention_norm, self.cross_attention.project_memory(slots)
-            x = self.dropout.add_residual(x, self.cross_attention(norm.before(x, padding_mask), kv, slot_mask))
+            y = self.cross_attention(norm.before(x, padding_mask), kv, slot_mask)
+            x = record("residual.cross_attention", self, self.dropout.add_residual(x, y), x=x, y=y)
             x = norm.after(x, padding_mask)
 
         return self._feed_forward_sublayer(x, padding_mask)
@@ -163,7 +166,8 @@ class TransformerDecoderLayer(nn.Module):
 
     def _feed_forward_sublayer(self, x: Tensor, padding_mask: Tensor) -> Tensor:
         norm = self.feed_forward_norm
-        x = self.dropout.add_residual(x, self.feed_forward(norm.before(x, padding_mask)))
+        y = self.feed_forward(norm.before(x, padding_mask))
+        x = record("residual.feed_forward", self, self.dropout.add_residual(x, y), x=x, y=y)
         return norm.after(x, padding_mask)
 
 
@@ -202,7 +206,8 @@ class TransformerDecoder(nn.Module):
         return normed
 
     def forward(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, token)
-        return self.output.logits(self.hidden(target, memory))
+        hidden = self.hidden(target, memory)
+        return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> TransformerState:
         projected = tuple(

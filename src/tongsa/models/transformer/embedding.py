@@ -8,6 +8,7 @@ from tongsa.models.transformer.config import TransformerStackConfig
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.output import embedding_table
 from tongsa.nn.positions import PositionalEncoding
+from tongsa.nn.recording import record
 
 
 class TransformerEmbedding(nn.Module):
@@ -21,6 +22,10 @@ class TransformerEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:  # (batch, length, width)
         """Embed tokens (batch, length); the first is at position `start`."""
-        scaled = self.token_embedding(tokens) * math.sqrt(self.token_embedding.embedding_dim)
-        dropped: Tensor = self.dropout(scaled + self.positional_encoding(start, tokens.shape[1], tokens.device))
+        scale = math.sqrt(self.token_embedding.embedding_dim)
+        embedded = record("embedding.lookup", self, self.token_embedding(tokens))
+        scaled = record("embedding.scaled", self, embedded * scale, x=embedded, scale=scale)
+        positions = self.positional_encoding(start, tokens.shape[1], tokens.device)
+        positions = record("embedding.position", self, positions)
+        dropped: Tensor = self.dropout(record("embedding.sum", self, scaled + positions, x=scaled, y=positions))
         return dropped

@@ -14,6 +14,7 @@ from tongsa.nn.dropout import Dropout
 from tongsa.nn.feed_forward import build_feed_forward
 from tongsa.nn.local_attention import centered_window
 from tongsa.nn.multi_head import SelfAttention
+from tongsa.nn.recording import record
 
 
 class TransformerEncoderLayer(nn.Module):
@@ -40,11 +41,13 @@ class TransformerEncoderLayer(nn.Module):
     def forward(self, x: Tensor, padding_mask: Tensor) -> Tensor:  # (batch, length, width)
         # add_residual(x, y) is x + dropout(y) in one pass
         norm = self.self_attention_norm
-        x = self.dropout.add_residual(x, self.self_attention(norm.before(x, padding_mask), padding_mask))
+        y = self.self_attention(norm.before(x, padding_mask), padding_mask)
+        x = record("residual.self_attention", self, self.dropout.add_residual(x, y), x=x, y=y)
         x = norm.after(x, padding_mask)
 
         norm = self.feed_forward_norm
-        x = self.dropout.add_residual(x, self.feed_forward(norm.before(x, padding_mask)))
+        y = self.feed_forward(norm.before(x, padding_mask))
+        x = record("residual.feed_forward", self, self.dropout.add_residual(x, y), x=x, y=y)
         return norm.after(x, padding_mask)
 
 

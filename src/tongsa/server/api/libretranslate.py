@@ -1,28 +1,33 @@
 """LibreTranslate-compatible API: its clients work with this server unchanged."""
 
 import asyncio
-import html
-import re
-from collections.abc import AsyncGenerator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import parse_qsl
 
 from pydantic import ConfigDict
-from python_multipart.multipart import parse_options_header
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from tongsa.data.language_id import detect_language, language_name
+from tongsa.server.api.html_markup import Markup, parse_html
 from tongsa.server.api.schemas import Texts, TranslateRequest
 from tongsa.server.api.validation import NumberLimit, RequestModel, TextLimit, parse_json_object, parse_request
 from tongsa.server.documents import create_documents, translate_documents
 from tongsa.server.errors import APIError, documented
-from tongsa.server.http import JSONResponse, ServerContext, get_context, read_body, run_unless_disconnected
+from tongsa.server.http import (
+    MAX_FORM_FIELDS,
+    JSONResponse,
+    ServerContext,
+    get_context,
+    parse_multipart,
+    read_body,
+    run_unless_disconnected,
+)
 
 AUTO_DETECT = "auto"
-MAX_FORM_FIELDS = 50
 
 
 class LibreTranslateModel(RequestModel):
@@ -161,7 +166,8 @@ async def _read_fields(request: Request) -> dict[str, Any]:
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
             fields = _form_fields(pairs)
         elif content_type == "multipart/form-data":
-            fields = _form_fields(await _parse_multipart(request, body))
+            items = await parse_multipart(request, body, max_files=0)
+            fields = _form_fields([(name, value) for name, value in items if isinstance(value, str)])
         else:
             fields = parse_json_object(body)
     except (MultiPartException, ValueError, KeyError):
@@ -177,19 +183,6 @@ def _form_fields(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     if number.isascii() and number.isdigit() and len(number) < 9:  # a form has no numbers, only text
         fields["alternatives"] = int(number)
     return fields
-
-
-async def _parse_multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
-    async def stream() -> AsyncGenerator[bytes, None]:
-        yield body
-        yield b""
-
-    _, options = parse_options_header(request.headers["content-type"])
-    if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
-        # decoding others may take minutes (punycode) or give text that UTF-8 cannot encode (unicode_escape)
-        raise APIError(400, "bad_request", "The form is not in UTF-8. Send it without a charset.")
-    form = await MultiPartParser(request.headers, stream(), max_files=0, max_fields=MAX_FORM_FIELDS).parse()
-    return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
 
 
 # Languages
@@ -268,54 +261,3 @@ def _text_of_rank(source: str, translation: dict[str, Any], rank: int) -> str:
         parts += [source[end : sentence["start"]], texts[min(rank, len(texts) - 1)]]
         end = sentence["end"]
     return "".join([*parts, source[end:]])
-
-
-# HTML: texts between tags are translated, tags are kept
-
-_TAG = re.compile("<!--|</?[a-zA-Z!][^<>]*+>")
-_UNTRANSLATED_ELEMENT = re.compile("<(script|style|code|pre)\\b", re.IGNORECASE)
-
-
-class Markup(NamedTuple):
-    texts: Sequence[str]
-    """Texts between the tags, without entities."""
-    tags: Sequence[str]
-    """Markup around the texts: one entry more than texts."""
-    is_escaped: bool = True
-    """Write & and < as entities."""
-
-    def fill(self, texts: Sequence[str]) -> str:
-        """Return the same markup around other texts."""
-        parts = [self.tags[0]]
-        for text, tag in zip(texts, self.tags[1:], strict=True):
-            parts += [html.escape(text, quote=False) if self.is_escaped else text, tag]
-        return "".join(parts)
-
-
-def parse_html(fragment: str) -> Markup:
-    texts, tags, end, pending = list[str](), list[str](), 0, ""
-    while match := _TAG.search(fragment, end):
-        if between := fragment[end : match.start()]:
-            tags.append(pending)
-            texts.append(html.unescape(between))
-            pending = ""
-        end = _tag_end(fragment, match)
-        pending += fragment[match.start() : end]
-    if rest := fragment[end:]:
-        tags.append(pending)
-        texts.append(html.unescape(rest))
-        pending = ""
-    return Markup(texts, [*tags, pending])
-
-
-def _tag_end(fragment: str, tag: re.Match[str]) -> int:
-    """Return the end of a tag; a comment or an untranslated element ends with its closing tag, or with the text."""
-    element = _UNTRANSLATED_ELEMENT.match(tag[0])
-    closing_tag = "-->" if tag[0] == "<!--" else f"</{element[1]}" if element else ""
-    if not closing_tag:
-        return tag.end()
-    # not in fragment.lower(): İ becomes two characters there and moves all positions behind it
-    closing = re.compile(closing_tag, re.IGNORECASE | re.ASCII).search(fragment, tag.end())
-    if not closing:
-        return len(fragment)
-    return max(closing.end(), fragment.find(">", closing.start()) + 1)

@@ -10,13 +10,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from tongsa.server.api import libretranslate, schemas, view_schemas
+from tongsa.server.api import documents, libretranslate, response_schemas, schemas, trace, trace_schemas, view_schemas
 from tongsa.server.api.validation import RequestModel
 from tongsa.server.config import RequestLimits
 from tongsa.server.errors import ERROR_STATUSES, ErrorBody
 from tongsa.server.http import JSONResponse, get_context
 
 JSON, NDJSON, PLAIN_TEXT = "application/json", "application/x-ndjson", "text/plain"
+BINARY = "application/octet-stream"
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 REF_TEMPLATE = "#/components/schemas/{model}"
 LIMIT_KEYWORDS = ("maximum", "maxLength", "maxItems")
@@ -59,21 +60,43 @@ OPERATIONS = (
         "post",
         "/v1/translate",
         "Translate texts, sentence by sentence.",
-        {JSON: schemas.TranslateResponse, NDJSON: schemas.StreamLine},
+        {JSON: response_schemas.TranslateResponse, NDJSON: response_schemas.StreamLine},
         MODEL_ERRORS,
         schemas.TranslateRequest,
     ),
+    Operation(
+        "post",
+        "/v1/documents",
+        "Translate a document and keep its format.",
+        {BINARY: bytes, JSON: documents.DocumentResponse},
+        MODEL_ERRORS,
+        documents.DocumentRequest,
+        ("multipart/form-data",),
+    ),
+    _get("/v1/formats", "Formats of documents.", documents.FormatsResponse),
     _post(
         "/v1/alternatives",
         "Continue a prefix of the translation in several ways.",
         schemas.AlternativesRequest,
-        schemas.AlternativesResponse,
+        response_schemas.AlternativesResponse,
     ),
     _post(
         "/v1/score",
         "Log-probability of a target given its source, token by token.",
         schemas.ScoreRequest,
-        schemas.ScoreResponse,
+        response_schemas.ScoreResponse,
+    ),
+    _post(
+        "/v1/continue",
+        "Continue a text with a language model, and its likeliest next tokens.",
+        schemas.ContinueRequest,
+        response_schemas.ContinueResponse,
+    ),
+    _post(
+        "/v1/corrections",
+        "Store a corrected translation, if the owner of the server collects them.",
+        schemas.CorrectionRequest,
+        response_schemas.Status,
     ),
     _post("/v1/attention", "Attention weights of all heads.", schemas.AttentionRequest, view_schemas.AttentionResponse),
     _post(
@@ -82,10 +105,11 @@ OPERATIONS = (
         schemas.SearchTreeRequest,
         view_schemas.SearchTreeResponse,
     ),
+    _post("/v1/trace", "Every tensor of one text, and what if.", trace.TraceRequest, trace_schemas.TraceResponse),
     _post("/v1/positions", "Position tables of a model.", schemas.ModelRequest, view_schemas.PositionsResponse),
     _post("/v1/curves", "Training curves of a model.", schemas.ModelRequest, view_schemas.CurvesResponse),
-    _post("/v1/classify", "A label for each text.", schemas.ClassifyRequest, schemas.ClassifyResponse),
-    _get("/v1/models", "Models and limits of a request.", schemas.ModelsResponse),
+    _post("/v1/classify", "A label for each text.", schemas.ClassifyRequest, response_schemas.ClassifyResponse),
+    _get("/v1/models", "Models and limits of a request.", response_schemas.ModelsResponse),
     _libretranslate_post(
         "/translate",
         "Translate (LibreTranslate).",
@@ -99,10 +123,10 @@ OPERATIONS = (
         list[libretranslate.DetectedLanguage],
     ),
     _get("/languages", "Languages (LibreTranslate).", list[libretranslate.Language]),
-    _get("/health", "Health check (LibreTranslate).", schemas.Status, PROBE_ERRORS),
+    _get("/health", "Health check (LibreTranslate).", response_schemas.Status, PROBE_ERRORS),
     _get("/frontend/settings", "Limits and languages (LibreTranslate).", libretranslate.FrontendSettings),
-    _get("/healthz", "Health check: the server answers.", schemas.Status, PROBE_ERRORS),
-    _get("/readyz", "Readiness check: the models are loaded.", schemas.Status),
+    _get("/healthz", "Health check: the server answers.", response_schemas.Status, PROBE_ERRORS),
+    _get("/readyz", "Readiness check: the models are loaded.", response_schemas.Status),
     Operation("get", "/metrics", "Prometheus metrics.", {PLAIN_TEXT: str}, (*PROBE_ERRORS, 401, 429)),
 )
 
@@ -230,7 +254,7 @@ def render_docs(limits: RequestLimits) -> str:
     request_names = {operation.request_type.__name__ for operation in OPERATIONS if operation.request_type}
     for name in sorted(types.definitions.keys() - request_names):
         schema = types.definitions[name]
-        notes = dict.fromkeys(schema["properties"].keys() - set(schema["required"]), " (optional)")
+        notes = dict.fromkeys(schema["properties"].keys() - set(schema.get("required", ())), " (optional)")
         parts += [f'<h3 id="{name}">{name}</h3><dl>', *_field_rows(schema, notes), "</dl>"]
     return "".join([*parts, "</main></body></html>\n"])
 

@@ -1,9 +1,8 @@
-"""Requests and responses of /v1. The OpenAPI document is made from these types."""
+"""Requests of /v1. The OpenAPI document is made from these types."""
 
-from typing import Annotated, Literal, NotRequired, Self
+from typing import Annotated, Self
 
 from pydantic import Field, ValidationInfo, model_validator
-from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from tongsa.server.api.validation import (
     TOO_LONG,
@@ -14,9 +13,6 @@ from tongsa.server.api.validation import (
     TextsLimit,
     validation_error,
 )
-from tongsa.server.config import RequestLimits
-from tongsa.server.errors import ErrorBody, documented
-from tongsa.server.output_checks import OutputFlag
 
 Texts = Annotated[list[str], TextsLimit("texts")]
 Sentence = Annotated[str, TextLimit("sentence_characters")]
@@ -50,6 +46,9 @@ class GlossaryTerm(RequestModel):
     """The translation to use."""
 
 
+Glossary = Annotated[list[GlossaryTerm], ListLimit("glossary_terms")]
+
+
 class TranslateRequest(ModelRequest):
     text: Texts
     """One text or several, of any number of sentences each."""
@@ -63,10 +62,12 @@ class TranslateRequest(ModelRequest):
     """Return the probability of each word."""
     token_probabilities: bool = False
     """Return the tokens of each translation, </s> last, with their probabilities. Characters then count nbest times."""
-    glossary: Annotated[list[GlossaryTerm], ListLimit("glossary_terms")] = Field(default_factory=list)
+    glossary: Glossary = Field(default_factory=list)
     """Terms that must be translated in a given way."""
     prefix: Prefix = ""
     """First words of the translation; for one text of one sentence."""
+    control_tag: str = ""
+    """Style of the translation: one of the model's control tags, put before each sentence."""
     stream: bool = False
     """Answer with one line per sentence, each sent when it is ready."""
 
@@ -90,6 +91,8 @@ class AlternativesRequest(ModelRequest):
     """One sentence."""
     prefix: Prefix = ""
     """Beginning of the translation to keep."""
+    glossary: Glossary = Field(default_factory=list)
+    """Terms that must be translated in a given way, after the prefix."""
     count: Annotated[int, NumberLimit("alternatives")] = 5
     """Number of continuations."""
 
@@ -99,6 +102,25 @@ class ScoreRequest(NamedModelRequest):
     """Source text; empty for a language model."""
     target: Sentence
     """Text or label to score."""
+
+
+class ContinueRequest(NamedModelRequest):
+    text: Annotated[str, TextLimit("sentence_characters", "nothing")]
+    """Beginning of a text."""
+    max_tokens: Annotated[int, NumberLimit("continuation_tokens", minimum=0)] = 40
+    """Longest continuation; 0 returns the next tokens only."""
+    temperature: Annotated[float, Field(gt=0, le=10)] = 1.0
+    """Below 1 likely tokens become likelier, above 1 unlikely ones do."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Draw only from the likeliest tokens with this total probability."""
+    seed: int = 1
+    """The same request with the same seed gives the same text."""
+
+
+class CorrectionRequest(NamedModelRequest):
+    source: Sentence
+    target: Sentence
+    """The translation as it should be."""
 
 
 class AttentionRequest(NamedModelRequest):
@@ -118,196 +140,3 @@ class SearchTreeRequest(ModelRequest):
 class ClassifyRequest(NamedModelRequest):
     text: Texts
     """One text or several."""
-
-
-# Responses: plain dicts with these keys. A test validates real responses against the OpenAPI document.
-
-
-@documented
-class Status(TypedDict):
-    status: Literal["ok", "ready"]
-
-
-@documented
-class ModelInfo(TypedDict):
-    name: str
-    kind: str
-    """Architecture, such as transformer."""
-    task: Literal["seq2seq", "classification", "language_model"]
-    source_language: str
-    """Empty if it was not set in training."""
-    target_language: str
-    engine: str
-    """Engine that runs the search: torch or ctranslate2."""
-    parameters: int
-    views: list[Literal["attention", "tree", "positions", "curves"]]
-    """Views of the model, each at this name under /v1."""
-    default: bool
-    """The model that is used for its task if a request names none."""
-
-
-@documented
-class ModelsResponse(TypedDict):
-    models: list[ModelInfo]
-    limits: RequestLimits
-
-
-@documented
-class TokenProbability(TypedDict):
-    token: str
-    """▁ marks the start of a word; </s> is the end."""
-    probability: float
-
-
-@documented
-class AlternativeTranslation(TypedDict):
-    text: str
-    score: float
-    """Length-normalized log-probability."""
-    tokens: NotRequired[list[TokenProbability]]
-
-
-@documented
-class WordAlignment(TypedDict):
-    source: list[tuple[int, int]]
-    """Start and end of each source word in the sentence."""
-    target: list[tuple[int, int]]
-    """Start and end of each target word in the translation."""
-    links: list[tuple[int, int]]
-    """Pairs of a source word and a target word, counted from 0."""
-
-
-@documented
-class WordProbability(TypedDict):
-    start: int
-    end: int
-    probability: float
-    """Probability of the word's least likely token."""
-
-
-@documented
-class GlossaryTermResult(TypedDict):
-    source: str
-    target: str
-    text: str
-    """The target as it was searched in the translation."""
-    expected: int
-    """Required occurrences: of a copied term as in the source, of a translation one."""
-    occurrences: int
-    """Occurrences in the translation, as whole words before the end of the sentence."""
-    skipped_reason: NotRequired[str]
-    """Why the term was left out, and what to do."""
-    satisfied: bool
-    """The translation has the term at least as often as expected."""
-    in_place: bool
-    """The term stands where the model's own translation of the source term stood."""
-
-
-@documented
-class TranslatedSentence(TypedDict):
-    """Positions are counted in characters (Unicode code points)."""
-
-    source: str
-    start: int
-    """Start of the sentence in the text."""
-    end: int
-    text: str
-    """The translation."""
-    target_start: int
-    """Start of the translation in the translated text."""
-    target_end: int
-    score: float
-    """Length-normalized log-probability."""
-    confidence: float
-    """Geometric mean of the token probabilities."""
-    alternatives: list[AlternativeTranslation]
-    """The other n-best translations, best first."""
-    flags: list[OutputFlag]
-    """Failed checks of the translation."""
-    retried: bool
-    """The translation comes from a second search, because the first one failed a check."""
-    truncated: bool
-    """The source is too long for the model; only its beginning was translated."""
-    unseen_words: list[str]
-    """Words of the source that do not occur in the training data."""
-    low_score: bool
-    """The model finds its output less probable than nearly all outputs for its dev set."""
-    longer_than_training: bool
-    """The source is much longer than any source of the training data."""
-    alignment: NotRequired[WordAlignment]
-    words: NotRequired[list[WordProbability]]
-    tokens: NotRequired[list[TokenProbability]]
-    terms: NotRequired[list[GlossaryTermResult]]
-    """Glossary terms that occur in the sentence."""
-
-
-@documented
-class TranslatedText(TypedDict):
-    text: str
-    sentences: list[TranslatedSentence]
-
-
-@documented
-class TranslateResponse(TypedDict):
-    model: str
-    translations: list[TranslatedText]
-    """One per text, in order."""
-
-
-@documented
-class StreamedSentence(TypedDict):
-    index: int
-    """Index of the text in the request."""
-    sentence: TranslatedSentence
-
-
-@documented
-class StreamEnd(TypedDict):
-    done: Literal[True]
-
-
-StreamLine = StreamedSentence | StreamEnd | ErrorBody
-"""One line of a stream. An error is the last line."""
-
-
-@documented
-class Continuation(TypedDict):
-    text: str
-    """The prefix and its continuation."""
-    score: float
-    is_finished: bool
-    """The translation ends after the prefix."""
-
-
-@documented
-class AlternativesResponse(TypedDict):
-    alternatives: list[Continuation]
-
-
-@documented
-class TokenLogProb(TypedDict):
-    token: str
-    log_prob: float
-
-
-@documented
-class ScoreResponse(TypedDict):
-    log_prob: float
-    """Log-probability of the target given the source."""
-    tokens: list[TokenLogProb]
-
-
-@documented
-class LabelPrediction(TypedDict):
-    label: str
-    probability: float
-    probabilities: dict[str, float]
-    """Probability of each label."""
-    truncated: bool
-    """The text is too long for the model; only its beginning was read."""
-
-
-@documented
-class ClassifyResponse(TypedDict):
-    labels: list[LabelPrediction]
-    """One per text, in order."""

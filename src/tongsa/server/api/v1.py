@@ -1,6 +1,7 @@
 """Routes under /v1: translate, classify, score, alternatives, and the views of a model."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import asdict
@@ -15,13 +16,14 @@ from tongsa.server.api.schemas import (
     AlternativesRequest,
     AttentionRequest,
     ClassifyRequest,
+    ContinueRequest,
     ModelRequest,
     ScoreRequest,
     SearchTreeRequest,
     TranslateRequest,
 )
 from tongsa.server.api.validation import RequestModel, parse_json_object, parse_request
-from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask
+from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask, term_response
 from tongsa.server.documents import (
     QueuedDocument,
     check_prefix_fits,
@@ -44,6 +46,8 @@ from tongsa.server.http import (
 from tongsa.server.queue import ModelQueue, QueuedSentence
 
 if TYPE_CHECKING:
+    from tongsa.decoding.generator import TextGenerator
+    from tongsa.decoding.results import Translation
     from tongsa.decoding.text_model import TextModel
     from tongsa.decoding.translator import Translator
     from tongsa.visualize.attention import AttentionExample
@@ -62,7 +66,13 @@ async def read_request(request: Request, request_type: type[R]) -> R:
 
 async def models(request: Request) -> Response:
     context = get_context(request)
-    return JSONResponse({"models": context.models.list_models(), "limits": asdict(context.config.limits)})
+    return JSONResponse(
+        {
+            "models": context.models.list_models(),
+            "limits": asdict(context.config.limits),
+            "corrections": bool(context.config.corrections),
+        }
+    )
 
 
 async def translate(request: Request) -> Response:
@@ -136,17 +146,30 @@ async def alternatives(request: Request) -> Response:
     query = await read_request(request, AlternativesRequest)
 
     def find(translator: "Translator") -> Any:
+        from tongsa.decoding.glossary import Glossary
+
         check_prefix_fits(translator, query.text, query.prefix)
         prefix = normalize(query.prefix)
-        return {
-            "alternatives": [
-                {"text": translation.text, "score": translation.score, "is_finished": translation.text == prefix}
-                for translation in translator.alternatives(query.text, query.prefix, count=query.count)
-            ]
-        }
+        position = len(translator.target_tokenizer.encode_all([prefix])[0])  # of the token that differs
+        glossary = Glossary.from_pairs((term.source, term.target) for term in query.glossary)
+        translations = translator.alternatives(query.text, prefix, count=query.count, glossary=glossary)
+        return {"alternatives": [continuation_response(translation, prefix, position) for translation in translations]}
 
     queue = get_context(request).models.select(query.model, query.languages)
     return await _run_unbatched(request, queue, find, query.text)
+
+
+def continuation_response(translation: "Translation", prefix: str, position: int) -> dict[str, Any]:
+    """Return a continuation of a prefix; `position` is that of the first token after it."""
+    log_probs = translation.token_log_probs
+    response: dict[str, Any] = {
+        "text": translation.text,
+        "score": translation.score,
+        # with a term the prefix may have fewer tokens, if it ends within a word
+        "probability": math.exp(log_probs[min(position, len(log_probs) - 1)]),
+        "is_finished": translation.text == prefix,
+    }
+    return response | ({"terms": [*map(term_response, translation.terms)]} if translation.terms else {})
 
 
 async def score(request: Request) -> Response:
@@ -164,17 +187,36 @@ async def score(request: Request) -> Response:
     return await _run_unbatched(request, queue, compute, query.source, query.target)
 
 
+async def continue_text(request: Request) -> Response:
+    query = await read_request(request, ContinueRequest)
+
+    def sample(generator: "TextGenerator") -> Any:
+        from tongsa.decoding.sampling import SamplingConfig
+
+        sampling = SamplingConfig(temperature=query.temperature, top_p=query.top_p, seed=query.seed)
+        text = generator.continue_text(query.text, sampling, max_tokens=query.max_tokens) if query.max_tokens else ""
+        tokens = generator.next_tokens(query.text)
+        return {
+            "text": text or query.text,
+            "next_tokens": [{"token": token, "probability": probability} for token, probability in tokens],
+        }
+
+    queue = get_context(request).models.select(query.model, tasks=("language_model",))
+    return await _run_unbatched(request, queue, sample, "", query.text)
+
+
 async def attention(request: Request) -> Response:
     query = await read_request(request, AttentionRequest)
     queue = get_context(request).models.select(query.model, tasks=ALL_TASKS)
 
     def draw(text_model: Any) -> Any:
         from tongsa.visualize.attention import page_data
+        from tongsa.visualize.mechanism import attention_mechanisms
 
         example = _attention_example(text_model, query)
         if not any(map(len, example.weights.values())):
             raise InputError(f"model: {queue.name!r} has no attention. Choose a model whose views have attention.")
-        return page_data(queue.name, [example])
+        return page_data(queue.name, [example], mechanisms=attention_mechanisms(text_model.model))
 
     return await _run_unbatched(request, queue, draw, query.text, query.target or "")
 

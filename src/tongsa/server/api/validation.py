@@ -28,6 +28,7 @@ TOO_LONG = "too_long"
 EXPECTED = {
     "string_type": "text. Send a string",
     "int_type": "a whole number. Send one such as 1",
+    "float_type": "a number. Send one such as 0.5",
     "bool_type": "true or false. Send one of them",
     "list_type": "a list. Send a JSON array",
     "model_type": "an object. Send a JSON object",

@@ -90,37 +90,69 @@ class HeadThresholds(TypedDict):
 
 
 @documented
+class AttentionMechanism(TypedDict):
+    score: Literal["scaled-dot", "dot", "additive", "alignment", "multi-step", "hops"] | None
+    """Score function of the attention."""
+    before: int | None
+    """Number of keys that a query sees before its own; null is all."""
+    after: int | None
+    """Number of keys that a query sees after its own; null is all, 0 is causal attention."""
+
+
+@documented
+class HeadName(TypedDict):
+    pattern: str
+    """The pattern that most sentences have; varies if none has a majority."""
+    count: int
+    """Number of sentences with this pattern."""
+    sentences: int
+    """Number of sentences that were compared."""
+
+
+@documented
+class HeadNames(TypedDict):
+    tokens: list[list[HeadName]]
+    """For each layer its heads and, last, their mean."""
+    words: list[list[HeadName]]
+
+
+@documented
 class AttentionResponse(TypedDict):
     title: str
     note: str
     quantization_scale: int
     """Factor from weights to packed integers."""
     thresholds: HeadThresholds
+    mechanisms: dict[str, AttentionMechanism]
+    """Role → its score function and mask."""
+    head_names: dict[str, HeadNames]
+    """Role → names of its heads."""
     examples: list[AttentionExampleData]
 
 
 @documented
 class SearchTreeCandidate(TypedDict):
     token: str
-    text: str
-    """Text of the prefix, this token included."""
     parent: int | None
-    """Index among the kept candidates of the previous step."""
+    """Index among the kept candidates of the previous step. The tokens along the parents are the prefix."""
     token_log_prob: float
     """Log-probability of the token."""
     log_prob: float
     """Log-probability of the prefix."""
     ranking_score: float
-    """Log-probability after the penalties; candidates are ranked by it."""
-    length_penalty: float
-    score: float
-    is_finished: bool
+    """Log-probability after the search rules; candidates are ranked by it."""
+    is_finished: NotRequired[bool]
+    """True for a candidate that ends with </s>."""
+    score: NotRequired[float]
+    """Score of a finished hypothesis, coverage penalty included."""
     gap: NotRequired[float]
     """Distance of a pruned candidate to the lowest ranking score that was kept."""
 
 
 @documented
 class SearchTreeStep(TypedDict):
+    length_penalty: float
+    """Length penalty of outputs that end in this step."""
     kept: list[SearchTreeCandidate]
     pruned: list[SearchTreeCandidate]
     more_pruned: int
@@ -166,10 +198,8 @@ class PackedPositionTable(TypedDict):
     """Parts of the model that use the table."""
     positions: int
     width: int
-    values: PackedMatrix
-    """(position, width)"""
-    cosine_similarity: PackedMatrix
-    """Cosine similarity of each pair of positions."""
+    values: PackedMatrix | None
+    """(position, width); null for sinusoids: sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)) in turn."""
 
 
 @documented
@@ -178,12 +208,22 @@ class PositionsResponse(TypedDict):
 
 
 @documented
+class CurveLine(TypedDict):
+    key: str
+    """Key of the values in the journal, such as loss or bleu."""
+    run: int
+    """Index of the run."""
+    points: list[tuple[float, float]]
+    """Step and value."""
+
+
+@documented
 class CurvePanel(TypedDict):
     name: Literal["loss", "score", "lr", "grad_norm"]
-    lines: dict[str, list[tuple[float, float]]]
-    """Name of the curve → list of (step, value)."""
+    lines: list[CurveLine]
 
 
 @documented
 class CurvesResponse(TypedDict):
+    runs: list[str]
     panels: list[CurvePanel]

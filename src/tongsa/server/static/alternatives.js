@@ -1,135 +1,116 @@
-/** Alternatives: other translations of a sentence, and other continuations from a word of it. */
-import { postJSON } from "./api.js";
-import { formatPercent, labels, onLanguageChange, sentenceNotes, unseenWordNotes } from "./labels.js";
+/** Other translations of the active sentence, and what to know about it. */
+import { postJSON, RequestError } from "./api.js";
+import { $, make } from "./dom.js";
+import { percent } from "./format.js";
+import { activeIndex, requestBase, wordsOf } from "./state.js";
+import { needsReview, sentenceNotes } from "./words.js";
 
-const element = (id) => document.getElementById(id);
-const menu = element("menu");
-const result = element("result");
+/** Milliseconds without a change before the other translations are asked for. */
+const PAUSE = 400;
+/** Translations of the active sentence. */
+const NBEST = 4;
 
 /**
- * @param session the translation: sentences(), active(), activate(number), request() and choose(number, text)
+ * @param {import("./state.js").PageStore} store
+ * @param {import("./segments.js").Sentence} sentence
+ * @param {AbortSignal} signal
  */
-export const setupAlternatives = (session) => {
-  let openWord = null;
+const loadAlternatives = async (store, { source }, signal) => {
+  const body = { ...requestBase(store.get()), text: source, nbest: Math.min(NBEST, store.get().limits.nbest ?? NBEST) };
+  const { sentences: translated } = (await postJSON("/v1/translate", body, signal)).translations[0];
+  const alternatives = translated.length > 1 ? [] : translated[0].alternatives,
+    { sentences } = store.get();
+  store.set({
+    sentences: sentences.map((other) =>
+      other.source === source && !other.isPending ? { ...other, alternatives } : other,
+    ),
+  });
+};
+
+/**
+ * What to know about a sentence.
+ * @param {import("./segments.js").Sentence} sentence
+ * @param {import("./words.js").Words} words
+ */
+const sentenceFacts = (sentence, words) => {
+  const isChosen = sentence.original && sentence.original !== sentence.text;
+  const confidence = typeof sentence.confidence === "number" ? [words.confidence(percent(sentence.confidence))] : [];
+  return [...(isChosen ? [`${words.chosenByYou}.`] : []), ...confidence, ...sentenceNotes(sentence, words)].join(" ");
+};
+
+/**
+ * @param {Document} root
+ * @param {import("./state.js").PageStore} store
+ * @param {import("./session.js").Session} session
+ */
+export const mountAlternatives = (root, store, session) => {
+  /** @type {AbortController | null} */
   let controller = null;
+  let timer = 0;
+  const active = () => store.get().sentences[activeIndex(store.get())];
 
-  // ── the list below the text: the active sentence ──
-  const listItem = (text, number) => {
-    const item = document.createElement("li"), button = document.createElement("button");
-    button.type = "button";
-    button.dir = "auto";
-    button.lang = result.lang;
-    button.textContent = text;
-    button.addEventListener("click", () => session.choose(number, text));
-    item.append(button);
-    return item;
-  };
-  const facts = (sentence) => {
-    const { confidence } = sentence, isKnown = typeof confidence === "number";
-    const texts = isKnown ? [`${labels().confidence(formatPercent(confidence))}.`] : [];
-    return [...texts, ...sentenceNotes(sentence), ...unseenWordNotes(session.sentences())].join(" ");
-  };
-  const show = () => {
-    const sentences = session.sentences(), number = Math.min(session.active(), sentences.length - 1), sentence = sentences[number];
-    element("alternatives").hidden = !sentence;
-    if (!sentence) return;
-    element("alternatives-which").textContent = sentences.length > 1 ? labels().whichSentence(number + 1, sentences.length) : "";
-    const candidates = [sentence.original, ...(sentence.alternatives || []).map((alternative) => alternative.text)];
-    const texts = [...new Set(candidates)].filter((text) => text && text !== sentence.text);
-    element("alternatives-list").replaceChildren(...texts.map((text) => listItem(text, number)));
-    element("alternatives-facts").textContent = facts(sentence);
-  };
-
-  // ── the menu at a word ──
-  const close = () => {
-    if (menu.hidden) return;
-    menu.hidden = true;
-    if (controller) controller.abort();
-    if (openWord) openWord.setAttribute("aria-expanded", "false");
-    if (menu.contains(document.activeElement) && openWord && openWord.isConnected) openWord.focus();
-    openWord = null;
-  };
-  const placeMenu = () => {
-    const { left, bottom, top } = openWord.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = menu;
-    const fitsBelow = bottom + 6 + height <= innerHeight || top < height + 6;
-    menu.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8)) + scrollX}px`;
-    menu.style.top = `${(fitsBelow ? bottom + 6 : top - height - 6) + scrollY}px`;
-  };
-  const menuItem = (text, content, onChoose) => {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", tabIndex: -1, dir: "auto", lang: result.lang, title: text });
-    button.setAttribute("role", "menuitem");
-    button.append(...content);
-    button.addEventListener("click", () => { const word = openWord; close(); onChoose(); focusWord(word); });
-    return button;
-  };
-  /** Focus the word again: drawing the translation has replaced its element. */
-  const focusWord = (word) => {
-    const redrawn = result.querySelector(`.word[data-sentence="${word.dataset.sentence}"][data-word="${word.dataset.word}"]`);
-    (redrawn || result.querySelector(".word"))?.focus();
-  };
-  const message = (text) => {
-    const paragraph = document.createElement("p");
-    paragraph.className = "quiet small";
-    paragraph.setAttribute("role", "none");
-    paragraph.textContent = text;
-    return paragraph;
-  };
-  /** Emphasize the first word after the prefix, in which the continuations differ. */
-  const emphasizeFirstWord = (text, prefix) => {
-    const start = prefix.trimEnd(), tail = text.startsWith(start) ? text.slice(start.length) : text, first = tail.match(/^\s*\S+/u);
-    const strong = document.createElement("b");
-    strong.textContent = first ? first[0].trim() : labels().endsHere;
-    return [strong, first ? tail.slice(first[0].length) : ""];
-  };
-  const fill = (content) => {
-    menu.replaceChildren(...content);
-    placeMenu();
-    const first = menu.querySelector("[role=menuitem]");
-    if (first) first.focus();
-  };
-  const open = async (word) => {
-    close();
-    openWord = word;
+  /** Ask for the other translations of the active sentence when nothing else is going on. */
+  const load = async () => {
+    const sentence = active(),
+      { busy, mode } = store.get();
+    if (!sentence || sentence.alternatives || sentence.isPending || busy || mode !== "text") return;
     controller = new AbortController();
-    const number = Number(word.dataset.sentence), sentence = session.sentences()[number];
-    const prefix = sentence.text.slice(0, sentence.targetWords[Number(word.dataset.word)].begin);
-    word.setAttribute("aria-expanded", "true");
-    menu.hidden = false;
-    fill([message(labels().searching)]);
     const { signal } = controller;
     try {
-      const { model } = session.request(); // without the glossary, which this path does not accept
-      const body = { model, text: sentence.source, prefix };
-      const response = await postJSON("/v1/alternatives", body, signal);
-      const texts = response.alternatives.map((alternative) => alternative.text).filter((text) => text !== sentence.text);
-      if (sentence.original && sentence.original !== sentence.text) texts.push(sentence.original);
-      const items = [...new Set(texts)].map((text) => menuItem(text, emphasizeFirstWord(text, prefix), () => session.choose(number, text)));
-      fill(items.length ? items : [message(labels().noAlternatives)]);
+      await loadAlternatives(store, sentence, signal);
     } catch (error) {
-      if (!signal.aborted) fill([message(error.message)]);
+      if (!signal.aborted && !(error instanceof RequestError)) throw error;
     }
   };
+  /** @param {string} text @param {() => void} use @param {string} [note] */
+  const listItem = (text, use, note = "") => {
+    const button = make("button", { type: "button", dir: "auto", lang: $("result", root).lang, click: use }, text);
+    if (note) button.append(" ", make("span", { class: "quiet small", text: note }));
+    return make("li", {}, button);
+  };
+  store.subscribe(["sentences", "active", "busy", "language"], (state) => {
+    const words = wordsOf(state),
+      index = activeIndex(state),
+      sentence = state.sentences[index],
+      isNow = sentence && !sentence.isPending;
+    const which = state.sentences.length > 1 ? words.whichSentence(index + 1, state.sentences.length) : "";
+    $("alternatives", root).hidden = !sentence;
+    for (const id of ["alternatives-which", "look-which"]) $(id, root).textContent = which;
+    controller?.abort();
+    clearTimeout(timer);
+    if (!sentence || !isNow) return;
+    const isChosen = sentence.original && sentence.original !== sentence.text;
+    const texts = (sentence.alternatives ?? []).map((alternative) => alternative.text);
+    const others = [...new Set(texts)].filter((text) => text !== sentence.text && text !== sentence.original);
+    const items = others.map((text) => listItem(text, () => session.choose(sentence, text)));
+    if (isChosen) items.unshift(listItem(sentence.original ?? "", () => session.restore(sentence), words.original));
+    $("alternatives-list", root).replaceChildren(...items);
+    $("sentence-note", root).textContent = sentenceFacts(sentence, words);
+    $("sentence-note", root).classList.toggle("flag", needsReview(sentence));
+    timer = setTimeout(load, PAUSE);
+  });
+};
 
-  result.addEventListener("click", (event) => {
-    const word = event.target.closest(".word");
-    if (word && String(getSelection()) === "") open(word);
+/**
+ * The number of sentences to check, and the way to the next one.
+ * @param {Document} root
+ * @param {import("./state.js").PageStore} store
+ */
+export const mountReview = (root, store) => {
+  store.subscribe(["sentences", "language"], (state) => {
+    const count = state.sentences.filter(needsReview).length,
+      button = $("review", root);
+    button.hidden = !count;
+    button.textContent = wordsOf(state).needReview(count, state.sentences.length);
+    if (!state.sentences.length) $("sentence-note", root).textContent = "";
   });
-  for (const type of ["pointerover", "focusin"]) {
-    result.addEventListener(type, (event) => {
-      const sentence = event.target.closest(".sentence");
-      if (sentence && Number(sentence.dataset.sentence) !== session.active()) session.activate(Number(sentence.dataset.sentence));
-    });
-  }
-  document.addEventListener("pointerdown", (event) => { if (!menu.contains(event.target)) close(); });
-  addEventListener("resize", close);
-  menu.addEventListener("keydown", (event) => {
-    const items = [...menu.querySelectorAll("[role=menuitem]")], index = items.indexOf(document.activeElement);
-    const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: items.length - 1 }[event.key];
-    if (event.key === "Escape" || event.key === "Tab") { event.preventDefault(); const word = openWord; close(); word?.focus(); }
-    else if (next !== undefined && items.length) { event.preventDefault(); items[(next + items.length) % items.length].focus(); }
+  $("review", root).addEventListener("click", () => {
+    const { sentences } = store.get(),
+      start = activeIndex(store.get());
+    const order = [...sentences.slice(start + 1), ...sentences.slice(0, start + 1)],
+      next = order.find(needsReview);
+    if (!next) return;
+    store.set({ active: next.key });
+    root.querySelector(`#translation [data-key="${next.key}"]`)?.scrollIntoView({ block: "nearest" });
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !menu.hidden) { const word = openWord; close(); word?.focus(); } });
-  onLanguageChange(show);
-  return { show };
 };

@@ -1,5 +1,4 @@
-/** Requests to the server. Errors carry the server's message and, if temporary, the seconds until a retry. */
-import { labels } from "./labels.js";
+/** Requests to the server. Errors carry the server's code and, if they are temporary, the seconds until a retry. */
 import { loadSetting } from "./storage.js";
 
 const DEFAULT_RETRY_SECONDS = 2;
@@ -12,70 +11,109 @@ const FAILURE_CODES = new Set(["timeout", "failed"]);
 export const MAX_RETRIES = 3;
 
 export class RequestError extends Error {
-  /** @param retryAfter seconds until a retry may succeed, or null */
-  constructor(message, code, retryAfter) {
-    super(message);
+  /**
+   * @param {string} code the server's code, or one of the page: a key of words.errors
+   * @param {{ detail?: string, retryAfter?: number | null, values?: (string | number)[] }} [options] the server's
+   *   sentence, the seconds until a retry may succeed, and the values that the page's sentence needs
+   */
+  constructor(code, { detail = "", retryAfter = null, values = [] } = {}) {
+    super(detail || code);
     this.code = code;
+    this.detail = detail;
     this.retryAfter = retryAfter;
+    this.values = values;
   }
 
-  get isFailure() { return FAILURE_CODES.has(this.code); }
+  get isFailure() {
+    return FAILURE_CODES.has(this.code);
+  }
+
+  get needsKey() {
+    return this.code === "no_key" || this.code === "wrong_key";
+  }
 }
 
+const unreachable = () => new RequestError("unreachable", { retryAfter: DEFAULT_RETRY_SECONDS });
+
+/** @param {Response} response */
 const responseError = async (response) => {
   const body = await response.json().catch(() => ({}));
   const seconds = Number(response.headers.get("Retry-After")) || DEFAULT_RETRY_SECONDS;
-  const message = body.error || labels().serverError(response.status);
-  return new RequestError(message, body.code || "", TEMPORARY_STATUSES.has(response.status) ? seconds : null);
+  const retryAfter = TEMPORARY_STATUSES.has(response.status) ? seconds : null;
+  return new RequestError(body.code || "other", { detail: body.error, retryAfter, values: [response.status] });
 };
 
-const request = async (path, options) => {
+/** @returns {Record<string, string>} */
+const authorization = () => {
+  const key = loadSetting("key", "");
+  return key ? { Authorization: `Bearer ${key}` } : {};
+};
+
+/** @param {string} path @param {RequestInit & { headers?: Record<string, string> }} [options] */
+export const request = async (path, options = {}) => {
   let response;
   try {
-    response = await fetch(path, { cache: "no-store", ...options });
+    response = await fetch(path, {
+      cache: "no-store",
+      ...options,
+      headers: { ...options.headers, ...authorization() },
+    });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new RequestError(labels().unreachable, "unreachable", DEFAULT_RETRY_SECONDS);
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw unreachable();
   }
   if (!response.ok) throw await responseError(response);
   return response;
 };
 
+/** @param {string} path @returns {Promise<any>} */
 export const getJSON = async (path) => (await request(path)).json();
 
-export const checkReady = async () => { await request("/readyz"); };
+/** @param {string} path @param {any} body @param {AbortSignal} [signal] */
+const post = (path, body, signal) =>
+  request(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
 
-const headers = () => {
-  const key = loadSetting("key", "");
-  return { "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) };
-};
-const post = (path, body, signal) => request(path, { method: "POST", headers: headers(), body: JSON.stringify(body), signal });
-
+/** @param {string} path @param {any} body @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const postJSON = async (path, body, signal) => (await post(path, body, signal)).json();
 
-/** Yield the lines of a streamed response as they arrive. */
+/**
+ * Yield the lines of a streamed response as they arrive.
+ * @param {string} path
+ * @param {any} body
+ * @param {AbortSignal} signal
+ * @returns {AsyncGenerator<any>}
+ */
 export async function* postStream(path, body, signal) {
   const response = await post(path, { ...body, stream: true }, signal);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {ReadableStream} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {
       const { value, done } = await reader.read();
       const lines = (rest + (value || "")).split("\n");
-      rest = done ? "" : lines.pop();
+      rest = done ? "" : (lines.pop() ?? "");
       for (const line of lines) if (line.trim()) yield parseLine(line);
       if (done) return;
     }
   } catch (error) {
-    if (error instanceof TypeError) throw new RequestError(labels().unreachable, "unreachable", DEFAULT_RETRY_SECONDS); // connection lost
+    if (error instanceof TypeError) throw unreachable(); // the connection was lost
     throw error;
   } finally {
     reader.cancel().catch(() => {});
   }
 }
 
+/** @param {string} text */
 const parseLine = (text) => {
   const line = JSON.parse(text);
-  if (line.error) throw new RequestError(line.error, line.code || "", TEMPORARY_CODES.has(line.code) ? DEFAULT_RETRY_SECONDS : null);
-  return line;
+  if (!line.error) return line;
+  throw new RequestError(line.code || "other", {
+    detail: line.error,
+    retryAfter: TEMPORARY_CODES.has(line.code) ? DEFAULT_RETRY_SECONDS : null,
+  });
 };

@@ -1,81 +1,133 @@
 /** Glossary: terms that the translation must use, stored in this browser for each model. */
-import { labels, onLanguageChange } from "./labels.js";
+import { $, make, saveBlob } from "./dom.js";
+import { wordsOf } from "./state.js";
 import { loadSetting, saveSetting } from "./storage.js";
 
-const element = (id) => document.getElementById(id);
+/** @typedef {import("./state.js").Term} Term */
+/** @typedef {{ source: HTMLInputElement, target: HTMLInputElement, line: HTMLElement, status: HTMLElement }} Row */
+
+/** Return the terms of a table: source, tab, target in each line. @param {string} table @returns {Term[]} */
+export const parseTerms = (table) =>
+  table.split(/\r?\n/u).flatMap((line) => {
+    const [source = "", target = ""] = line.split("\t").map((cell) => cell.trim());
+    return source && target ? [{ source, target }] : [];
+  });
+
+/** @param {Term[]} terms */
+export const formatTerms = (terms) => terms.map(({ source, target }) => `${source}\t${target}\n`).join("");
 
 /**
- * @param onChange called when the terms have changed
+ * @param {Document} root
+ * @param {import("./state.js").PageStore} store
+ * @param {import("./session.js").Session} session
  */
-export const setupGlossary = (onChange) => {
-  let model = "", maxTerms = Infinity;
-  let rows = []; // {source, target, line, status}
+export const mountGlossary = (root, store, session) => {
+  /** @type {Row[]} */
+  let rows = [];
 
-  const terms = () => rows.map(({ source, target }) => ({ source: source.value.trim(), target: target.value.trim() })).filter((term) => term.source && term.target);
-  const showCount = () => {
-    element("glossary-count").textContent = labels().termCount(terms().length);
-    element("add-term").disabled = rows.length >= maxTerms;
-  };
+  const read = () =>
+    rows
+      .map(({ source, target }) => ({ source: source.value.trim(), target: target.value.trim() }))
+      .filter((term) => term.source && term.target);
   const save = () => {
-    saveSetting(`terms.${model}`, terms());
-    showCount();
-    onChange();
+    const terms = read();
+    if (formatTerms(terms) === formatTerms(store.get().terms)) return;
+    saveSetting(`terms.${store.get().model}`, terms);
+    store.set({ terms });
+    session.restart();
   };
-  const makeInput = (value, label) => {
-    const input = document.createElement("input");
-    Object.assign(input, { value, type: "text", dir: "auto", autocomplete: "off" });
-    input.dataset.ariaLabel = input.dataset.placeholder = label;
-    input.setAttribute("aria-label", labels()[label]);
-    input.placeholder = labels()[label];
-    input.addEventListener("change", save);
-    return input;
+  /** @param {string} value @param {"termSource" | "termTarget"} label */
+  const input = (value, label) => {
+    const text = wordsOf(store.get())[label];
+    const field = make("input", {
+      type: "text",
+      value,
+      dir: "auto",
+      autocomplete: "off",
+      "data-aria-label": label,
+      "data-placeholder": label,
+      "aria-label": text,
+      placeholder: text,
+    });
+    field.addEventListener("change", save);
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing) save();
+    });
+    return field;
   };
-  const addRow = ({ source, target }) => {
-    const line = document.createElement("li"), button = document.createElement("button"), status = document.createElement("span");
-    const row = { source: makeInput(source, "termSource"), target: makeInput(target, "termTarget"), line, status };
-    button.type = "button";
-    button.className = "step";
-    button.textContent = "×";
-    button.dataset.ariaLabel = "removeTerm";
-    button.setAttribute("aria-label", labels().removeTerm);
-    button.addEventListener("click", () => removeRow(row));
-    status.className = "term-status small";
+  /** @param {Term} term */
+  const addRow = (term) => {
+    const line = make("li"),
+      status = make("span", { class: "term-status small" });
+    const row = { source: input(term.source, "termSource"), target: input(term.target, "termTarget"), line, status };
+    const remove = () => {
+      line.remove();
+      rows = rows.filter((other) => other !== row);
+      save();
+      $("add-term", root).focus();
+    };
+    const button = make("button", {
+      type: "button",
+      class: "step",
+      "data-aria-label": "removeTerm",
+      "aria-label": wordsOf(store.get()).removeTerm,
+      text: "×",
+      click: remove,
+    });
     line.append(row.source, "→", row.target, status, button);
     rows.push(row);
-    element("terms").append(line);
+    $("terms", root).append(line);
     return row;
   };
-  const removeRow = (row) => {
-    row.line.remove();
-    rows = rows.filter((other) => other !== row);
+  /** @param {Term[]} terms */
+  const show = (terms) => {
+    rows = [];
+    $("terms", root).replaceChildren();
+    for (const term of terms.length ? terms : [{ source: "", target: "" }]) addRow(term);
+  };
+  store.subscribe(["model"], ({ model }) => {
+    const terms = model ? loadSetting(`terms.${model}`, []) : [];
+    store.set({ terms });
+    show(terms);
+  });
+  store.subscribe(["terms", "limits", "language"], (state) => {
+    $("glossary-count", root).textContent = wordsOf(state).termCount(state.terms.length);
+    $("add-term", root).disabled = rows.length >= (state.limits.glossary_terms ?? Infinity);
+    $("export-terms", root).disabled = !state.terms.length;
+  });
+  store.subscribe(["sentences", "terms", "language"], (state) => {
+    const words = wordsOf(state),
+      results = state.sentences.flatMap((sentence) => (sentence.isPending ? [] : (sentence.terms ?? [])));
+    for (const { source, target, status } of rows) {
+      const matching = results.filter(
+        (term) => term.source === source.value.trim() && term.target === target.value.trim(),
+      );
+      const isSatisfied = matching.every((term) => term.satisfied);
+      const isElsewhere = isSatisfied && matching.some((term) => !term.in_place);
+      status.textContent = matching.length
+        ? words[isElsewhere ? "termElsewhere" : isSatisfied ? "termSatisfied" : "termUnsatisfied"]
+        : "";
+      status.title = matching.find((term) => term.skipped_reason)?.skipped_reason ?? "";
+      status.classList.toggle("unsatisfied", !isSatisfied || isElsewhere);
+    }
+  });
+
+  $("add-term", root).addEventListener("click", () => addRow({ source: "", target: "" }).source.focus());
+  $("export-terms", root).addEventListener("click", () =>
+    saveBlob(
+      new Blob([formatTerms(store.get().terms)], { type: "text/tab-separated-values;charset=utf-8" }),
+      `${store.get().model}.tsv`,
+    ),
+  );
+  $("import-terms", root).addEventListener("change", async (/** @type {any} */ event) => {
+    const [file] = event.target.files,
+      terms = file ? parseTerms(await file.text()) : [];
+    event.target.value = "";
+    if (!terms.length) {
+      store.set({ notice: { kind: "info", code: "no_terms" } });
+      return;
+    }
+    show([...read(), ...terms].slice(0, store.get().limits.glossary_terms));
     save();
-    element("add-term").focus();
-  };
-
-  element("add-term").addEventListener("click", () => { addRow({ source: "", target: "" }).source.focus(); showCount(); });
-  onLanguageChange(showCount);
-
-  return {
-    terms,
-    useModel: (name, limit) => {
-      model = name;
-      maxTerms = limit ?? Infinity;
-      rows = [];
-      element("terms").replaceChildren();
-      for (const term of loadSetting(`terms.${model}`, [])) addRow(term);
-      if (!rows.length) addRow({ source: "", target: "" });
-      showCount();
-    },
-    /** Show for each term whether the translation has it. */
-    showResults: (sentences) => {
-      const results = sentences.flatMap((sentence) => sentence.terms || []);
-      for (const { source, target, status } of rows) {
-        const matching = results.filter((term) => term.source === source.value.trim() && term.target === target.value.trim());
-        const satisfied = matching.every((term) => term.satisfied);
-        status.textContent = matching.length ? labels()[satisfied ? "termSatisfied" : "termUnsatisfied"] : "";
-        status.title = matching.find((term) => term.skipped_reason)?.skipped_reason || "";
-        status.classList.toggle("unsatisfied", !satisfied);
-      }
-    },
-  };
+  });
 };

@@ -1,35 +1,74 @@
-/** Text on a canvas: fonts, widths, and token labels with a dimmed '▁'. */
+/** Text on a canvas: fonts, widths, and token labels with a dot for the space before a word. */
 import { css } from "./dom.js";
 import { SPACE, truncate } from "./format.js";
 
-const MAX_LABEL_LENGTH = 16;
+/** @typedef {{ink: string, quiet: string, paper: string, accent: string, sans: string}} Theme */
 
+const MAX_LABEL_LENGTH = 16;
+/** A thin dot in place of SentencePiece's "▁", which would hang below a rotated label. */
+export const SPACE_DOT = "·";
+
+/** Return a token as it is shown: a leading "▁" becomes a dot. @param {string} token */
+export const displayToken = (token) => (token.startsWith(SPACE) ? SPACE_DOT + token.slice(SPACE.length) : token);
+
+/** Return the colors and the font of the page. @returns {Theme} */
 export const themeColors = () => ({
-  ink: css("--ink"), quiet: css("--quiet"), paper: css("--paper"), accent: css("--accent"), sans: css("--sans"),
+  ink: css("--ink"),
+  quiet: css("--quiet"),
+  paper: css("--paper"),
+  accent: css("--accent"),
+  sans: css("--sans"),
 });
+
+/** Return a canvas font. @param {string} sans @param {number} size @param {number} [weight] */
 export const font = (sans, size, weight = 400) => `${weight} ${size}px ${sans}`;
 
-const measuring = document.createElement("canvas").getContext("2d");
+/** @type {CanvasRenderingContext2D | null} */
+let measuring = null;
+
+/** Return the width of the widest label in CSS pixels. @param {string[]} labels @param {number} size */
 export const maxLabelWidth = (labels, size) => {
-  measuring.font = font(css("--sans"), size, 600);
-  return labels.reduce((max, label) => Math.max(max, measuring.measureText(truncate(label, MAX_LABEL_LENGTH)).width), 0);
+  const context = (measuring ??= /** @type {CanvasRenderingContext2D} */ (
+    document.createElement("canvas").getContext("2d")
+  ));
+  context.font = font(css("--sans"), size, 600);
+  const width = (label) => context.measureText(truncate(displayToken(label), MAX_LABEL_LENGTH)).width;
+  return labels.reduce((max, label) => Math.max(max, width(label)), 0);
 };
 
-/** Draw a token's label; the leading '▁' is dimmed so that the letters stand out. */
+/**
+ * Draw a token's label; the dot of a word's start is dimmed so that the letters stand out.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} label
+ * @param {number} x
+ * @param {number} y
+ * @param {"left" | "center" | "right"} align
+ * @param {string} ink
+ * @param {string} quiet
+ */
 export const drawLabel = (context, label, x, y, align, ink, quiet) => {
-  const text = truncate(label, MAX_LABEL_LENGTH), mark = text.startsWith(SPACE) && text.length > 1 ? SPACE : "", rest = text.slice(mark.length);
-  const markWidth = context.measureText(mark).width, width = markWidth + context.measureText(rest).width;
+  const text = truncate(displayToken(label), MAX_LABEL_LENGTH),
+    mark = label.startsWith(SPACE) ? SPACE_DOT : "";
+  const rest = text.slice(mark.length);
+  const markWidth = context.measureText(mark).width,
+    width = markWidth + context.measureText(rest).width;
   const start = align === "right" ? x - width : align === "center" ? x - width / 2 : x;
   context.textAlign = "left";
   context.fillStyle = quiet;
-  context.globalAlpha = 0.55;
   context.fillText(mark, start, y);
-  context.globalAlpha = 1;
   context.fillStyle = ink;
   context.fillText(rest, start + markWidth, y);
 };
 
-/** Run `paint` with the canvas clipped to a rectangle. */
+/**
+ * Run `paint` with the canvas clipped to a rectangle.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {number} height
+ * @param {() => void} paint
+ */
 export const clipped = (context, x, y, width, height, paint) => {
   context.save();
   context.beginPath();

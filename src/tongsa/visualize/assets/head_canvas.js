@@ -1,33 +1,104 @@
 /** Canvas of the selected head: drawing, zoom, hover by mouse, touch or keys, saving as an image. */
 import { lineTokenAt, linesLayout, paintLines } from "./attention_lines.js";
-import { themeColors } from "./canvas_text.js";
-import { ARROWS, hasNoModifier, make, oncePerFrame } from "./dom.js";
+import { displayToken, themeColors } from "./canvas_text.js";
+import { $, ARROWS, hasNoModifier, make, oncePerFrame, onWidthChange, saveBlob } from "./dom.js";
 import { clamp } from "./format.js";
 import { heatmapCellAt, heatmapLayout, paintHeatmap } from "./heatmap.js";
 
+/** @typedef {import("./heatmap.js").Matrix} Matrix */
+/** @typedef {import("./heatmap.js").Cell} Cell */
+
+/** Largest side of a saved image in pixels: browsers limit the size of a canvas. */
+const MAX_IMAGE_SIDE = 8192;
 const VIEWS = {
-  heatmap: { layoutOf: heatmapLayout, paint: paintHeatmap, tokensAt: heatmapCellAt },
-  lines: { layoutOf: linesLayout, paint: paintLines, tokensAt: lineTokenAt },
+  heatmap: { layoutOf: heatmapLayout, paint: paintHeatmap, cellAt: heatmapCellAt },
+  lines: { layoutOf: linesLayout, paint: paintLines, cellAt: lineTokenAt },
 };
 
-/** `element` returns an element by its id; `hint` returns the text that is shown while nothing is hovered. */
-export const headCanvas = (element, hint) => {
-  const stage = element("stage");
+/**
+ * Return the text of a hovered cell, row or column, and its value.
+ * @param {Matrix} matrix
+ * @param {Cell} cell
+ * @param {(row: number, column: number) => string} masked returns the text of a masked cell
+ * @returns {[string, string]}
+ */
+export const describeCell = ({ values, rows, columns, mask }, { row, column }, masked) => {
+  const indexOf = (r, c) => r * columns.length + c;
+  if (row !== null && column !== null) {
+    const index = indexOf(row, column),
+      title = `${displayToken(rows[row])} → ${displayToken(columns[column])}`;
+    return [title, mask?.[index] ? masked(row, column) : values[index].toFixed(4)];
+  }
+  const pairs =
+    row !== null
+      ? columns.map((text, c) => ({ text, value: values[indexOf(row, c)] }))
+      : rows.map((text, r) => ({ text, value: values[indexOf(r, column)] }));
+  const largest = pairs
+    .sort((a, b) => b.value - a.value)
+    .slice(0, 4)
+    .filter(({ value }) => value >= 0.0005);
+  const list = largest.map(({ text, value }) => `${displayToken(text)} ${value.toFixed(3)}`).join(", ");
+  return row !== null
+    ? [`${displayToken(rows[row])} → ${list}`, ""]
+    : [`${displayToken(columns[/** @type {number} */ (column)])} ← ${list}`, ""];
+};
+
+/**
+ * Return the cell after an arrow key.
+ * @param {"heatmap" | "lines"} view
+ * @param {Cell | null} hovered
+ * @param {[number, number]} direction [rows down, columns right]
+ * @param {{rows: string[], columns: string[]}} matrix
+ * @returns {Cell}
+ */
+export const moveCell = (view, hovered, [down, right], { rows, columns }) => {
+  if (view === "heatmap") {
+    const isCell = hovered && hovered.row !== null && hovered.column !== null;
+    const [row, column] = isCell ? [Number(hovered.row) + down, Number(hovered.column) + right] : [0, 0];
+    return { row: clamp(row, 0, rows.length - 1), column: clamp(column, 0, columns.length - 1) };
+  }
+  const onColumns = right ? right > 0 : hovered !== null && hovered.column !== null;
+  const i = clamp(
+    (hovered ? (hovered.column ?? Number(hovered.row)) : -1) + down,
+    0,
+    (onColumns ? columns : rows).length - 1,
+  );
+  return onColumns ? { row: null, column: i } : { row: i, column: null };
+};
+
+/**
+ * @param {ParentNode} root holds #detail, #stage, #sheet, #picture, #readout, #tip, #smaller, #larger and #fit
+ * @param {() => {hint: string, masked: (row: number, column: number) => string}} words
+ * @param {AbortSignal} [signal]
+ */
+export const headCanvas = (root, words, signal) => {
+  const element = (id) => $(id, root),
+    stage = element("stage");
+  /** @type {"heatmap" | "lines"} */
   let view = "heatmap";
   let zoom = 1;
-  let hovered = null; // {query, key}; one of them is null if only a row or a column is hovered
+  /** @type {Cell | null} */
+  let hovered = null;
+  /** @type {any} */
   let layout = null;
-  let head = null; // {weights, max, image, queries, keys}
+  /** @type {Matrix | null} */
+  let matrix = null;
 
   // ── drawing ──
   const resize = () => {
-    const width = element("detail").clientWidth - 16, height = innerHeight * 0.8; // leaves space for a scroll bar
-    layout = VIEWS[view].layoutOf(head, width, height, zoom);
-    const sheet = element("sheet");
+    if (!matrix) return;
+    const width = element("detail").clientWidth - 16,
+      height = innerHeight * 0.8; // leaves space for a scroll bar
+    layout = VIEWS[view].layoutOf(matrix, width, height, zoom);
+    const sheet = element("sheet"),
+      canvas = element("picture"),
+      density = devicePixelRatio || 1;
     sheet.style.width = `${layout.width}px`;
     sheet.style.height = `${layout.height}px`;
-    layout.visible = { width: Math.min(stage.clientWidth, layout.width), height: Math.min(stage.clientHeight, layout.height) };
-    const canvas = element("picture"), density = devicePixelRatio || 1;
+    layout.visible = {
+      width: Math.min(stage.clientWidth, layout.width),
+      height: Math.min(stage.clientHeight, layout.height),
+    };
     canvas.width = Math.round(layout.visible.width * density);
     canvas.height = Math.round(layout.visible.height * density);
     canvas.style.width = `${layout.visible.width}px`;
@@ -36,8 +107,9 @@ export const headCanvas = (element, hint) => {
     showHovered();
   };
   const redraw = () => {
-    if (!head || !layout) return;
-    const context = element("picture").getContext("2d"), density = devicePixelRatio || 1;
+    if (!matrix || !layout) return;
+    const context = element("picture").getContext("2d"),
+      density = devicePixelRatio || 1;
     context.setTransform(density, 0, 0, density, 0, 0);
     paint(context, { x: stage.scrollLeft, y: stage.scrollTop, ...layout.visible });
   };
@@ -47,25 +119,19 @@ export const headCanvas = (element, hint) => {
     context.fillStyle = theme.paper;
     context.fillRect(0, 0, viewport.width, viewport.height);
     context.textBaseline = "middle";
-    VIEWS[view].paint(context, viewport, { head, layout, hovered, theme });
+    VIEWS[view].paint(context, viewport, { matrix: /** @type {Matrix} */ (matrix), layout, hovered, theme });
   };
 
   // ── hover by mouse, touch or keys ──
-  const tokensUnderPointer = (event) => {
-    if (!head) return null;
-    const box = stage.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+  const cellUnderPointer = (event) => {
+    if (!matrix) return null;
+    const box = stage.getBoundingClientRect(),
+      x = event.clientX - box.left,
+      y = event.clientY - box.top;
     if (x > layout.visible.width || y > layout.visible.height) return null;
-    return VIEWS[view].tokensAt(x, y, stage, head, layout);
+    return VIEWS[view].cellAt(x, y, stage, matrix, layout);
   };
-  const hoveredText = () => {
-    const { queries, keys, weights } = head, { query, key } = hovered;
-    const weightAt = (q, k) => weights[q * keys.length + k];
-    if (query !== null && key !== null) return [`${queries[query]} → ${keys[key]}`, weightAt(query, key).toFixed(4)];
-    const pairs = query !== null ? keys.map((text, k) => [text, weightAt(query, k)]) : queries.map((text, q) => [text, weightAt(q, key)]);
-    const largest = pairs.sort((a, b) => b[1] - a[1]).slice(0, 4).filter(([, weight]) => weight >= 0.0005);
-    const list = largest.map(([text, weight]) => `${text} ${weight.toFixed(3)}`).join(", ");
-    return query !== null ? [`${queries[query]} → ${list}`, ""] : [`${keys[key]} ← ${list}`, ""];
-  };
+  const hoveredText = () => describeCell(/** @type {Matrix} */ (matrix), /** @type {Cell} */ (hovered), words().masked);
   const hover = (next) => {
     if (JSON.stringify(next) === JSON.stringify(hovered)) return;
     hovered = next;
@@ -75,92 +141,100 @@ export const headCanvas = (element, hint) => {
   const showHovered = () => {
     const readout = element("readout");
     readout.classList.toggle("quiet", !hovered);
-    readout.textContent = hovered ? hoveredText().join("  ") : hint();
+    readout.textContent = hovered ? hoveredText().join("  ") : words().hint;
     if (!hovered) element("tip").hidden = true;
   };
   const showTooltip = (x, y) => {
     const tip = element("tip");
-    tip.hidden = !hovered || view === "lines" || hovered.query === null || hovered.key === null;
+    tip.hidden = !hovered || view === "lines" || hovered.row === null || hovered.column === null;
     if (tip.hidden) return;
-    const [text, weight] = hoveredText();
-    tip.replaceChildren(make("span", { text }), make("b", { text: weight }));
+    const [text, value] = hoveredText();
+    tip.replaceChildren(make("span", { text }), make("b", { text: value }));
     const left = x + 16 + tip.offsetWidth > innerWidth ? x - 16 - tip.offsetWidth : x + 16;
     tip.style.left = `${Math.max(4, left)}px`;
     tip.style.top = `${clamp(y + 18, 4, innerHeight - tip.offsetHeight - 4)}px`;
   };
-
   const moveByKey = (event) => {
-    if (event.key === "Escape" && hovered) { event.preventDefault(); hover(null); return; }
-    if (!ARROWS[event.key] || !hasNoModifier(event) || !head) return;
-    event.preventDefault();
-    const [down, right] = ARROWS[event.key], { queries, keys } = head;
-    if (view === "heatmap") {
-      const isCell = hovered && hovered.query !== null && hovered.key !== null;
-      const next = isCell ? { query: hovered.query + down, key: hovered.key + right } : { query: 0, key: 0 };
-      hover({ query: clamp(next.query, 0, queries.length - 1), key: clamp(next.key, 0, keys.length - 1) });
-    } else {
-      const onKey = right ? right > 0 : Boolean(hovered) && hovered.key !== null;
-      const current = hovered ? hovered.key ?? hovered.query : -1;
-      const i = clamp(current + down, 0, (onKey ? keys : queries).length - 1);
-      hover(onKey ? { query: null, key: i } : { query: i, key: null });
+    if (event.key === "Escape" && hovered) {
+      event.preventDefault();
+      hover(null);
+      return;
     }
+    if (!ARROWS[event.key] || !hasNoModifier(event) || !matrix) return;
+    event.preventDefault();
+    hover(moveCell(view, hovered, ARROWS[event.key], matrix));
     scrollToHovered();
   };
   const scrollToHovered = () => {
+    const { row, column } = /** @type {Cell} */ (hovered);
     if (view === "lines") {
-      const { step, start } = layout.rows[hovered.key === null ? "query" : "key"], y = start + step * (hovered.key ?? hovered.query);
+      const { step, start } = layout.sides[column === null ? "row" : "column"],
+        y = start + step * Number(column ?? row);
       stage.scrollTop = clamp(stage.scrollTop, y + step - layout.visible.height, y);
       return;
     }
-    const { left, top, cell } = layout;
-    const y = hovered.query * cell, visibleHeight = layout.visible.height - top;
-    stage.scrollTop = clamp(stage.scrollTop, y + cell - visibleHeight, y);
-    const x = hovered.key * cell, visibleWidth = layout.visible.width - left;
-    stage.scrollLeft = clamp(stage.scrollLeft, x + cell - visibleWidth, x);
+    const { left, top, cell } = layout,
+      x = Number(column) * cell,
+      y = Number(row) * cell;
+    stage.scrollTop = clamp(stage.scrollTop, y + cell - (layout.visible.height - top), y);
+    stage.scrollLeft = clamp(stage.scrollLeft, x + cell - (layout.visible.width - left), x);
     const box = stage.getBoundingClientRect();
     showTooltip(box.left + left + x - stage.scrollLeft + cell, box.top + top + y - stage.scrollTop + cell);
   };
 
   const save = (name) => {
     const canvas = document.createElement("canvas");
-    const density = Math.min(2, 8192 / Math.max(layout.width, layout.height)); // browsers limit the size of a canvas
+    const density = Math.min(2, MAX_IMAGE_SIDE / Math.max(layout.width, layout.height));
     canvas.width = Math.round(layout.width * density);
     canvas.height = Math.round(layout.height * density);
-    const context = canvas.getContext("2d");
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.scale(density, density);
     hovered = view === "lines" ? hovered : null;
     paint(context, { x: 0, y: 0, width: layout.width, height: layout.height });
     canvas.toBlob((blob) => {
-      const url = URL.createObjectURL(blob);
-      make("a", { href: url, download: name }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 1000);
+      if (blob) saveBlob(blob, name);
     });
   };
-
-  const zoomBy = (factor) => {
-    zoom = clamp(zoom * factor, 0.2, 4);
+  const setZoom = (next) => {
+    zoom = next && clamp(next, 0.2, 4); // 0 fits all cells
     hovered = null;
     resize();
   };
 
-  element("smaller").addEventListener("click", () => zoomBy(1 / 1.25));
-  element("larger").addEventListener("click", () => zoomBy(1.25));
-  stage.addEventListener("keydown", moveByKey);
+  element("smaller").addEventListener("click", () => setZoom((zoom || 1) / 1.25), { signal });
+  element("larger").addEventListener("click", () => setZoom((zoom || 0.8) * 1.25), { signal });
+  element("fit").addEventListener("click", () => setZoom(0), { signal });
+  stage.addEventListener("keydown", moveByKey, { signal });
   for (const kind of ["pointermove", "pointerdown"]) {
-    stage.addEventListener(kind, (event) => { hover(tokensUnderPointer(event)); showTooltip(event.clientX, event.clientY); });
+    stage.addEventListener(
+      kind,
+      (event) => {
+        hover(cellUnderPointer(event));
+        showTooltip(event.clientX, event.clientY);
+      },
+      { signal },
+    );
   }
-  stage.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hover(null); });
-  stage.addEventListener("blur", () => hover(null));
-  stage.addEventListener("scroll", scheduleRedraw, { passive: true });
-  let width = 0;
-  new ResizeObserver(([entry]) => {
-    if (entry.contentRect.width === width) return; // the height depends on the drawing itself
-    width = entry.contentRect.width;
-    if (head) resize();
-  }).observe(element("detail"));
+  stage.addEventListener(
+    "pointerleave",
+    (event) => {
+      if (event.pointerType === "mouse") hover(null);
+    },
+    { signal },
+  );
+  stage.addEventListener("blur", () => hover(null), { signal });
+  stage.addEventListener("scroll", scheduleRedraw, { passive: true, signal });
+  onWidthChange(element("detail"), resize, signal);
   return {
-    show: (nextHead, nextView) => { head = nextHead; view = nextView; resize(); },
-    clearHover: () => { hovered = null; },
+    /** @param {Matrix} nextMatrix @param {"heatmap" | "lines"} nextView */
+    show: (nextMatrix, nextView) => {
+      matrix = nextMatrix;
+      view = nextView;
+      resize();
+    },
+    clearHover: () => {
+      hovered = null;
+    },
     save,
   };
 };

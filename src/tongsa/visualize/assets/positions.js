@@ -1,81 +1,165 @@
 /** Positions panel: the values of the positional encodings, and the cosine similarity of each pair of positions. */
-import { bitmap } from "./colors.js";
-import { make, onThemeChange } from "./dom.js";
-import { clamp } from "./format.js";
+import { bitmap, colorGradient } from "./colors.js";
+import { ARROWS, hasNoModifier, make, onThemeChange } from "./dom.js";
+import { clamp, signed } from "./format.js";
+import { WORDS } from "./view_words.js";
 import { unpackUint16 } from "./weights.js";
 
-const PACKED_MAX = 65534; // packed values run from 0 (−max_abs) to this (max_abs)
-const LABELS = {
-  en: {
-    usedBy: { encoder: "encoder", decoder: "decoder" },
-    kinds: { sinusoidal: "Sinusoids", learned: "Learned positions", rotary: "Rotary positions" },
-    explanation: {
-      sinusoidal: "Each column is a wave over the positions: high frequencies on the left, low frequencies on the right. The rows are added to the token embeddings.",
-      learned: "One trained vector for each position. It is added to the token embeddings.",
-      rotary: "Sine and cosine of the angles by which queries and keys are rotated in each head. The dot product of a query and a key then depends on their distance.",
-    },
-    table: (positions, width) => `Rows: positions 0 to ${positions - 1} · columns: the ${width} dimensions`,
-    similarity: "Cosine similarity of each pair of positions: the closer to the color of the diagonal, the more similar",
-    cell: (position, dimension, value) => `Position ${position}, dimension ${dimension}: ${value}`,
-    pair: (first, second, value) => `Positions ${first} and ${second}: ${value}`,
-  },
-  ko: {
-    usedBy: { encoder: "인코더", decoder: "디코더" },
-    kinds: { sinusoidal: "사인파 위치 인코딩", learned: "학습된 위치 임베딩", rotary: "회전 위치 임베딩(RoPE)" },
-    explanation: {
-      sinusoidal: "열마다 위치에 따른 사인파이며, 왼쪽은 주파수가 높고 오른쪽으로 갈수록 낮습니다. 각 행을 토큰 임베딩에 더합니다.",
-      learned: "위치마다 학습된 벡터가 하나씩 있고, 이를 토큰 임베딩에 더합니다.",
-      rotary: "헤드마다 쿼리와 키를 회전하는 각도의 사인과 코사인입니다. 그래서 쿼리와 키의 내적이 둘 사이의 거리에 따라 달라집니다.",
-    },
-    table: (positions, width) => `행: 위치 0~${positions - 1} · 열: ${width}개 차원`,
-    similarity: "두 위치의 코사인 유사도: 대각선의 색에 가까울수록 비슷합니다",
-    cell: (position, dimension, value) => `위치 ${position}, 차원 ${dimension}: ${value}`,
-    pair: (first, second, value) => `위치 ${first}, ${second}: ${value}`,
-  },
-};
+/** @typedef {import("./types.d.ts").PackedMatrix} PackedMatrix */
 
-/** A matrix as an image; the caption shows the value under the pointer. */
-const matrixFigure = (style, matrix, rows, columns, caption, describe) => {
-  const canvas = make("canvas", { role: "img", "aria-label": caption }), text = make("figcaption", { text: caption });
-  const figure = make("figure", { class: style }, canvas, text);
-  const ready = unpackUint16(matrix.packed).then((numbers) => {
-    const values = Float32Array.from(numbers, (number) => number / PACKED_MAX);
-    const paint = () => {
-      const image = bitmap(values, rows, columns, 1);
-      [canvas.width, canvas.height] = [columns, rows];
-      canvas.getContext("2d").drawImage(image, 0, 0);
-    };
-    canvas.addEventListener("pointermove", (event) => {
-      const { left, top } = canvas.getBoundingClientRect(), { clientLeft, clientTop, clientWidth, clientHeight } = canvas;
-      const column = clamp(Math.floor(((event.clientX - left - clientLeft) / clientWidth) * columns), 0, columns - 1);
-      const row = clamp(Math.floor(((event.clientY - top - clientTop) / clientHeight) * rows), 0, rows - 1);
-      text.textContent = describe(row, column, ((values[row * columns + column] * 2 - 1) * matrix.max_abs).toFixed(3).replace("-", "−"));
-    });
-    canvas.addEventListener("pointerleave", () => { text.textContent = caption; });
-    paint();
-    return paint;
+/** Packed values run from 0 (−max_abs) to this (max_abs). */
+const PACKED_MAX = 65534;
+
+/** Return a packed matrix as signed numbers. @param {PackedMatrix} matrix */
+const unpackSigned = async ({ packed, max_abs: maxAbs }) =>
+  Float32Array.from(await unpackUint16(packed), (number) => ((number / PACKED_MAX) * 2 - 1) * maxAbs);
+
+/**
+ * Return sinusoids: dimensions 2i and 2i + 1 are sine and cosine of position / 10000^(2i / width).
+ * @param {number} positions
+ * @param {number} width
+ */
+export const sinusoids = (positions, width) =>
+  Float32Array.from({ length: positions * width }, (_, index) => {
+    const dimension = index % width,
+      angle = Math.floor(index / width) / 10000 ** ((dimension - (dimension % 2)) / width);
+    return dimension % 2 ? Math.cos(angle) : Math.sin(angle);
   });
-  return { figure, ready };
+
+/**
+ * Return the cosine similarity of each pair of rows.
+ * @param {ArrayLike<number>} values
+ * @param {number} rows
+ * @param {number} width
+ */
+export const cosineSimilarity = (values, rows, width) => {
+  const dot = (a, b) => {
+    let sum = 0;
+    for (let i = 0; i < width; i++) sum += values[a * width + i] * values[b * width + i];
+    return sum;
+  };
+  const norms = Array.from({ length: rows }, (_, row) => Math.sqrt(dot(row, row)) || 1);
+  const similarity = new Float32Array(rows * rows);
+  for (let a = 0; a < rows; a++)
+    for (let b = 0; b < rows; b++) similarity[a * rows + b] = dot(a, b) / (norms[a] * norms[b]);
+  return similarity;
 };
 
-/** Draw into `root` the data of tongsa.visualize.positions.page_data. */
-export const draw = (root, data, { language = "en" } = {}) => {
+/** Return the legend of a diverging scale. @param {number} max */
+const legend = (max) => {
+  const number = Number(max.toPrecision(3)),
+    ramp = make("span", { class: "ramp", "aria-hidden": true });
+  ramp.style.background = colorGradient("diverging");
+  const marks = [`−${number}`, "0", String(number)].map((text) => make("span", { text }));
+  return make("div", { class: "scale" }, ramp, make("div", { class: "scale-marks figure" }, ...marks));
+};
+
+/**
+ * Return a signed matrix as an image; the caption shows the value under the pointer or at the cursor of the keys.
+ * @param {string} style
+ * @param {{values: Promise<Float32Array>, max: number, rows: number, columns: number}} matrix
+ * @param {{caption: string, keys: string, describe: (row: number, column: number, value: string) => string}} texts
+ * @param {AbortSignal} [signal]
+ */
+const matrixFigure = (style, { values, max, rows, columns }, { caption, keys, describe }, signal) => {
+  const canvas = make("canvas", { role: "application", tabindex: 0, "aria-label": `${caption}. ${keys}` });
+  const cursor = make("span", { class: "cursor", "aria-hidden": true }),
+    text = make("figcaption", { text: caption, role: "status" });
+  const figure = make("figure", { class: style }, make("div", { class: "frame" }, canvas, cursor), legend(max), text);
+  const cell = { row: 0, column: 0 };
+  const paint = async () => {
+    const image = bitmap(await values, rows, columns, max, "diverging");
+    [canvas.width, canvas.height] = [columns, rows];
+    canvas.getContext("2d")?.drawImage(image, 0, 0);
+  };
+  const show = async (row, column) => {
+    Object.assign(cell, { row: clamp(row, 0, rows - 1), column: clamp(column, 0, columns - 1) });
+    text.textContent = describe(cell.row, cell.column, signed((await values)[cell.row * columns + cell.column]));
+    const box = { left: cell.column / columns, top: cell.row / rows, width: 1 / columns, height: 1 / rows };
+    for (const [side, share] of Object.entries(box)) cursor.style[side] = `${share * 100}%`;
+    cursor.hidden = false;
+  };
+  const leave = () => {
+    text.textContent = caption;
+    cursor.hidden = true;
+  };
+  cursor.hidden = true;
+  canvas.addEventListener(
+    "pointermove",
+    (event) => {
+      const { left, top, width, height } = canvas.getBoundingClientRect();
+      show(Math.floor(((event.clientY - top) / height) * rows), Math.floor(((event.clientX - left) / width) * columns));
+    },
+    { signal },
+  );
+  canvas.addEventListener("pointerleave", leave, { signal });
+  canvas.addEventListener("blur", leave, { signal });
+  canvas.addEventListener("focus", () => show(cell.row, cell.column), { signal });
+  canvas.addEventListener(
+    "keydown",
+    (event) => {
+      if (!ARROWS[event.key] || !hasNoModifier(event)) return;
+      event.preventDefault();
+      const [down, right] = ARROWS[event.key],
+        stride = event.shiftKey ? 10 : 1;
+      show(cell.row + down * stride, cell.column + right * stride);
+    },
+    { signal },
+  );
+  paint();
+  return figure;
+};
+
+/**
+ * Draw into `root` the data of tongsa.visualize.positions.page_data.
+ * @param {ShadowRoot | HTMLElement} root
+ * @param {import("./types.d.ts").PositionsResponse} data
+ * @param {import("./view_words.js").PanelOptions} [options]
+ * @returns {import("./view_words.js").Panel}
+ */
+export const draw = (root, data, { language = "en", signal } = {}) => {
   const plots = make("div", { class: "plots" });
   root.append(plots);
-  let painters = [];
-  const section = (table, labels) => {
-    const { positions, width } = table;
-    const values = matrixFigure("table", table.values, positions, width, labels.table(positions, width), labels.cell);
-    const similarity = matrixFigure("similarity", table.cosine_similarity, positions, positions, labels.similarity, labels.pair);
-    painters.push(values.ready, similarity.ready);
-    const users = table.used_by.map((part) => labels.usedBy[part] || part).join(", ");
-    return make("section", {}, make("h2", { text: `${labels.kinds[table.kind]} · ${users}` }), make("p", { class: "quiet", text: labels.explanation[table.kind] }), make("div", { class: "pictures" }, values.figure, similarity.figure));
+  let words = WORDS[language].positions;
+  const section = (table) => {
+    const { positions, width, kind } = table,
+      { keys } = words;
+    const values = table.values ? unpackSigned(table.values) : Promise.resolve(sinusoids(positions, width));
+    const similarity = values.then((numbers) => cosineSimilarity(numbers, positions, width));
+    const valueTexts = { caption: words.values(positions, width), keys, describe: words.cell };
+    const pairTexts = { caption: words.similarity, keys, describe: words.pair };
+    const users = table.used_by.map((part) => words.usedBy[part] ?? part).join(", ");
+    return make(
+      "section",
+      {},
+      make("h2", { text: `${words.kinds[kind]} · ${users}` }),
+      make("p", { class: "quiet", text: words.explanation[kind] }),
+      make(
+        "div",
+        { class: "pictures" },
+        matrixFigure(
+          "table",
+          { values, max: table.values?.max_abs ?? 1, rows: positions, columns: width },
+          valueTexts,
+          signal,
+        ),
+        matrixFigure(
+          "similarity",
+          { values: similarity, max: 1, rows: positions, columns: positions },
+          pairTexts,
+          signal,
+        ),
+      ),
+    );
   };
-  const setLanguage = (next) => {
-    painters = [];
-    plots.replaceChildren(...data.tables.map((table) => section(table, LABELS[next])));
+  const show = () => plots.replaceChildren(...data.tables.map(section));
+  onThemeChange(show, signal);
+  show();
+  return {
+    setLanguage: (next) => {
+      words = WORDS[next].positions;
+      show();
+    },
+    setSentence: () => {},
   };
-  onThemeChange(async () => { for (const ready of painters) (await ready)(); });
-  setLanguage(language);
-  return { setLanguage };
 };

@@ -1,0 +1,32 @@
+"""Format of the files that `evaluate` and `shortlist` read for a trained model: columns, header, languages."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tongsa import config
+from tongsa.bundle import Bundle
+from tongsa.cli.model_arguments import parse_tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFormat:
+    """The settings of [data] that say how a file of pairs is read."""
+
+    columns: tuple[int, int] = (1, 2)
+    header: bool = False
+    source_language: str = ""
+    target_language: str = ""
+
+
+def data_format(options: argparse.Namespace, loaded: Bundle, tables: Sequence[str] = ("data",)) -> DataFormat:
+    """Return the format of the files, with the languages of the model unless `--set` changes them.
+
+    `tables` are those that `--set` of the command accepts.
+    """
+    settings = parse_tables(options.set, tables)["data"]
+    languages = {"source_language": loaded.source_language, "target_language": loaded.target_language}
+    flags = {"columns": options.columns} if options.columns else {}
+    return config.build_config(
+        DataFormat, languages | settings | flags | ({"header": True} if options.header else {}), "data"
+    )

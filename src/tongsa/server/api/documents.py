@@ -1,0 +1,206 @@
+"""Routes for documents whose format is kept: /v1/documents and /v1/formats."""
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from pydantic import Field
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from tongsa.document_formats.formats import FORMATS, parse_document
+from tongsa.document_formats.segment import ParsedDocument
+from tongsa.document_formats.translation import TranslatedDocument, advance, translation_steps
+from tongsa.server.api.schemas import GlossaryTerm, ModelRequest
+from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_request
+from tongsa.server.documents import translate_source_texts
+from tongsa.server.errors import APIError, bad_request_error, busy_error, documented, too_long_error
+from tongsa.server.http import (
+    JSONResponse,
+    ServerContext,
+    UploadedFile,
+    get_context,
+    parse_multipart,
+    read_body,
+    run_unless_disconnected,
+)
+from tongsa.server.model_pool import LoadedModel
+from tongsa.server.queue import ModelQueue
+
+MAX_FORM_BYTES = 200_000
+"""Bytes of a form in addition to its file."""
+MAX_NAME_CHARACTERS = 120
+
+
+class DocumentRequest(ModelRequest):
+    file: bytes
+    """The document. Its name decides the format."""
+    columns: str = ""
+    """Columns of CSV or TSV, separated by commas: numbers from 1, or names in the first row. By default all."""
+    glossary: Annotated[list[GlossaryTerm], ListLimit("glossary_terms")] = Field(default_factory=list)
+    """Terms that must be translated in a given way, as JSON."""
+
+    @property
+    def column_list(self) -> list[str]:
+        return [column.strip() for column in self.columns.split(",") if column.strip()]
+
+
+@documented
+class FlaggedDocumentSegment(TypedDict):
+    location: str
+    """A line of the document, or a segment of an entry in its archive."""
+    source: str
+    flags: list[str]
+    """Reasons to look at the translation."""
+
+
+@documented
+class DocumentResponse(TypedDict):
+    """With `Accept: application/json`; otherwise the response is the translated file."""
+
+    model: str
+    name: str
+    """Name of the translated file."""
+    content: str
+    """The translated file, in base64."""
+    translated: int
+    """Number of translated segments."""
+    kept: int
+    """Number of segments without letters, or with a translation already."""
+    flagged: list[FlaggedDocumentSegment]
+    """Translated segments to look at."""
+
+
+@documented
+class FormatInfo(TypedDict):
+    name: str
+    extensions: list[str]
+    max_bytes: int
+    has_columns: bool
+    """Columns can be chosen."""
+
+
+@documented
+class FormatsResponse(TypedDict):
+    formats: list[FormatInfo]
+
+
+async def formats(request: Request) -> Response:
+    max_bytes = get_context(request).config.limits.document_bytes
+    return JSONResponse(
+        {
+            "formats": [
+                {
+                    "name": document_format.name,
+                    "extensions": list(document_format.extensions),
+                    "max_bytes": min(document_format.max_bytes, max_bytes),
+                    "has_columns": document_format.has_columns,
+                }
+                for document_format in FORMATS
+            ]
+        }
+    )
+
+
+async def translate(request: Request) -> Response:
+    context = get_context(request)
+    context.authorize(request)
+    if context.document_slots.locked():  # before the body is read: a document may take much memory
+        raise busy_error("Too many documents at the same time. Send it again in a moment.", retry_after=5.0)
+    async with context.document_slots:
+        name, query = await _read_request(request)
+        queue = context.models.select(query.model, query.languages)
+        queue.check_capacity(1)
+        document = await asyncio.to_thread(parse_document, query.file, name, query.column_list)
+        check_size(context, name, document)
+        work = _translate(context, queue, document, query.glossary)
+        translated = await run_unless_disconnected(request, work, context.config.timeout)
+    return _response(request, queue.name, translated_name(name, queue.model), translated)
+
+
+async def _read_request(request: Request) -> tuple[str, DocumentRequest]:
+    """Read the form; return the name of the file, and the fields."""
+    context = get_context(request)
+    max_bytes = context.config.limits.document_bytes
+    body = await read_body(request, context.config, max_bytes + MAX_FORM_BYTES)
+    wrong_form = APIError(400, "bad_request", "The form cannot be read. Send multipart/form-data with a file.")
+    try:
+        fields: dict[str, Any] = dict(reversed(await parse_multipart(request, body, max_files=1)))
+        glossary = fields.get("glossary")
+        fields["glossary"] = json.loads(glossary) if isinstance(glossary, str) and glossary.strip() else []
+    except (MultiPartException, ValueError, KeyError, RecursionError):
+        raise wrong_form from None
+    upload = fields.get("file")
+    if not isinstance(upload, UploadedFile) or not upload.name:
+        raise bad_request_error("file: no file with a name. Send the document as the field file of a form.")
+    if len(upload.content) > max_bytes:
+        raise too_long_error(f"{len(upload.content):,} bytes, but at most {max_bytes:,} in one document. Divide it.")
+    query = parse_request(DocumentRequest, fields | {"file": upload.content}, context.config.limits)
+    return clean_name(upload.name), query
+
+
+def clean_name(name: str) -> str:
+    """Return the name of a file without folders and control characters, and not too long."""
+    name = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", "", re.split(r"[\\/]", name)[-1])
+    return name[-MAX_NAME_CHARACTERS:]
+
+
+def translated_name(name: str, model: LoadedModel) -> str:
+    """Return the name of the translation: film.srt and film.en.srt become film.ko.srt."""
+    stem, dot, extension = name.rpartition(".")
+    if model.source_language:
+        stem = stem.removesuffix(f".{model.source_language}")
+    return f"{stem}.{model.target_language or 'translated'}{dot}{extension}"
+
+
+def check_size(context: ServerContext, name: str, document: ParsedDocument) -> None:
+    characters, limit = 0, context.config.limits.document_characters
+    for slot in document.slots:
+        text = slot.segment.text
+        characters += 0 if slot.is_kept else len(text)
+        if has_too_many_marks(text):
+            raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
+    if characters > limit:
+        raise too_long_error(f"{name}: {characters:,} characters, but at most {limit:,} in one document. Divide it.")
+
+
+async def _translate(
+    context: ServerContext, queue: ModelQueue, document: ParsedDocument, glossary: Sequence[GlossaryTerm]
+) -> TranslatedDocument:
+    steps = translation_steps(document)
+    translated = await asyncio.to_thread(advance, steps)
+    while not isinstance(translated, TranslatedDocument):
+        translations = await translate_source_texts(context, queue, translated, glossary)
+        translated = await asyncio.to_thread(advance, steps, translations)
+    return translated
+
+
+def _response(request: Request, model: str, name: str, translated: TranslatedDocument) -> Response:
+    report = translated.report
+    if "application/json" in request.headers.get("accept", ""):
+        response: DocumentResponse = {
+            "model": model,
+            "name": name,
+            "content": base64.b64encode(translated.content).decode(),
+            "translated": report.translated,
+            "kept": report.kept,
+            "flagged": [
+                {"location": segment.location, "source": segment.source, "flags": list(segment.flags)}
+                for segment in report.flagged
+            ],
+        }
+        return JSONResponse(response)
+    headers = {
+        "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
+        "X-Segments-Translated": str(report.translated),
+        "X-Segments-Kept": str(report.kept),
+        "X-Segments-Flagged": str(len(report.flagged)),
+    }
+    # never text/html: a page that is sent here must not run on this site
+    return Response(translated.content, media_type="application/octet-stream", headers=headers)
