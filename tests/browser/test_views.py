@@ -1,6 +1,7 @@
 """Views of a translation in the server's page, in a file and in a notebook, drawn by the same modules."""
 
 import html
+import re
 from pathlib import Path
 from typing import Any
 
@@ -128,20 +129,40 @@ def test_a_view_has_an_address_that_a_link_back_and_forward_follow(page: Page, v
     expect(other.locator("#texts .translation")).to_have_text(PHRASES["The cat sleeps."])
     other.keyboard.press("Escape")
     expect(other.locator("#view")).to_be_hidden()
-    other.wait_for_function("!location.hash.includes('look')")
+    expect(other).not_to_have_url(re.compile("look"))
     expect(other.locator("#source")).to_have_value("I go home. The cat sleeps. We drink water.")
+
+
+def test_a_view_that_opens_while_the_browser_still_goes_back_stays_open(page: Page) -> None:
+    """`history.back()` takes effect later: the view must not be closed by the address of the one before."""
+    write(page, TEXT)
+    page.click("#open-attention")
+    page.wait_for_selector("#stage[data-head]")
+    page.evaluate(
+        """() => new Promise(resolve => {
+            const dialog = document.querySelector("#view"), positions = document.querySelector("#open-positions");
+            dialog.addEventListener("close", () => positions.click(), { once: true });
+            window.addEventListener("hashchange", () => resolve(), { once: true });
+            dialog.close();
+        })"""
+    )
+    expect(page.locator(".plots h2")).to_have_text("Sinusoids · encoder, decoder")
+    expect(page).to_have_url(re.compile("look=positions"))
+    page.go_back()
+    expect(page.locator("#view")).to_be_hidden()
+    expect(page).not_to_have_url(re.compile("look"))
 
 
 def test_an_address_with_a_view_that_cannot_be_shown_opens_the_page(visitor: Visitor) -> None:
     page = visitor.page()
     page.goto(f"{visitor.url}/#model=rnn&text=I&look=attention")  # a model without attention
-    page.wait_for_function("!location.hash.includes('look')")
+    expect(page).not_to_have_url(re.compile("look"))
     for name in ("constructor", "<img src=x onerror=alert(1)>", "attention"):  # without a text there is no attention
         page.goto("about:blank")
         page.goto(f"{visitor.url}/#model=rnn_attention&look={name}&sentence=-1")
         page.evaluate("sessionStorage.clear()")
     page.reload()
-    page.wait_for_function("!location.hash.includes('look')")
+    expect(page).not_to_have_url(re.compile("look"))
     expect(page.locator("#view")).to_be_hidden()
     page.goto(f"{visitor.url}/#model=en-ko&look=positions")
     expect(page.locator(".plots h2")).to_have_text("Sinusoids · encoder, decoder")

@@ -4,7 +4,7 @@
 
 `record` returns its value. Outside `recording()` it does nothing else. Inside, the tensor is kept with its name, the
 path of the module, the time step of a loop, the operands, and the line of code that called `record`. An edit may
-replace the value at the same point. `nn/equations.py` explains every name.
+replace the value at the same point. `visualize/equations.py` explains every name.
 
 Operands are found by identity: an operand that was recorded before, or that is a view of a recorded tensor, refers to
 it. Parameters, numbers and masks are operands too.

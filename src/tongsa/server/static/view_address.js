@@ -18,10 +18,39 @@ export const viewLink = (state, view) =>
     sentence: isOfModel(view) ? 0 : activeIndex(state) + 1,
   });
 
-/** Put an open view into the address; Back then closes it. @param {string} link */
-export const enterView = (link) => {
-  if (history.state?.isView) history.replaceState({ isView: true }, "", link);
-  else history.pushState({ isView: true }, "", link);
+/**
+ * Entries of the browser's history: an open view has one of its own, and Back closes it.
+ * `history.back()` takes effect later. A view that is opened in the meantime waits for it: otherwise its entry would be
+ * the one that is left.
+ */
+export const createViewHistory = () => {
+  let isLeaving = false,
+    /** Address of the view that was opened meanwhile. */
+    waiting = "";
+  return {
+    /** Put an open view into the address. @param {string} link */
+    enter: (link) => {
+      if (isLeaving) waiting = link;
+      else if (history.state?.isView) history.replaceState({ isView: true }, "", link);
+      else history.pushState({ isView: true }, "", link);
+    },
+    /** Go back to the entry before the view, which was closed. */
+    leave: () => {
+      if (!isLeaving && history.state?.isView) {
+        isLeaving = true;
+        history.back();
+      }
+      waiting = "";
+    },
+    /** Return whether the address has just changed because of `leave`; there is nothing to open or close then. */
+    hasLeft: () => {
+      const hasLeft = isLeaving;
+      isLeaving = false;
+      if (waiting) history.pushState({ isView: true }, "", waiting);
+      waiting = "";
+      return hasLeft;
+    },
+  };
 };
 
 /** Take the view out of the address. */
@@ -35,8 +64,9 @@ const leaveView = () => {
  * @param {Document} root
  * @param {import("./state.js").PageStore} store
  * @param {{ open: (view: View) => void, close: () => void }} actions
+ * @param {ReturnType<typeof createViewHistory>} entries
  */
-export const mountViewAddress = (root, store, { open, close }) => {
+export const mountViewAddress = (root, store, { open, close }, entries) => {
   /** The text whose view is to be opened, or null. @type {string | null} */
   let awaited = null;
 
@@ -59,7 +89,9 @@ export const mountViewAddress = (root, store, { open, close }) => {
     if (awaited === null) close();
     else openIfReady(store.get());
   };
-  root.defaultView?.addEventListener("hashchange", follow);
+  root.defaultView?.addEventListener("hashchange", () => {
+    if (!entries.hasLeft()) follow();
+  });
   follow();
   store.subscribe(["models", "model", "text", "sentences", "answer", "busy"], openIfReady);
 };

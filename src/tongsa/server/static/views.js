@@ -4,7 +4,7 @@ import { countCharacters } from "./characters.js";
 import { $, make } from "./dom.js";
 import { describeCode } from "./notice.js";
 import { activeIndex, wordsOf } from "./state.js";
-import { enterView, isOfModel, mountViewAddress, viewLink } from "./view_address.js";
+import { createViewHistory, isOfModel, mountViewAddress, viewLink } from "./view_address.js";
 
 /** @typedef {"attention" | "tree" | "trace" | "positions" | "curves"} View */
 /**
@@ -48,7 +48,8 @@ const loadStyle = (root, name) =>
 
 /** @param {Document} root @param {import("./state.js").PageStore} store */
 export const mountViews = (root, store) => {
-  const dialog = $("view", root);
+  const dialog = $("view", root),
+    entries = createViewHistory();
   /** @type {AbortController | null} */
   let controller = null;
   /** @type {ViewModule["title"] | ""} */
@@ -58,7 +59,7 @@ export const mountViews = (root, store) => {
     if (dialog.open) return; // the event comes a moment after the dialog closed: another view may be open by then
     controller?.abort(); // ends all listeners of the view
     controller = null;
-    if (history.state?.isView) history.back();
+    entries.leave();
     $("view-body", root).replaceChildren();
   };
   /** The page's own styles do not reach into a shadow root. @param {string} style */
@@ -93,7 +94,7 @@ export const mountViews = (root, store) => {
     $("view-notice", root).textContent = words.loading;
     $("view-body", root).replaceChildren();
     if (!dialog.open) dialog.showModal();
-    enterView(viewLink(state, view));
+    entries.enter(viewLink(state, view));
     try {
       const body = viewRequest(state, view);
       const [data, { draw }] = await Promise.all([postJSON(`/v1/${view}`, body, signal), module()]);
@@ -116,5 +117,5 @@ export const mountViews = (root, store) => {
   store.subscribe(["language"], (state) => {
     if (title) $("view-title", root).textContent = wordsOf(state)[title];
   });
-  mountViewAddress(root, store, { open, close: () => dialog.close() });
+  mountViewAddress(root, store, { open, close: () => dialog.close() }, entries);
 };
