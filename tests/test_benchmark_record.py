@@ -16,6 +16,7 @@ from test_benchmark_tables import ROOT, copy_pages, run_tables
 from test_benchmarks import BENCHMARKS, run_script, validation, write_journal
 from tiny import write_pairs
 
+slow = pytest.mark.slow  # each runs a benchmark
 RESULTS = ROOT / "benchmarks/results"
 EPYC = "model name : AMD EPYC 7763\nflags : fpu avx avx2\n"
 ZEN4 = "model name\t: AMD EPYC\nflags\t\t: fpu avx avx2 avx512f avx512_bf16\n"
@@ -73,11 +74,11 @@ def serve_load(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("benchmark", "name", "template"),
     [
-        (train_speed, "training", "train-plain-{cpu}"),
-        (decode_speed, "decoding", "torch-{cpu}"),
-        (agreement, "agreement", "multi30k-continuous-2-ctranslate2-float32"),
         (speedrun, "training", "five-minutes-seed-7"),
-        pytest.param(serve_load, "serving", "serve-64", marks=pytest.mark.slow),
+        pytest.param(train_speed, "training", "train-plain-{cpu}", marks=slow),
+        pytest.param(decode_speed, "decoding", "torch-{cpu}", marks=slow),
+        pytest.param(agreement, "agreement", "multi30k-continuous-2-ctranslate2-float32", marks=slow),
+        pytest.param(serve_load, "serving", "serve-64", marks=slow),
     ],
 )
 def test_a_recorded_run_makes_the_pages_that_show_it_stale(

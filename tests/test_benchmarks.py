@@ -40,6 +40,7 @@ def measure_speeds(*options: str) -> dict[str, Any]:
     return run_report("train_speed.py", "--json", *settings, "--peers", "plain", *options)
 
 
+@pytest.mark.slow
 def test_speed_is_compared_with_a_plain_loop_in_one_run(speeds: dict[str, Any]) -> None:
     for figures in (speeds, *speeds["kinds"].values(), *speeds["peers"].values()):
         assert figures["tokens_per_second"] > 0
@@ -51,6 +52,7 @@ def test_speed_is_compared_with_a_plain_loop_in_one_run(speeds: dict[str, Any]) 
     assert speeds["ratio_to_marian"] is None  # not requested
 
 
+@pytest.mark.slow
 def test_contestants_compute_the_same_products_per_token(speeds: dict[str, Any]) -> None:
     """Otherwise a contestant is not the model of the task, or a product is not counted."""
     ours, width, ffn_width, subwords = speeds["kinds"]["transformer"], 32, 64, speeds["data"]["subwords"]

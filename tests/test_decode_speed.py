@@ -15,6 +15,7 @@ from tongsa.evaluation.metrics import bleu
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 
 
+@pytest.mark.slow
 def test_the_report_has_the_ratios_of_the_measured_speeds(tmp_path: Path) -> None:
     run, texts = write_model(tmp_path / "model"), tmp_path / "texts.txt"
     texts.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")

@@ -16,6 +16,7 @@ from tongsa.cli import main
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
+@pytest.mark.slow
 def test_contestants_on_the_curve_are_exactly_those_that_no_other_beats(tmp_path: Path) -> None:
     run, source, target = write_model(tmp_path / "plain"), tmp_path / "texts.txt", tmp_path / "references.txt"
     pairs = write_pairs(tmp_path / "pairs.tsv", [("a b c", "c b a"), ("나는 집에 간다", "x y z")])

@@ -174,6 +174,7 @@ def test_half_precision_is_close_to_full_precision(precision: Precision) -> None
     assert_close(result, expected, rtol=0.02, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_run_stays_below_its_memory_limit(tmp_path: Path) -> None:
     """Peak of the whole process, with validation and checkpoints; without the limit it is higher."""

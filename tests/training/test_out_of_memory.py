@@ -77,7 +77,7 @@ def compare_updates(threads: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is computed from /proc")
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_batch_too_large_for_the_memory_gives_the_same_update_in_micro_batches(threads: int) -> None:
     # large blocks are returned to the system: else what the first update frees is memory for the second
     child = subprocess.run(

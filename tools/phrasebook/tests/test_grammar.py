@@ -20,8 +20,8 @@ TAG = re.compile(r"^<(polite|casual)> ")
 def phrases() -> list[Phrase]:
     """Most drawn freely, some drawn for each word in turn."""
     rng, words = random.Random(7), sorted(phrasebook.vocabulary())
-    free = [phrasebook.sample(rng) for _ in range(130_000)]
-    return free + [sample_with(words[i % len(words)], rng) for i in range(25_000)]
+    free = [phrasebook.sample(rng) for _ in range(40_000)]
+    return free + [sample_with(words[i % len(words)], rng) for i in range(15_000)]
 
 
 def test_the_same_english_never_has_two_translations(phrases: list[Phrase]) -> None:
