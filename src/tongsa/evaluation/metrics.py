@@ -1,11 +1,13 @@
 """Metrics of outputs against references, each with a signature: the settings that it was computed with."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from tongsa.data.language_id import guess_language
 from tongsa.errors import InputError
@@ -16,16 +18,28 @@ CHARACTER_LANGUAGES = {"ko", "ja", "zh", "th", "lo", "km", "my", "kor", "jpn", "
 MAX_SAMPLED_REFERENCES = 2_000
 """References, evenly spaced, from which the language is guessed."""
 
-MetricName = Literal["bleu", "chrf", "exact_match", "wer", "per"]
-LOWER_IS_BETTER = {"wer", "per", "perplexity"}
+MetricName = Literal["bleu", "chrf", "ter", "exact_match", "wer", "per"]
+LOWER_IS_BETTER = {"ter", "wer", "per", "perplexity"}
 """Metrics whose lower values are better."""
 
 
+class Interval(NamedTuple):
+    """Lower and upper end of a confidence interval; both NaN if it is undefined."""
+
+    low: float
+    high: float
+
+    @property
+    def is_defined(self) -> bool:
+        return not math.isnan(self.low)
+
+
 class Score(NamedTuple):
-    """Value of a metric and its signature."""
+    """Value of a metric, its signature, and its 95 % bootstrap interval if one was computed."""
 
     value: float
     signature: str
+    interval: Interval | None = None
 
 
 def bleu_tokenizer(language: str) -> str:
@@ -40,13 +54,18 @@ def guess_bleu_tokenizer(references: Sequence[str]) -> tuple[str, str]:
     return bleu_tokenizer(language), language
 
 
-def bleu(outputs: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> Score:
-    """Return BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018): cased, on plain text."""
+def bleu_metric(tokenize: str) -> BLEU:
+    """Return sacreBLEU's BLEU with a tokenizer; raise InputError if it has none of this name."""
     try:
-        metric = BLEU(tokenize=tokenize)
+        return BLEU(tokenize=tokenize)
     except (KeyError, RuntimeError, ImportError):
         known = ", ".join(sorted(BLEU.TOKENIZERS))
         raise InputError(f"--tokenize {tokenize}: not a tokenizer of sacreBLEU. Use one of {known}.") from None
+
+
+def bleu(outputs: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> Score:
+    """Return BLEU (Papineni et al. 2002) by sacreBLEU (Post 2018): cased, on plain text."""
+    metric = bleu_metric(tokenize)
     value = metric.corpus_score(list(outputs), [list(references)]).score
     return Score(value, str(metric.get_signature()))
 
@@ -58,13 +77,20 @@ def chrf(outputs: Sequence[str], references: Sequence[str]) -> Score:
     return Score(value, str(metric.get_signature()))
 
 
+def ter(outputs: Sequence[str], references: Sequence[str]) -> Score:
+    """Return TER (Snover et al. 2006): edits and shifts of words, in percent of the reference's words; not cased."""
+    metric = TER()
+    value = metric.corpus_score(list(outputs), [list(references)]).score
+    return Score(value, str(metric.get_signature()))
+
+
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> Score:
     """Return the percentage of outputs that equal their reference."""
     same = sum(output == reference for output, reference in zip(outputs, references, strict=True))
     return Score(100 * same / max(1, len(references)), "exact_match|case:mixed|norm:nfc,space")
 
 
-def _references_by_source(sources: Sequence[str], references: Sequence[str]) -> dict[str, list[list[str]]]:
+def references_by_source(sources: Sequence[str], references: Sequence[str]) -> dict[str, list[list[str]]]:
     """Return all references of each source, split at spaces: a word may have several pronunciations."""
     by_source: dict[str, list[list[str]]] = defaultdict(list)
     for source, reference in zip(sources, references, strict=True):
@@ -74,14 +100,14 @@ def _references_by_source(sources: Sequence[str], references: Sequence[str]) -> 
 
 def wer(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> Score:
     """Return the percentage of distinct sources whose output is not a reference (Gorman et al. 2020, section 4)."""
-    by_source, output_of = _references_by_source(sources, references), dict(zip(sources, outputs, strict=True))
+    by_source, output_of = references_by_source(sources, references), dict(zip(sources, outputs, strict=True))
     wrong = sum(output_of[source].split() not in correct for source, correct in by_source.items())
     return Score(100 * wrong / max(1, len(by_source)), f"wer|unit:source|refs:any|sources:{len(by_source)}")
 
 
 def per(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> Score:
     """Return the edit distance of each source's output to its nearest reference, in percent of its symbols."""
-    by_source, output_of = _references_by_source(sources, references), dict(zip(sources, outputs, strict=True))
+    by_source, output_of = references_by_source(sources, references), dict(zip(sources, outputs, strict=True))
     edits = length = 0
     for source, correct in by_source.items():
         output = output_of[source].split()
@@ -125,6 +151,7 @@ def compute_metrics(
     table: dict[str, Callable[[], Score]] = {
         "bleu": lambda: bleu(outputs, references, tokenize),
         "chrf": lambda: chrf(outputs, references),
+        "ter": lambda: ter(outputs, references),
         "exact_match": lambda: exact_match(outputs, references),
         "wer": lambda: wer(sources, outputs, references),
         "per": lambda: per(sources, outputs, references),

@@ -1,6 +1,7 @@
 """Evaluation on a test set of files or pairs: read it, look for it in the training files, compute the metrics."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import DEFAULT_METRICS, EvaluationConfig, EvaluationReport, Pairs, evaluate
 from tongsa.evaluation.metrics import bleu_tokenizer, guess_bleu_tokenizer
+from tongsa.runs.evaluation_slices import check_slices, compute_slices, training_word_counts
 from tongsa.runs.leakage import find_leakage
 
 Log = Callable[[str], None]
@@ -64,6 +66,10 @@ class EvaluationOptions:
     """SacreBLEU's tokenizer for BLEU; by default chosen by the target language."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Fields of DecodingConfig that replace the model's own."""
+    comet_model: str = ""
+    """Checkpoint file of a COMET model; adds the score `comet`."""
+    by: Sequence[str] = ()
+    """Slices: "length", "frequency", "position"; for a model that does not translate only "length"."""
 
 
 def evaluate_on(
@@ -74,9 +80,10 @@ def evaluate_on(
 ) -> EvaluationReport:
     """Decode the sources of a test set and compare with the targets; `log` gets remarks about the test set."""
     info, task = text_model.info, text_model.task
-    changes = [name for name in ("metrics", "tokenize", "decoding") if getattr(options, name)]
+    changes = [name for name in ("metrics", "tokenize", "decoding", "comet_model") if getattr(options, name)]
     if changes and task != "seq2seq":
         raise InputError(f"{changes[0]}: {info.kind} does not translate. Leave it out.")
+    check_slices(options.by, task)
     languages = {
         name: getattr(evaluation_set, name) or getattr(info, name) for name in ("source_language", "target_language")
     }
@@ -92,9 +99,14 @@ def evaluate_on(
     tokenize = options.tokenize
     if not tokenize and task == "seq2seq" and "bleu" in metrics:
         tokenize = _bleu_tokenizer(evaluation_set.target_language, [target for _, target in texts], log)
-    config = EvaluationConfig(metrics=metrics, tokenize=tokenize or "13a", decoding=options.decoding)
-    report = evaluate(text_model, texts, config)
-    return replace(report, dropped=ledger.dropped, leakage=leakage.as_json() if leakage else None)
+    config = EvaluationConfig(
+        metrics=metrics, tokenize=tokenize or "13a", decoding=options.decoding, comet_model=options.comet_model
+    )
+    needs_counts = "frequency" in options.by  # before the decoding, which takes long
+    counts = training_word_counts(info.folder, [target for _, target in texts]) if needs_counts else Counter[str]()
+    report = evaluate(text_model, texts, config).with_intervals()
+    slices = compute_slices(options.by, report, texts, counts)
+    return replace(report, dropped=ledger.dropped, leakage=leakage.as_json() if leakage else None, slices=slices)
 
 
 def report_json(report: EvaluationReport) -> str:
