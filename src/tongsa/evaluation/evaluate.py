@@ -94,7 +94,7 @@ def _evaluate_seq2seq(translator: Translator, pairs: Pairs, config: EvaluationCo
     request = DecodeRequest(config=translator.config_with(config.decoding))
     translations = translator.decode(sources, request)
     outputs = [translation.text for translation in translations]
-    decoding = _decoding_signature(translator, request.config)
+    decoding = decoding_signature(translator, request.config)
     scores = {
         name: Score(score.value, score.signature + decoding)
         for name, score in compute_metrics(config.metrics, sources, outputs, references, config.tokenize).items()
@@ -103,7 +103,7 @@ def _evaluate_seq2seq(translator: Translator, pairs: Pairs, config: EvaluationCo
     return EvaluationReport(scores, len(pairs), perf_counter() - start, translations=translations)
 
 
-def _decoding_signature(translator: Translator, config: DecodingConfig) -> str:
+def decoding_signature(translator: Translator, config: DecodingConfig) -> str:
     """Return beam and alpha, the other settings that differ from their defaults, and the models and engine."""
     defaults = asdict(DecodingConfig())
     settings = {
@@ -149,21 +149,28 @@ def _evaluate_language_model(generator: TextGenerator, pairs: Pairs, _: Evaluati
 
 def perplexity(text_model: Translator | TextGenerator, pairs: Pairs) -> Score:
     """Return exp of the mean cross-entropy per token; pairs too long for the model are counted in the signature."""
-    scorable = [
-        pair
-        for pair, source, target in zip(
-            pairs,
-            text_model.source_tokenizer.encode_all([source for source, _ in pairs]),
-            text_model.target_tokenizer.encode_all([target for _, target in pairs]),
-            strict=True,
-        )
-        if max(len(source), len(target)) < text_model.max_positions
-    ]
-    log_probs = [log_prob for token_log_probs in text_model.score(scorable) for log_prob in token_log_probs]
+    token_log_probs = score_references(text_model, pairs)
+    log_probs = [log_prob for sentence in token_log_probs for log_prob in sentence]
+    signature = perplexity_signature(text_model, skipped=sum(not sentence for sentence in token_log_probs))
+    return Score(_finite_exp(-sum(log_probs) / max(1, len(log_probs))) if log_probs else math.nan, signature)
+
+
+def score_references(text_model: Translator | TextGenerator, pairs: Pairs) -> list[list[float]]:
+    """Return the log-probability of each token of each target; none for a pair that is too long for the model."""
+    lengths = zip(
+        text_model.source_tokenizer.encode_all([source for source, _ in pairs]),
+        text_model.target_tokenizer.encode_all([target for _, target in pairs]),
+        strict=True,
+    )
+    scorable = [i for i, sides in enumerate(lengths) if max(map(len, sides)) < text_model.max_positions]
+    scores = dict(zip(scorable, text_model.score([pairs[i] for i in scorable]), strict=True))
+    return [scores.get(i, []) for i in range(len(pairs))]
+
+
+def perplexity_signature(text_model: Translator | TextGenerator, *, skipped: int) -> str:
     signature = f"perplexity|unit:token|vocab:{len(text_model.target_tokenizer)}|eos:yes|prefix:reference"
     signature += f"|models:{len(text_model.models)}" if len(text_model.models) > 1 else ""
-    signature += f"|skipped:{len(pairs) - len(scorable)}" if len(scorable) < len(pairs) else ""
-    return Score(_finite_exp(-sum(log_probs) / max(1, len(log_probs))) if log_probs else math.nan, signature)
+    return signature + (f"|skipped:{skipped}" if skipped else "")
 
 
 def _finite_exp(value: float) -> float:
