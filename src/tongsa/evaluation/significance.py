@@ -4,40 +4,38 @@ Bootstrap: draw as many sentences as the test set has, with replacement, and sco
 (Koehn 2004). The middle 95 % of these scores are the interval. Two systems are scored on the same samples (paired).
 Approximate randomization: swap the two outputs of each sentence with probability one half; the p-value is the share of
 shuffled pairs that differ by as much as the real one (Riezler and Maxwell 2005, section 4).
-Samples and shuffles are those of sacreBLEU with the same seed, so its figures can be reproduced.
 
-Two-level test for settings with several seeds. A run's score varies for two reasons: the seed that it was trained with
-and the sentences that it is tested on. The difference of two settings is the difference of the means over their runs.
-Its variance has three parts:
-  1. sentences: what all runs of a setting have in common on a sentence. All runs are scored on the same resampled
-     sentences; the difference of the means then varies by (1) and (3).
-  2. seeds: some runs are better everywhere.
-  3. seeds × sentences: each run has other sentences right. The variance between the scores of the runs has (2) and
-     (3); the resampled deviations of a run from the mean of its setting have (3) alone, which is subtracted once.
-Resampling k runs with replacement would give only (k − 1)/k of the variance between them, half for two seeds, and
-percentiles cannot know how uncertain a variance of two or three runs is. So the variance between runs is computed
-directly, with k − 1 degrees of freedom, added to that of the sentences (Satterthwaite 1946), and the quotient of
-difference and standard error is referred to Student's t. `benchmarks/seed_test_simulation.py` measures false alarms.
+Two-level test, for settings with several seeds. A score varies with the seed of the training and with the sentences of
+the test set. The difference of two settings is the difference of the means over their runs. Sentences and seeds are
+crossed: every run translates every sentence. A table of runs × sentences (jackknife pseudo-values) splits the variance:
+  1. sentences: what all runs of a setting have in common on a sentence, different for the two settings;
+  2. seeds: some runs are better everywhere;
+  3. seeds × sentences: each run has other sentences right by chance.
+The scores of the runs vary by 2 and 3; that is the variance of the seeds, with k − 1 degrees of freedom for k runs. The
+means over the runs vary by 1 and 3 from sentence to sentence; 3 is known from the table and subtracted, so that it is
+not counted twice. Resampling k runs would show only (k − 1)/k of their variance, half of it for two, and percentiles
+cannot tell how uncertain a variance of two runs is. So the interval is that of Student's t for each level, the squares
+of both half-widths added (Banerjee 1961); the two settings share degrees of freedom as Welch (1947) does. It is never
+narrower than that over sentences alone. `benchmarks/seed_test_simulation.py` measures the rate of false alarms.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from tongsa.errors import InputError
 from tongsa.evaluation.metric_statistics import FloatArray, MetricStatistics, align_labels
 from tongsa.evaluation.metrics import Interval
-from tongsa.evaluation.student_t import critical_value, two_sided_p
+from tongsa.evaluation.resampling import bootstrap_scores, jackknife_values, shuffled_differences
+from tongsa.evaluation.student_t import critical_value
 
 SAMPLES, TRIALS, SEED, LEVEL = 1000, 10_000, 12345, 0.95
-MAX_WEIGHTS = 4_000_000
-"""Weights computed at once: 32 MB."""
-SHUFFLE_BLOCK = 32
-"""Trials are drawn in multiples of this, so that the random bits do not depend on MAX_WEIGHTS."""
 TOLERANCE = 1e-9
 """Two differences that are closer than this are equal: swapping equal outputs changes nothing."""
+MIN_P = 1e-12
+"""Smallest p-value of the two-level test."""
 
 
 class PairedTest(NamedTuple):
@@ -55,29 +53,7 @@ def bootstrap_interval(
     statistics: MetricStatistics, *, samples: int = SAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> Interval:
     """Return the percentile interval of a score; NaN, NaN for one sentence or an undefined score."""
-    return _percentile_interval(bootstrap_scores([statistics], samples=samples, seed=seed)[0], statistics, level)
-
-
-def bootstrap_scores(statistics: Sequence[MetricStatistics], *, samples: int, seed: int) -> FloatArray:
-    """Return the scores (system, sample) of all systems on the same resampled sentences."""
-    scores = np.empty((len(statistics), samples))
-    start = 0
-    for weights in _bootstrap_weights(len(statistics[0].rows), samples, seed):
-        for row, system in zip(scores, statistics, strict=True):
-            row[start : start + len(weights)] = system.score(weights @ system.rows)
-        start += len(weights)
-    return scores
-
-
-def _bootstrap_weights(sentences: int, samples: int, seed: int) -> Iterator[FloatArray]:  # (sample, sentence)
-    """Yield blocks of samples: how often each sentence was drawn."""
-    random = np.random.default_rng(seed)
-    block = max(1, MAX_WEIGHTS // sentences)
-    for start in range(0, samples, block):
-        count = min(block, samples - start)
-        drawn = random.integers(sentences, size=(count, sentences))
-        drawn += np.arange(count)[:, None] * sentences
-        yield np.bincount(drawn.ravel(), minlength=count * sentences).reshape(count, sentences).astype(np.float64)
+    return _percentile_interval(bootstrap_scores([statistics], samples, seed)[0], statistics, level)
 
 
 def _percentile_interval(scores: FloatArray, statistics: MetricStatistics, level: float) -> Interval:
@@ -93,28 +69,14 @@ def paired_test(
     """Compare two systems on the same sentences by paired bootstrap and by approximate randomization."""
     a, b = comparable([a, b])
     difference = a.value() - b.value()
-    differences = np.subtract(*bootstrap_scores([a, b], samples=samples, seed=seed))
+    differences = np.subtract(*bootstrap_scores([a, b], samples, seed))
     # The differences of the samples lie around the observed one; moved to 0, they show what chance alone does.
     p_bootstrap = _p_value(np.abs(differences - differences.mean()), abs(difference))
     sizes = np.abs(differences)
     p_sacrebleu = (int((sizes - sizes.mean() > abs(difference)).sum()) + 1) / (samples + 1)
-    p_randomization = _p_value(_shuffled_differences(a, b, trials, seed), abs(difference))
+    p_randomization = _p_value(np.abs(shuffled_differences(a, b, trials, seed)), abs(difference))
     interval = _percentile_interval(differences, a, LEVEL)
     return PairedTest(difference, interval, p_bootstrap, p_randomization, p_sacrebleu)
-
-
-def _shuffled_differences(a: MetricStatistics, b: MetricStatistics, trials: int, seed: int) -> FloatArray:  # (trial,)
-    """Return |score − score| after swapping the outputs of random sentences."""
-    random = np.random.default_rng(seed)
-    sentences = len(a.rows)
-    block = max(1, MAX_WEIGHTS // sentences // SHUFFLE_BLOCK) * SHUFFLE_BLOCK
-    total, exchange = a.rows.sum(axis=0) + b.rows.sum(axis=0), a.rows - b.rows
-    values = []
-    for start in range(0, trials, block):
-        kept = random.integers(2, size=(min(block, trials - start), sentences), dtype=bool)
-        first = b.rows.sum(axis=0) + kept.astype(np.float64) @ exchange
-        values.append(np.abs(a.score(first) - b.score(total - first)))
-    return np.concatenate(values)
 
 
 def _p_value(values: FloatArray, observed: float) -> float:
@@ -158,14 +120,13 @@ def detectable_difference(
     """Return the smallest difference that this test set shows with this power, by a two-sided test at this level.
 
     With two systems their paired differences are used. With one, a second system of the same spread whose errors are
-    unrelated is assumed: an upper bound, because the outputs of similar systems are right and wrong together.
+    unrelated is assumed: an upper bound, because similar systems are right and wrong on the same sentences.
     """
-    if b is None:
-        error = np.sqrt(2) * bootstrap_scores([a], samples=SAMPLES, seed=SEED)[0].std(ddof=1)
-    else:
-        error = np.subtract(*bootstrap_scores(comparable([a, b]), samples=SAMPLES, seed=SEED)).std(ddof=1)
+    values = jackknife_values(a) if b is None else np.subtract(*map(jackknife_values, comparable([a, b])))
+    variance = values.var(ddof=1) / len(values) if len(values) > 1 else np.nan
     normal = NormalDist()
-    return float((normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)) * error)
+    factor = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
+    return float(factor * np.sqrt(variance if b else 2 * variance))
 
 
 class SeedTest(NamedTuple):
@@ -174,8 +135,10 @@ class SeedTest(NamedTuple):
     difference: float
     interval: Interval
     p_value: float
-    standard_error: float
-    degrees_of_freedom: float
+    seed_error: float
+    """Standard error of the difference that is due to the seeds; 0 if seeds are not a level of the test."""
+    sentence_error: float
+    """The one that is due to the sentences."""
     seeds: tuple[int, int]
     """Number of runs of each setting."""
     covers_seeds: bool
@@ -184,84 +147,90 @@ class SeedTest(NamedTuple):
     """Limits of the test, in a sentence."""
 
 
-class _Spread(NamedTuple):
-    variance: float
-    degrees: float
-
-
-def seed_test(
-    a: Sequence[MetricStatistics], b: Sequence[MetricStatistics], *, samples: int = SAMPLES, seed: int = SEED
-) -> SeedTest:
+def seed_test(a: Sequence[MetricStatistics], b: Sequence[MetricStatistics]) -> SeedTest:
     """Compare two settings, each a list of runs with different seeds, on the same sentences."""
     if not a or not b:
         raise InputError("seed_test: a setting has no run. Give at least one run of each setting.")
     runs = comparable([*a, *b])
-    values = np.array([run.value() for run in runs])
-    groups = [slice(0, len(a)), slice(len(a), len(runs))]
-    signs = np.repeat([1.0, -1.0], [len(a), len(b)]) / np.repeat([len(a), len(b)], [len(a), len(b)])
     covers_seeds = min(len(a), len(b)) > 1
-    spread = _spread(
-        values,
-        bootstrap_scores(runs, samples=samples, seed=seed),
-        signs,
-        groups if covers_seeds else [],
-        len(runs[0].rows),
-    )
-    difference, error = float(signs @ values), float(np.sqrt(spread.variance))
-    note = "" if covers_seeds else "One of the settings has a single run: tested over sentences only, not over seeds."
+    errors = _Errors.of([runs[: len(a)], runs[len(a) :]], covers_seeds=covers_seeds)
+    values = [run.value() for run in runs]
+    difference = float(np.mean(values[: len(a)]) - np.mean(values[len(a) :]))
     return SeedTest(
-        difference,
-        _t_interval(difference, spread),
-        two_sided_p(difference / error, spread.degrees) if error else float(difference == 0),
-        error,
-        spread.degrees,
-        (len(a), len(b)),
-        covers_seeds,
-        note,
+        difference=difference,
+        interval=errors.interval(difference),
+        p_value=errors.p_value(difference),
+        seed_error=errors.seeds,
+        sentence_error=errors.sentences,
+        seeds=(len(a), len(b)),
+        covers_seeds=covers_seeds,
+        note="" if covers_seeds else "A setting has a single run: tested over sentences, not over seeds.",
     )
 
 
-def seed_interval(runs: Sequence[MetricStatistics], *, samples: int = SAMPLES, seed: int = SEED) -> Interval:
+def seed_interval(runs: Sequence[MetricStatistics]) -> Interval:
     """Return the 95 % interval of a setting's mean score over seeds and sentences; of one run, over sentences only."""
     if not runs:
         raise InputError("seed_interval: no runs. Give at least one run.")
     if len(runs) == 1:
-        return bootstrap_interval(runs[0], samples=samples, seed=seed)
-    runs = comparable(runs)
-    values = np.array([run.value() for run in runs])
-    scores = bootstrap_scores(runs, samples=samples, seed=seed)
-    weights = np.full(len(runs), 1 / len(runs))
-    return _t_interval(float(values.mean()), _spread(values, scores, weights, [slice(0, len(runs))], len(runs[0].rows)))
+        return bootstrap_interval(runs[0])
+    mean = float(np.mean([run.value() for run in runs]))
+    return _Errors.of([comparable(runs)], covers_seeds=True).interval(mean)
 
 
-def _spread(
-    values: FloatArray, scores: FloatArray, weights: FloatArray, groups: Sequence[slice], sentences: int
-) -> _Spread:
-    """Return the variance of a weighted sum of runs (values, resampled scores) and its degrees of freedom.
+class _Errors(NamedTuple):
+    """Standard errors of a mean over runs, or of the difference of two, with their degrees of freedom."""
 
-    `groups` are the runs of each setting; none if seeds are not a level.
-    """
-    if sentences < 2:
-        return _Spread(np.nan, np.nan)
-    common = float((weights @ scores).var(ddof=1))
-    parts = []
-    for group in groups:
-        count = group.stop - group.start
-        deviations = scores[group] - scores[group].mean(axis=0)
-        interaction = float(deviations.var(axis=1, ddof=1).sum()) / (count - 1)
-        common -= interaction / count
-        # Runs cannot vary less than by the sentences that each has right by chance.
-        between = max(float(values[group].var(ddof=1)), interaction)
-        parts.append(_Spread(between / count, count - 1))
-    parts.append(_Spread(max(common, 0.0), sentences - 1))
-    variance = sum(part.variance for part in parts)
-    if variance == 0:
-        return _Spread(0.0, float(sentences - 1))
-    return _Spread(variance, variance**2 / sum(part.variance**2 / part.degrees for part in parts))
+    seeds: float
+    seed_degrees: float
+    sentences: float
+    only_sentences: float
+    """Error over sentences for these very runs: it contains their chance hits, too."""
+    sentence_degrees: float
+
+    @classmethod
+    def of(cls, settings: Sequence[Sequence[MetricStatistics]], *, covers_seeds: bool) -> Self:
+        tables = [np.stack([jackknife_values(run) for run in runs]) for runs in settings]  # (run, sentence)
+        count = tables[0].shape[1]
+        if count < 2:
+            return cls(*[np.nan] * 5)
+        contrast = tables[0].mean(axis=0) - (tables[1].mean(axis=0) if len(tables) > 1 else 0)
+        over_sentences = float(contrast.var(ddof=1)) / count
+        if not covers_seeds:
+            return cls(0.0, np.inf, np.sqrt(over_sentences), np.sqrt(over_sentences), count - 1)
+        of_seeds = [float(np.var([run.value() for run in runs], ddof=1)) / len(runs) for runs in settings]
+        degrees = [len(runs) - 1 for runs in settings]
+        weights = sum(variance**2 / degree for variance, degree in zip(of_seeds, degrees, strict=True))
+        seed_degrees = sum(of_seeds) ** 2 / weights if weights else float(sum(degrees))
+        common = max(0.0, over_sentences - sum(map(_interaction, tables)))
+        return cls(np.sqrt(sum(of_seeds)), seed_degrees, np.sqrt(common), np.sqrt(over_sentences), count - 1)
+
+    def half_width(self, level: float) -> float:
+        """Return the half-width of an interval that misses with this probability."""
+        of_sentences = critical_value(level, self.sentence_degrees)
+        of_seeds = critical_value(level, self.seed_degrees) if self.seeds else 0.0
+        both = np.hypot(of_seeds * self.seeds, of_sentences * self.sentences)
+        return float(max(both, of_sentences * self.only_sentences))
+
+    def interval(self, center: float) -> Interval:
+        if np.isnan(self.sentences):
+            return Interval(np.nan, np.nan)
+        margin = self.half_width(1 - LEVEL)
+        return Interval(center - margin, center + margin)
+
+    def p_value(self, difference: float) -> float:
+        """Return the level at which the interval just reaches 0, by bisection of its logarithm."""
+        if np.isnan(self.sentences):
+            return np.nan
+        low, high = np.log(MIN_P), 0.0
+        while high - low > TOLERANCE:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.half_width(np.exp(middle)) >= abs(difference) else (low, middle)
+        return float(np.exp(high))
 
 
-def _t_interval(center: float, spread: _Spread) -> Interval:
-    if np.isnan(spread.variance):
-        return Interval(np.nan, np.nan)
-    margin = critical_value(1 - LEVEL, spread.degrees) * float(np.sqrt(spread.variance))
-    return Interval(center - margin, center + margin)
+def _interaction(table: FloatArray) -> float:  # (run, sentence)
+    """Return the variance of a setting's mean that is due to each run having other sentences right."""
+    runs, count = table.shape
+    residuals = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    return float((residuals**2).sum() / ((runs - 1) * (count - 1)) / count / runs)

@@ -1,8 +1,9 @@
 """Student's t distribution for any positive degrees of freedom, by the incomplete beta function."""
 
 import math
+from statistics import NormalDist
 
-MAX_TERMS = 10_000
+MAX_TERMS, MAX_STEPS = 10_000, 50
 PRECISION = 1e-15
 TINY = 1e-300
 
@@ -17,14 +18,26 @@ def two_sided_p(t: float, degrees: float) -> float:
 
 
 def critical_value(level: float, degrees: float) -> float:
-    """Return the t with two_sided_p(t) = level, by bisection."""
-    low, high = 0.0, 1.0
-    while two_sided_p(high, degrees) > level:
-        high *= 2
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if two_sided_p(middle, degrees) > level else (low, middle)
-    return (low + high) / 2
+    """Return the t with two_sided_p(t) = level, by Newton's method for the logarithms of both.
+
+    log p is a concave function of log t, nearly a line for large t, so the first step goes beyond the solution and the
+    others come back to it. The start, the value of the normal distribution, is below.
+    """
+    if level >= 1:
+        return 0.0
+    t = -NormalDist().inv_cdf(level / 2)
+    for _ in range(MAX_STEPS):
+        p = two_sided_p(t, degrees)
+        step = (math.log(p) - math.log(level)) * p / (2 * _density(t, degrees) * t)
+        t *= math.exp(step)
+        if abs(step) < 1e-12:
+            break
+    return t
+
+
+def _density(t: float, degrees: float) -> float:
+    log_constant = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(degrees * math.pi) / 2
+    return math.exp(log_constant - (degrees + 1) / 2 * math.log1p(t * t / degrees))
 
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
