@@ -6,7 +6,7 @@ test over seeds and sentences (`significance.seed_test`). The p-values of all pa
 system is called better only if both corrected p-values are below 0.05.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist, median
@@ -14,16 +14,25 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tongsa.errors import InputError
 from tongsa.evaluation.human_agreement import COIN_TOSS, human_agreement
 from tongsa.evaluation.metric_statistics import MetricStatistics
 from tongsa.evaluation.metrics import Interval
-from tongsa.evaluation.significance import SAMPLES, detectable_difference, holm, paired_test, seed_interval, seed_test
-from tongsa.evaluation.student_t import critical_value
+from tongsa.evaluation.significance import detectable_difference, holm, paired_test, seed_interval, seed_test
 
 SIGNIFICANCE_LEVEL, POWER = 0.05, 0.8
-SAMPLES_PER_PAIR = 100
+SAMPLES = 10_000
+"""Samples of the bootstrap. The smallest p-value is 1 / 10,001: it must stay below 0.05 after the correction."""
+MAX_SETTINGS = 24
+"""With 276 pairs the smallest corrected p-value is 0.028."""
 Verdict = Literal["better", "worse", "disagree", "none"]
 """Of the first setting against the second. disagree: only one of the two tests finds a difference."""
+MIRRORED_VERDICTS: dict[Verdict, Verdict] = {
+    "better": "worse",
+    "worse": "better",
+    "disagree": "disagree",
+    "none": "none",
+}
 Runs = Sequence[MetricStatistics]
 """Statistics of each run of a setting."""
 
@@ -46,7 +55,7 @@ class PairTest(NamedTuple):
     p_randomization: float
     """Equal to `p_bootstrap` if there are several runs: the two-level test is a single one."""
     detectable: float
-    """Smallest difference that would be found in four of five such tests, at the corrected level."""
+    """Smallest difference that a test of this pair alone would find in four of five cases, at p < 0.05."""
     seeds: tuple[int, int]
     covers_seeds: bool
     """True if both settings have several runs, so that the result is about the settings and not about these runs."""
@@ -63,6 +72,13 @@ class PairComparison(NamedTuple):
     verdict: Verdict
     human_agreement: float | None
     """Percentage of system pairs with such a difference whose order people confirm; None if not known."""
+
+    def mirrored(self) -> "PairComparison":
+        """Return the same comparison from the side of the second setting."""
+        test = self.test
+        interval = Interval(-test.interval.high, -test.interval.low)
+        mirrored = test._replace(difference=-test.difference, interval=interval, seeds=test.seeds[::-1])
+        return self._replace(a=self.b, b=self.a, test=mirrored, verdict=MIRRORED_VERDICTS[self.verdict])
 
     @property
     def p_value(self) -> float:
@@ -95,10 +111,12 @@ class MetricComparison:
 
 def compare_settings(settings: Sequence[Runs]) -> MetricComparison:
     """Compare settings, each with the statistics of its runs, under the metric of these statistics."""
+    if len(settings) > MAX_SETTINGS:
+        raise InputError(f"compare: {len(settings)} systems. Give at most {MAX_SETTINGS}.")
     first = settings[0][0]
     scores = tuple(score_setting(runs) for runs in settings)
     indices = list(combinations(range(len(settings)), 2))
-    tests = [compare_pair(settings[a], settings[b], pairs=len(indices)) for a, b in indices]
+    tests = [compare_pair(settings[a], settings[b]) for a, b in indices]
     bootstrap = holm([test.p_bootstrap for test in tests])
     randomization = holm([test.p_randomization for test in tests])
     pairs = []
@@ -116,23 +134,22 @@ def score_setting(runs: Runs) -> SettingScore:
     return SettingScore(float(np.mean(values)), seed_interval(runs), values)
 
 
-def compare_pair(a: Runs, b: Runs, *, pairs: int = 1) -> PairTest:
-    """Compare two settings, one of so many pairs that are corrected together."""
-    level = SIGNIFICANCE_LEVEL / pairs
+def compare_pair(a: Runs, b: Runs) -> PairTest:
+    """Compare two settings by paired tests, or by the two-level test if one of them has several runs."""
     if len(a) == len(b) == 1:
-        # the smallest possible p-value, 1 / (samples + 1), must stay below the level after the correction
-        paired = paired_test(a[0], b[0], samples=max(SAMPLES, SAMPLES_PER_PAIR * pairs))
-        detectable = detectable_difference(a[0], b[0], power=POWER, level=level)
+        paired = paired_test(a[0], b[0], samples=SAMPLES)
+        detectable = detectable_difference(a[0], b[0], power=POWER, level=SIGNIFICANCE_LEVEL)
         p_values = paired.p_bootstrap, paired.p_randomization
         return PairTest(paired.difference, paired.interval, *p_values, detectable, (1, 1), covers_seeds=False)
     over_seeds = seed_test(a, b)
-    quantiles = critical_value(level, over_seeds.degrees_of_freedom) + NormalDist().inv_cdf(POWER)
+    half_width = (over_seeds.interval.high - over_seeds.interval.low) / 2
+    error = float(np.hypot(over_seeds.seed_error, over_seeds.sentence_error))
     return PairTest(
         over_seeds.difference,
         over_seeds.interval,
         over_seeds.p_value,
         over_seeds.p_value,
-        quantiles * over_seeds.standard_error,
+        half_width + NormalDist().inv_cdf(POWER) * error,
         over_seeds.seeds,
         over_seeds.covers_seeds,
     )
@@ -166,15 +183,10 @@ def format_p(p_value: float) -> str:
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
-def describe_agreement(pair: PairComparison, metric: str) -> str:
+def describe_agreement(pair: PairComparison) -> str:
     """Return what a difference of this size means to people; "" if it is not known."""
     if pair.human_agreement is None:
         return ""
     if pair.human_agreement <= COIN_TOSS:
-        return f"people confirm such a {metric} difference no more often than a coin toss"
-    return f"people confirm such a {metric} difference in about {pair.human_agreement:.0f} % of cases"
-
-
-def compare_metrics(statistics: Mapping[str, Sequence[Runs]]) -> dict[str, MetricComparison]:
-    """Compare settings under several metrics: metric → setting → its runs."""
-    return {name: compare_settings(settings) for name, settings in statistics.items()}
+        return "people confirm such a difference no more often than a coin toss"
+    return f"people confirm such a difference in about {pair.human_agreement:.0f} % of cases"

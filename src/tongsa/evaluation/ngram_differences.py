@@ -9,6 +9,8 @@ from tongsa.data.unicode_scripts import UNSPACED_SCRIPTS, character_script
 MAX_ORDER = 4
 MIN_COUNT = 2
 """An n-gram that occurs once may be an accident."""
+PART_SHARE = 0.9
+"""An n-gram is dropped if this share of its occurrences is inside a longer one."""
 MAX_NGRAMS, MAX_CANDIDATES = 12, 300
 """N-grams of a list, and the most frequent ones among which they are chosen."""
 
@@ -48,11 +50,11 @@ def count_ngrams(texts: Iterable[str], *, spaced: bool = True) -> Counter[str]:
 
 
 def drop_parts(counts: dict[str, int]) -> list[str]:
-    """Return the n-grams in their order, without those that occur only as a part of a longer one."""
+    """Return the n-grams in their order, without those that occur nearly only as a part of a longer one."""
     return [
         text
         for text in counts
-        if not any(text in longer and text != longer and counts[text] == counts[longer] for longer in counts)
+        if not any(text in longer and text != longer and counts[longer] >= PART_SHARE * counts[text] for longer in counts)
     ]
 
 

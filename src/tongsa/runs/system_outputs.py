@@ -1,7 +1,7 @@
 """Outputs of a system on a test set, decoded once: those of a model are kept in the folder of its run.
 
 A file `outputs/KEY.json` belongs to one model (checksum of model.toml, which has the checksums of all its files), test
-set, decoding settings, device and version of tongsa. If any of these changes, the model decodes again.
+set, decoding settings, engine and device. If any of these changes, the model decodes again.
 """
 
 import hashlib
@@ -14,10 +14,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tongsa import __version__, bundle, storage
+from tongsa import bundle, storage
 from tongsa.decoding.engines.engine import EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.request import DecodeRequest
+from tongsa.decoding.shortlist import SHORTLIST_FILE
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
@@ -26,6 +27,8 @@ from tongsa.runs.systems import AlignedTestSet, Log, System, read_outputs
 from tongsa.runs.translate_job import ModelSpec
 
 FOLDER = "outputs"
+VERSION = 1
+"""Increased when a change of tongsa gives other outputs or when the file gets another content."""
 LogProbs = list[tuple[float, int]]
 """Sum of the log-probabilities of each reference, and its number of tokens; 0 tokens if it is too long."""
 
@@ -74,7 +77,7 @@ def system_outputs(system: System, test_set: AlignedTestSet, options: DecodingOp
 
 def _key(model_folder: Path, test_set: AlignedTestSet, options: DecodingOptions) -> str:
     spec = ModelSpec(run=model_folder, engine=options.engine, device=options.device)
-    shortlist = bundle.artifact_folder(model_folder) / bundle.shortlist.SHORTLIST_FILE
+    shortlist = bundle.artifact_folder(model_folder) / SHORTLIST_FILE
     parts = {
         "model": storage.file_sha256(model_folder / "model.toml"),
         "shortlist": storage.file_sha256(shortlist) if shortlist.is_file() else "",
@@ -82,7 +85,7 @@ def _key(model_folder: Path, test_set: AlignedTestSet, options: DecodingOptions)
         "decoding": dict(options.settings),
         "engine": spec.resolved_engine,
         "device": options.device,
-        "version": __version__,
+        "version": VERSION,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
