@@ -186,6 +186,7 @@ def evaluate(
     header: bool = False,
     metrics: "Sequence[str]" = (),
     tokenize: str = "",
+    comet_model: "PathLike" = "",
     **settings: float | str,
 ) -> "EvaluationReport":
     """Evaluate a model on a test set, as `tongsa evaluate` does.
@@ -193,11 +194,13 @@ def evaluate(
     model: Folder of a run, or a model from `load`.
     data: Test file, or two parallel files; `columns` and `header` describe a TSV file.
     pairs: Pairs (source, target) instead of files.
-    metrics: "bleu", "chrf", "exact_match", "wer", "per"; by default those of the model.
+    metrics: "bleu", "chrf", "ter", "exact_match", "wer", "per"; by default those of the model.
     tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
+    comet_model: Checkpoint file of a COMET model, for the score "comet"; needs the package unbabel-comet.
     settings: Fields of DecodingConfig, such as beam or alpha, that replace those of the model.
 
-    The report has scores with signatures, the outputs, `summary()` and `as_json()`; printed, it is a table.
+    The report has scores with signatures and 95 % intervals (`report.scores["bleu"].interval`), the outputs,
+    `summary()` and `as_json()`; printed, it is a table.
     """
     from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on
     from tongsa.runs.planner import as_strings
@@ -205,7 +208,7 @@ def evaluate(
     return evaluate_on(
         load(model) if isinstance(model, str | Path) else model,
         EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
-        EvaluationOptions(metrics=metrics, tokenize=tokenize, decoding=settings),
+        EvaluationOptions(metrics=metrics, tokenize=tokenize, decoding=settings, comet_model=str(comet_model)),
     )
 
 

@@ -2,8 +2,10 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tongsa.cli.data_arguments import add_data_argument
+from tongsa.cli.evaluate import METRICS
 from tongsa.cli.model_arguments import (
     add_device_arguments,
     add_search_arguments,
@@ -14,6 +16,10 @@ from tongsa.cli.model_arguments import (
 from tongsa.cli.output import add_output_argument, check_output_file, is_stream, print_result, print_status, write_page
 from tongsa.cli.parser import ListAction, is_not_folder
 from tongsa.errors import InputError
+
+if TYPE_CHECKING:
+    from tongsa.runs.compared_systems import ComparisonOptions
+    from tongsa.runs.evaluation import EvaluationSet
 
 HELP = "compare runs, models and files of outputs on a test set, with significance tests"
 DESCRIPTION = """\
@@ -28,7 +34,6 @@ setting: settings are compared over seeds and sentences.
 """
 DEFAULT_PAGE = Path("compare.html")
 SETTING_TABLES = ("decoding", "data")
-METRICS = ["bleu", "chrf", "ter", "exact_match", "wer", "per"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         action=ListAction,
         belongs=is_not_folder,
-        choices=METRICS,
+        choices=[*METRICS, "comet"],
         metavar="NAME",
-        help=f"{', '.join(METRICS)} (default: the first model's)",
+        help=f"{', '.join(METRICS)}, comet (default: the first model's)",
+    )
+    parser.add_argument(
+        "--comet-model", metavar="FILE", help="checkpoint of a COMET model; needs the package unbabel-comet"
     )
     parser.add_argument("--each-run", action="store_true", help="compare runs one by one, also those of one setting")
     parser.add_argument(
@@ -68,8 +76,8 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.runs.comparison import compare_systems
 
     check_outputs(options)
-    evaluation_set, comparison_options = read_options(options)
-    comparison = compare_systems(options.systems, evaluation_set, comparison_options, log=print_status)
+    test_set = read_test_set(options)
+    comparison = compare_systems(options.systems, test_set, read_options(options), log=print_status)
     if is_stream(options.output):
         write_page(options.output, comparison.page.html)
         return
@@ -93,24 +101,28 @@ def check_outputs(options: argparse.Namespace) -> None:
             raise InputError(f"--table {path}: a table is no page. Give a name that ends in .csv, .md, .tex or .json.")
 
 
-def read_options(options: argparse.Namespace):  # type: ignore[no-untyped-def]
-    """Return the test set and the options of the comparison."""
+def read_test_set(options: argparse.Namespace) -> "EvaluationSet":
+    """Return the files of the test set and their format."""
     from tongsa.cli.data_format import data_format
-    from tongsa.runs.compared_systems import ComparisonOptions
     from tongsa.runs.evaluation import EvaluationSet
-    from tongsa.runs.system_outputs import DecodingOptions
 
     if not options.data:
         raise InputError("compare: no test set. Add --data FILE.")
+    return EvaluationSet(files=options.data, **vars(data_format(options, None, SETTING_TABLES)))
+
+
+def read_options(options: argparse.Namespace) -> "ComparisonOptions":
+    """Return metrics and decoding of the comparison."""
+    from tongsa.runs.compared_systems import ComparisonOptions
+    from tongsa.runs.system_outputs import DecodingOptions
+
     decoding = DecodingOptions(
         settings=decoding_settings(options), engine=options.engine, device=configure_device(options)
     )
-    return (
-        EvaluationSet(files=options.data, **vars(data_format(options, None, SETTING_TABLES))),
-        ComparisonOptions(
-            metrics=options.metrics or (),
-            tokenize=options.tokenize or "",
-            decoding=decoding,
-            group_seeds=not options.each_run,
-        ),
+    return ComparisonOptions(
+        metrics=options.metrics or (),
+        tokenize=options.tokenize or "",
+        comet_model=options.comet_model or "",
+        decoding=decoding,
+        group_seeds=not options.each_run,
     )

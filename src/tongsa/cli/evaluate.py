@@ -14,9 +14,9 @@ from tongsa.cli.output import add_results_argument, print_result, print_status
 from tongsa.cli.parser import ListAction, is_not_folder
 from tongsa.errors import InputError
 
-HELP = "compute BLEU, chrF, exact match, WER or perplexity on a test set"
+HELP = "compute BLEU, chrF, TER, exact match, WER or perplexity on a test set, with intervals"
 DESCRIPTION = """\
-Evaluate a model on a test set. Each score is printed with its signature.
+Evaluate a model on a test set. Each score is printed with its 95 % bootstrap interval and its signature.
 
   tongsa evaluate runs/mine --data test.tsv
   tongsa evaluate runs/mine --data test.de test.en --beam 5 --metrics bleu chrf --json
@@ -26,7 +26,8 @@ A classifier is scored by accuracy and macro F1, a language model by perplexity.
 Lines of the test set that are also in the training files of the run are reported on standard error.
 """
 SETTING_TABLES = ("decoding", "data")
-SEQ2SEQ_ONLY = ("metrics", "ensemble", "lm", "beam", "alpha", "split_sentences", "tokenize")
+METRICS = ("bleu", "chrf", "ter", "exact_match", "wer", "per")
+SEQ2SEQ_ONLY = ("metrics", "comet_model", "ensemble", "lm", "beam", "alpha", "split_sentences", "tokenize")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         action=ListAction,
         belongs=is_not_folder,
-        choices=["bleu", "chrf", "exact_match", "wer", "per"],
+        choices=[*METRICS, "comet"],
         metavar="NAME",
-        help="bleu, chrf, exact_match, wer, per (default: the model's)",
+        help=f"{', '.join(METRICS)}, comet (default: the model's)",
+    )
+    parser.add_argument(
+        "--comet-model", metavar="FILE", help="checkpoint of a COMET model; needs the package unbabel-comet"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_results_argument(parser)
@@ -54,12 +58,18 @@ def run(options: argparse.Namespace) -> None:
     is_seq2seq, decoding = loaded.config.task == "seq2seq", decoding_settings(options)
     flags = [name for name in SEQ2SEQ_ONLY if getattr(options, name)] + (["set"] if decoding else [])
     if flags and not is_seq2seq:
-        raise InputError(f"--{flags[0]}: {loaded.kind} does not translate. Leave out --{flags[0]}.")
+        flag = f"--{flags[0].replace('_', '-')}"
+        raise InputError(f"{flag}: {loaded.kind} does not translate. Leave out {flag}.")
     text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
     report = evaluate_on(
         text_model,
         EvaluationSet(files=options.data, **vars(data_format(options, loaded, SETTING_TABLES))),
-        EvaluationOptions(metrics=options.metrics or (), tokenize=options.tokenize or "", decoding=decoding),
+        EvaluationOptions(
+            metrics=options.metrics or (),
+            tokenize=options.tokenize or "",
+            decoding=decoding,
+            comet_model=options.comet_model or "",
+        ),
         log=print_status,
     )
     print_result(report_json(report) if options.json else str(report))

@@ -82,7 +82,8 @@ def read_tsv_pairs(path: Path) -> list[tuple[str, str]]:
 
 
 def _evaluate_file(translator: Translator, path: Path) -> EvaluationReport:
-    return evaluate(translator, read_tsv_pairs(path), EvaluationConfig(tokenize=bleu_tokenizer("ko")))
+    config = EvaluationConfig(tokenize=bleu_tokenizer("ko"))
+    return evaluate(translator, read_tsv_pairs(path), config).with_intervals()
 
 
 def _write_scores(

@@ -1,10 +1,11 @@
-"""Evaluation of a model on pairs: metrics with signatures, perplexity, and the outputs."""
+"""Evaluation of a model on pairs: metrics with signatures and intervals, teacher-forced perplexity, and the outputs."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import compress
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.generator import TextGenerator
@@ -12,10 +13,17 @@ from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation
 from tongsa.decoding.text_classifier import Classification, TextClassifier
 from tongsa.decoding.translator import Translator
-from tongsa.evaluation.metrics import LOWER_IS_BETTER, Score, accuracy, compute_metrics, macro_f1
+from tongsa.errors import InputError
+from tongsa.evaluation.comet import comet_statistics, load_comet
+from tongsa.evaluation.metric_statistics import MetricStatistics, metric_statistics, perplexity_statistics
+from tongsa.evaluation.metrics import LOWER_IS_BETTER, Score
+from tongsa.evaluation.significance import LEVEL, SAMPLES, bootstrap_interval
 
 DEFAULT_METRICS = ("bleu", "chrf", "exact_match")
+TEACHER_FORCED = "teacher-forced:yes"
+"""Part of a perplexity's signature: each token is predicted after the reference's own tokens."""
 Pairs = Sequence[tuple[str, str]]
+Statistics = dict[str, MetricStatistics]
 
 
 @dataclass(frozen=True)
@@ -30,10 +38,31 @@ class EvaluationReport:
     leakage: Mapping[str, Any] | None = None
     """How much of the test set is in the training files; None if it was not looked for."""
 
+    statistics: Statistics = field(default_factory=dict, repr=False)
+    """Statistics of each score by sentence: the input of intervals and tests."""
+
+    def with_intervals(self) -> Self:
+        """Return the report with the 95 % bootstrap interval of each score; None where it is undefined."""
+        scores = {}
+        for name, score in self.scores.items():
+            interval = bootstrap_interval(self.statistics[name])
+            scores[name] = score._replace(interval=None if math.isnan(interval.low) else interval)
+        return replace(self, scores=scores)
+
     def __str__(self) -> str:
-        """Return the table of `tongsa evaluate`: name, value and signature of each score."""
-        lines = [f"{name:12} {score.value:8.2f}  {score.signature}" for name, score in self.scores.items()]
-        return "\n".join([*lines, f"{'sentences':12} {self.sentences:8,}  in {self.seconds:.1f} s"])
+        """Return the table of `tongsa evaluate`: name, value, interval and signature of each score."""
+        rows = [
+            (_label(name, score), f"{score.value:.2f}", format_interval(score), score.signature)
+            for name, score in self.scores.items()
+        ]
+        rows.append(("sentences", f"{self.sentences:,}", "", f"in {self.seconds:.1f} s{self._remark()}"))
+        label, value, interval = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:3])
+        return "\n".join(f"{row[0]:{label}}  {row[1]:>{value}}  {row[2]:{interval}}  {row[3]}" for row in rows)
+
+    def _remark(self) -> str:
+        if any(score.interval for score in self.scores.values()):
+            return f"; in brackets: {LEVEL:.0%} bootstrap intervals, {SAMPLES:,} samples"
+        return "; one sentence has no interval: give a test set with more" if self.sentences == 1 else ""
 
     @property
     def outputs(self) -> list[str]:
@@ -56,8 +85,15 @@ class EvaluationReport:
         return sum(result.truncated for result in results)
 
     def as_json(self) -> dict[str, object]:
-        values: dict[str, object] = {name: round(score.value, 4) for name, score in self.scores.items()}
+        """Return the values by name; null for a value that is not a number and for an interval that is undefined."""
+        values: dict[str, object] = {
+            name: round(score.value, 4) if math.isfinite(score.value) else None for name, score in self.scores.items()
+        }
         return values | {
+            "intervals": {
+                name: [round(end, 4) for end in score.interval] if score.interval else None
+                for name, score in self.scores.items()
+            },
             "signatures": {name: score.signature for name, score in self.scores.items()},
             "sentences": self.sentences,
             "seconds": round(self.seconds, 2),
@@ -74,6 +110,16 @@ class EvaluationConfig:
     """SacreBLEU's tokenizer for BLEU."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Fields of DecodingConfig that replace the model's own."""
+    comet_model: str = ""
+    """Checkpoint file of a COMET model; adds the score `comet`."""
+
+
+def format_interval(score: Score) -> str:
+    return f"[{score.interval.low:.2f}, {score.interval.high:.2f}]" if score.interval else ""
+
+
+def _label(name: str, score: Score) -> str:
+    return f"{name} (teacher-forced)" if TEACHER_FORCED in score.signature else name
 
 
 def evaluate(
@@ -88,19 +134,31 @@ def evaluate(
     return tasks[text_model.task](text_model, pairs, config or EvaluationConfig())
 
 
+def _scores(statistics: Statistics, suffix: str = "") -> dict[str, Score]:
+    return {name: Score(metric.value(), metric.signature + suffix) for name, metric in statistics.items()}
+
+
 def _evaluate_seq2seq(translator: Translator, pairs: Pairs, config: EvaluationConfig) -> EvaluationReport:
+    if "comet" in config.metrics and not config.comet_model:
+        raise InputError("--metrics comet: COMET needs a model. Add --comet-model FILE, a downloaded checkpoint.")
+    comet = load_comet(config.comet_model) if config.comet_model else None  # before the decoding, which takes long
     start = perf_counter()
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
     request = DecodeRequest(config=translator.config_with(config.decoding))
     translations = translator.decode(sources, request)
     outputs = [translation.text for translation in translations]
-    decoding = decoding_signature(translator, request.config)
-    scores = {
-        name: Score(score.value, score.signature + decoding)
-        for name, score in compute_metrics(config.metrics, sources, outputs, references, config.tokenize).items()
+    statistics = {
+        name: metric_statistics(name, sources, outputs, references, config.tokenize)
+        for name in config.metrics
+        if name != "comet"
     }
-    scores["perplexity"] = perplexity(translator, pairs)
-    return EvaluationReport(scores, len(pairs), perf_counter() - start, translations=translations)
+    if comet:
+        statistics["comet"] = comet_statistics(comet, sources, outputs, references)
+    scores = _scores(statistics, decoding_signature(translator, request.config))
+    statistics["perplexity"] = teacher_forced_perplexity(translator, pairs)
+    scores |= _scores({"perplexity": statistics["perplexity"]})
+    seconds = perf_counter() - start
+    return EvaluationReport(scores, len(pairs), seconds, translations=translations, statistics=statistics)
 
 
 def decoding_signature(translator: Translator, config: DecodingConfig) -> str:
@@ -127,52 +185,36 @@ def _evaluate_classification(classifier: TextClassifier, pairs: Pairs, _: Evalua
     classifications = classifier.classify([source for source, _ in pairs])
     outputs = [classification.label for classification in classifications]
     log_probs = [
-        math.log(max(1e-38, classification.probabilities[label]))
+        [math.log(max(1e-38, classification.probabilities[label]))]
         for classification, label in zip(classifications, references, strict=True)
     ]
-    scores = {
-        "accuracy": accuracy(outputs, references),
-        "macro_f1": macro_f1(outputs, references),
-        "perplexity": Score(
-            _finite_exp(-sum(log_probs) / max(1, len(log_probs))),
-            f"perplexity|unit:label|labels:{len(classifier.target_tokenizer)}",
-        ),
-    }
-    return EvaluationReport(scores, len(pairs), perf_counter() - start, classifications=classifications)
+    signature = f"perplexity|unit:label|labels:{len(classifier.target_tokenizer)}"
+    statistics = {name: metric_statistics(name, references, outputs, references) for name in ("accuracy", "macro_f1")}
+    statistics["perplexity"] = perplexity_statistics(log_probs, signature)
+    seconds = perf_counter() - start
+    return EvaluationReport(
+        _scores(statistics), len(pairs), seconds, classifications=classifications, statistics=statistics
+    )
 
 
 def _evaluate_language_model(generator: TextGenerator, pairs: Pairs, _: EvaluationConfig) -> EvaluationReport:
     start = perf_counter()
-    scores = {"perplexity": perplexity(generator, pairs)}
-    return EvaluationReport(scores, len(pairs), perf_counter() - start)
+    statistics = {"perplexity": teacher_forced_perplexity(generator, pairs)}
+    return EvaluationReport(_scores(statistics), len(pairs), perf_counter() - start, statistics=statistics)
 
 
-def perplexity(text_model: Translator | TextGenerator, pairs: Pairs) -> Score:
-    """Return exp of the mean cross-entropy per token; pairs too long for the model are counted in the signature."""
-    token_log_probs = score_references(text_model, pairs)
-    log_probs = [log_prob for sentence in token_log_probs for log_prob in sentence]
-    signature = perplexity_signature(text_model, skipped=sum(not sentence for sentence in token_log_probs))
-    return Score(_finite_exp(-sum(log_probs) / max(1, len(log_probs))) if log_probs else math.nan, signature)
-
-
-def score_references(text_model: Translator | TextGenerator, pairs: Pairs) -> list[list[float]]:
-    """Return the log-probability of each token of each target; none for a pair that is too long for the model."""
-    lengths = zip(
-        text_model.source_tokenizer.encode_all([source for source, _ in pairs]),
-        text_model.target_tokenizer.encode_all([target for _, target in pairs]),
-        strict=True,
-    )
-    scorable = [i for i, sides in enumerate(lengths) if max(map(len, sides)) < text_model.max_positions]
-    scores = dict(zip(scorable, text_model.score([pairs[i] for i in scorable]), strict=True))
-    return [scores.get(i, []) for i in range(len(pairs))]
-
-
-def perplexity_signature(text_model: Translator | TextGenerator, *, skipped: int) -> str:
-    signature = f"perplexity|unit:token|vocab:{len(text_model.target_tokenizer)}|eos:yes|prefix:reference"
+def teacher_forced_perplexity(text_model: Translator | TextGenerator, pairs: Pairs) -> MetricStatistics:
+    """Return the log-probabilities of the references; pairs too long for the model are counted in the signature."""
+    is_scorable = [
+        max(len(source), len(target)) < text_model.max_positions
+        for source, target in zip(
+            text_model.source_tokenizer.encode_all([source for source, _ in pairs]),
+            text_model.target_tokenizer.encode_all([target for _, target in pairs]),
+            strict=True,
+        )
+    ]
+    log_probs = iter(text_model.score(list(compress(pairs, is_scorable))))
+    signature = f"perplexity|unit:token|vocab:{len(text_model.target_tokenizer)}|eos:yes|{TEACHER_FORCED}"
     signature += f"|models:{len(text_model.models)}" if len(text_model.models) > 1 else ""
-    return signature + (f"|skipped:{skipped}" if skipped else "")
-
-
-def _finite_exp(value: float) -> float:
-    """Return exp(value), limited to a number that JSON can represent."""
-    return math.exp(min(value, 700.0))
+    signature += f"|skipped:{is_scorable.count(False)}" if not all(is_scorable) else ""
+    return perplexity_statistics([next(log_probs) if scorable else [] for scorable in is_scorable], signature)

@@ -51,11 +51,11 @@ def count_ngrams(texts: Iterable[str], *, spaced: bool = True) -> Counter[str]:
 
 def drop_parts(counts: dict[str, int]) -> list[str]:
     """Return the n-grams in their order, without those that occur nearly only as a part of a longer one."""
-    return [
-        text
-        for text in counts
-        if not any(text in longer and text != longer and counts[longer] >= PART_SHARE * counts[text] for longer in counts)
-    ]
+
+    def is_part(text: str, longer: str) -> bool:
+        return text in longer and text != longer and counts[longer] >= PART_SHARE * counts[text]
+
+    return [text for text in counts if not any(is_part(text, longer) for longer in counts)]
 
 
 def lacks_spaces(texts: Sequence[str]) -> bool:

@@ -15,10 +15,11 @@ The scores of the runs vary by 2 and 3; that is the variance of the seeds, with 
 means over the runs vary by 1 and 3 from sentence to sentence; 3 is known from the table and subtracted, so that it is
 not counted twice. Resampling k runs would show only (k − 1)/k of their variance, half of it for two, and percentiles
 cannot tell how uncertain a variance of two runs is. So the interval is that of Student's t for each level, the squares
-of both half-widths added (Banerjee 1961); the two settings share degrees of freedom as Welch (1947) does. It is never
+of both half-widths added (Banerjee 1960); the two settings share degrees of freedom as Welch (1947) does. It is never
 narrower than that over sentences alone. `benchmarks/seed_test_simulation.py` measures the rate of false alarms.
 """
 
+import math
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import NamedTuple, Self
@@ -36,6 +37,8 @@ TOLERANCE = 1e-9
 """Two differences that are closer than this are equal: swapping equal outputs changes nothing."""
 MIN_P = 1e-12
 """Smallest p-value of the two-level test."""
+STEP = 1e-5
+"""Step of a numerical derivative with respect to log p."""
 
 
 class PairedTest(NamedTuple):
@@ -58,7 +61,7 @@ def bootstrap_interval(
 
 def _percentile_interval(scores: FloatArray, statistics: MetricStatistics, level: float) -> Interval:
     if len(statistics.rows) < 2 or np.isnan(scores).any():
-        return Interval(np.nan, np.nan)
+        return Interval(math.nan, math.nan)
     low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
 
@@ -99,7 +102,7 @@ def comparable(statistics: Sequence[MetricStatistics]) -> list[MetricStatistics]
             raise InputError(
                 f"bleu: {first.signature} against {system.signature}. Compare scores with the same signature."
             )
-        if np.isnan(system.value()):
+        if math.isnan(system.value()):
             raise InputError(f"{system.name}: not a number. Leave out this metric or this system.")
     return align_labels(statistics)
 
@@ -123,7 +126,7 @@ def detectable_difference(
     unrelated is assumed: an upper bound, because similar systems are right and wrong on the same sentences.
     """
     values = jackknife_values(a) if b is None else np.subtract(*map(jackknife_values, comparable([a, b])))
-    variance = values.var(ddof=1) / len(values) if len(values) > 1 else np.nan
+    variance = values.var(ddof=1) / len(values) if len(values) > 1 else math.nan
     normal = NormalDist()
     factor = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
     return float(factor * np.sqrt(variance if b else 2 * variance))
@@ -153,7 +156,7 @@ def seed_test(a: Sequence[MetricStatistics], b: Sequence[MetricStatistics]) -> S
         raise InputError("seed_test: a setting has no run. Give at least one run of each setting.")
     runs = comparable([*a, *b])
     covers_seeds = min(len(a), len(b)) > 1
-    errors = _Errors.of([runs[: len(a)], runs[len(a) :]], covers_seeds=covers_seeds)
+    errors = _Errors.estimate([runs[: len(a)], runs[len(a) :]], covers_seeds=covers_seeds)
     values = [run.value() for run in runs]
     difference = float(np.mean(values[: len(a)]) - np.mean(values[len(a) :]))
     return SeedTest(
@@ -175,7 +178,7 @@ def seed_interval(runs: Sequence[MetricStatistics]) -> Interval:
     if len(runs) == 1:
         return bootstrap_interval(runs[0])
     mean = float(np.mean([run.value() for run in runs]))
-    return _Errors.of([comparable(runs)], covers_seeds=True).interval(mean)
+    return _Errors.estimate([comparable(runs)], covers_seeds=True).interval(mean)
 
 
 class _Errors(NamedTuple):
@@ -183,50 +186,56 @@ class _Errors(NamedTuple):
 
     seeds: float
     seed_degrees: float
+    """Between the degrees of freedom of one setting and of both (Welch 1947)."""
     sentences: float
     only_sentences: float
     """Error over sentences for these very runs: it contains their chance hits, too."""
     sentence_degrees: float
 
     @classmethod
-    def of(cls, settings: Sequence[Sequence[MetricStatistics]], *, covers_seeds: bool) -> Self:
+    def estimate(cls, settings: Sequence[Sequence[MetricStatistics]], *, covers_seeds: bool) -> Self:
         tables = [np.stack([jackknife_values(run) for run in runs]) for runs in settings]  # (run, sentence)
         count = tables[0].shape[1]
-        if count < 2:
-            return cls(*[np.nan] * 5)
         contrast = tables[0].mean(axis=0) - (tables[1].mean(axis=0) if len(tables) > 1 else 0)
-        over_sentences = float(contrast.var(ddof=1)) / count
+        over_sentences = float(contrast.var(ddof=1)) / count if count > 1 else math.nan
+        if math.isnan(over_sentences):
+            return cls(*[math.nan] * 5)
         if not covers_seeds:
-            return cls(0.0, np.inf, np.sqrt(over_sentences), np.sqrt(over_sentences), count - 1)
+            return cls(0.0, math.inf, math.sqrt(over_sentences), math.sqrt(over_sentences), count - 1)
         of_seeds = [float(np.var([run.value() for run in runs], ddof=1)) / len(runs) for runs in settings]
         degrees = [len(runs) - 1 for runs in settings]
         weights = sum(variance**2 / degree for variance, degree in zip(of_seeds, degrees, strict=True))
         seed_degrees = sum(of_seeds) ** 2 / weights if weights else float(sum(degrees))
         common = max(0.0, over_sentences - sum(map(_interaction, tables)))
-        return cls(np.sqrt(sum(of_seeds)), seed_degrees, np.sqrt(common), np.sqrt(over_sentences), count - 1)
+        return cls(math.sqrt(sum(of_seeds)), seed_degrees, math.sqrt(common), math.sqrt(over_sentences), count - 1)
 
     def half_width(self, level: float) -> float:
         """Return the half-width of an interval that misses with this probability."""
         of_sentences = critical_value(level, self.sentence_degrees)
         of_seeds = critical_value(level, self.seed_degrees) if self.seeds else 0.0
-        both = np.hypot(of_seeds * self.seeds, of_sentences * self.sentences)
-        return float(max(both, of_sentences * self.only_sentences))
+        both = math.hypot(of_seeds * self.seeds, of_sentences * self.sentences)
+        return max(both, of_sentences * self.only_sentences)
 
     def interval(self, center: float) -> Interval:
-        if np.isnan(self.sentences):
-            return Interval(np.nan, np.nan)
+        if math.isnan(self.sentences):
+            return Interval(math.nan, math.nan)
         margin = self.half_width(1 - LEVEL)
         return Interval(center - margin, center + margin)
 
     def p_value(self, difference: float) -> float:
-        """Return the level at which the interval just reaches 0, by bisection of its logarithm."""
-        if np.isnan(self.sentences):
-            return np.nan
-        low, high = np.log(MIN_P), 0.0
+        """Return the level at which the interval just reaches 0: Newton's method between logarithms, with bounds."""
+        if math.isnan(self.sentences):
+            return math.nan
+        low, high, guess = math.log(MIN_P), 0.0, math.log(0.05)
         while high - low > TOLERANCE:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.half_width(np.exp(middle)) >= abs(difference) else (low, middle)
-        return float(np.exp(high))
+            width = self.half_width(math.exp(guess))
+            low, high = (guess, high) if width >= abs(difference) else (low, guess)
+            slope = (self.half_width(math.exp(guess - STEP)) - width) / STEP
+            step = (width - abs(difference)) / slope if slope else math.inf
+            if abs(step) < TOLERANCE:
+                return math.exp(guess)
+            guess = guess + step if low < guess + step < high else (low + high) / 2
+        return math.exp(high)
 
 
 def _interaction(table: FloatArray) -> float:  # (run, sentence)

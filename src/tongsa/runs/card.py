@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tongsa import storage
-from tongsa.evaluation.evaluate import EvaluationReport
+from tongsa.evaluation.evaluate import EvaluationReport, format_interval
 from tongsa.interface import Task
 from tongsa.runs.reporting import format_duration
 from tongsa.runs.run import Run
@@ -154,10 +154,15 @@ def _drop_counts(run: Run) -> str:
 
 
 def _score_table(report: EvaluationReport) -> str:
-    rows = (
-        f"| {name} | {score.value:.2f} | `{_escape_pipes(score.signature)}` |" for name, score in report.scores.items()
-    )
-    return "\n".join(["| metric | value | signature |", "|---|--:|---|", *rows])
+    """Return the scores as a table; those on the test set have intervals."""
+    has_intervals = any(score.interval for score in report.scores.values())
+    lines = ["| metric | value | signature |", "|---|--:|---|"]
+    if has_intervals:
+        lines = ["| metric | value | 95 % interval | signature |", "|---|--:|---|---|"]
+    for name, score in report.scores.items():
+        interval = f" {format_interval(score) or '–'} |" if has_intervals else ""
+        lines.append(f"| {name} | {score.value:.2f} |{interval} `{_escape_pipes(score.signature)}` |")
+    return "\n".join(lines)
 
 
 def _escape_pipes(text: str) -> str:

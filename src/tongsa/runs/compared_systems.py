@@ -10,6 +10,7 @@ import numpy as np
 
 from tongsa.data.language_id import has_script_of, language_name
 from tongsa.errors import InputError
+from tongsa.evaluation.comet import comet_statistics, load_comet
 from tongsa.evaluation.evaluate import DEFAULT_METRICS
 from tongsa.evaluation.metric_statistics import MetricStatistics, metric_statistics, perplexity_scores
 from tongsa.interface import Task
@@ -37,6 +38,8 @@ class ComparisonOptions:
     """By default those of the first model."""
     tokenize: str = ""
     """SacreBLEU's tokenizer for BLEU; by default chosen by the target language."""
+    comet_model: str = ""
+    """Checkpoint file of a COMET model; adds the score `comet`."""
     decoding: DecodingOptions = field(default_factory=DecodingOptions)
     group_seeds: bool = True
     """False compares the runs of one setting with each other."""
@@ -88,9 +91,8 @@ def collect_systems(
         raise InputError("compare: one system only. Give at least two runs, models or files of outputs.")
     systems = open_systems(paths, options.decoding.device)
     task, languages = common_task(systems), common_languages(systems)
-    if task != "seq2seq" and (options.metrics or options.tokenize):
-        name = "metrics" if options.metrics else "tokenize"
-        raise InputError(f"--{name}: these models do not translate. Leave out --{name}.")
+    _check_options(options, task)
+    comet = load_comet(options.comet_model) if options.comet_model else None  # before the decoding, which takes long
     test_set = read_test_set(evaluation_set, task)
     metrics = tuple(options.metrics) or _default_metrics(task, systems)
     tokenize = options.tokenize or "13a"
@@ -98,7 +100,12 @@ def collect_systems(
         language = evaluation_set.target_language or languages[1]
         tokenize = choose_bleu_tokenizer(language, test_set.references, log)
     outputs = [system_outputs(system, test_set, options.decoding, log) for system in systems]
-    statistics, left_out = collect_statistics(metrics, tokenize, systems, outputs, test_set)
+    scored = {name: _score_outputs(name, test_set, outputs, tokenize) for name in metrics if name != "comet"}
+    if comet:
+        scored["comet"] = [
+            comet_statistics(comet, test_set.sources, output.texts, test_set.references) for output in outputs
+        ]
+    statistics, left_out = check_statistics(scored, systems, outputs)
     settings = [system.settings if options.group_seeds else {} for system in systems]
     groups = group_by_seed([system.name for system in systems], settings)
     found_remarks = [*_test_set_remarks(test_set, languages), *_system_remarks(systems, outputs, test_set), *left_out]
@@ -121,20 +128,27 @@ def _default_metrics(task: Task, systems: Sequence[System]) -> tuple[str, ...]:
     return models[0].metrics if models and task == "seq2seq" else TASK_METRICS[task]
 
 
-def collect_statistics(
-    metrics: Sequence[str],
-    tokenize: str,
-    systems: Sequence[System],
-    outputs: Sequence[SystemOutputs],
-    test_set: AlignedTestSet,
+def _score_outputs(
+    metric: str, test_set: AlignedTestSet, outputs: Sequence[SystemOutputs], tokenize: str
+) -> list[MetricStatistics]:
+    """Return the statistics of all systems under a metric."""
+    sources, references = test_set.sources, test_set.references
+    return [metric_statistics(metric, sources, output.texts, references, tokenize) for output in outputs]
+
+
+def _check_options(options: ComparisonOptions, task: Task) -> None:
+    names = [name for name in ("metrics", "tokenize", "comet_model") if getattr(options, name)]
+    if task != "seq2seq" and names:
+        flag = f"--{names[0].replace('_', '-')}"
+        raise InputError(f"{flag}: these models do not translate. Leave out {flag}.")
+    if "comet" in options.metrics and not options.comet_model:
+        raise InputError("--metrics comet: COMET needs a model. Add --comet-model FILE, a downloaded checkpoint.")
+
+
+def check_statistics(
+    statistics: dict[str, list[MetricStatistics]], systems: Sequence[System], outputs: Sequence[SystemOutputs]
 ) -> tuple[dict[str, list[MetricStatistics]], list[Remark]]:
-    """Return metric → statistics of each system, and remarks about metrics that are left out."""
-    statistics = {
-        name: [
-            metric_statistics(name, test_set.sources, output.texts, test_set.references, tokenize) for output in outputs
-        ]
-        for name in metrics
-    }
+    """Add perplexities if they are comparable, leave out what is not a number; return remarks about what is missing."""
     remarks = []
     if obstacle := _perplexity_obstacle(systems):
         remarks += [obstacle] if any(system.model for system in systems) else []

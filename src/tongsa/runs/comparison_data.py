@@ -23,8 +23,8 @@ MAX_SENTENCES = 200
 """Sentences on the page."""
 MAX_NGRAM_SYSTEMS = 8
 """N-grams are compared between the first systems only."""
-SENTENCE_METRICS = ("chrf", "bleu", "ter", "exact_match", "accuracy")
-"""Metrics of single sentences, best first: chrF has no empty n-gram orders in short sentences."""
+SENTENCE_METRICS = ("comet", "chrf", "bleu", "ter", "exact_match", "accuracy")
+"""Metrics of single sentences, in order of preference: BLEU of a short one is mostly smoothing."""
 
 
 def comparison_data(compared: ComparedSystems, metrics: Sequence[MetricComparison]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ METRIC_TITLES = {
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "perplexity": "perplexity",
+    "comet": "COMET",
 }
 MAX_VERDICTS = 15
 """Pairs that are printed in words; the page has all of them."""

@@ -64,6 +64,8 @@ class EvaluationOptions:
     """SacreBLEU's tokenizer for BLEU; by default chosen by the target language."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Fields of DecodingConfig that replace the model's own."""
+    comet_model: str = ""
+    """Checkpoint file of a COMET model; adds the score `comet`."""
 
 
 def evaluate_on(
@@ -74,7 +76,7 @@ def evaluate_on(
 ) -> EvaluationReport:
     """Decode the sources of a test set and compare with the targets; `log` gets remarks about the test set."""
     info, task = text_model.info, text_model.task
-    changes = [name for name in ("metrics", "tokenize", "decoding") if getattr(options, name)]
+    changes = [name for name in ("metrics", "tokenize", "decoding", "comet_model") if getattr(options, name)]
     if changes and task != "seq2seq":
         raise InputError(f"{changes[0]}: {info.kind} does not translate. Leave it out.")
     languages = {
@@ -92,8 +94,10 @@ def evaluate_on(
     tokenize = options.tokenize
     if not tokenize and task == "seq2seq" and "bleu" in metrics:
         tokenize = choose_bleu_tokenizer(evaluation_set.target_language, [target for _, target in texts], log)
-    config = EvaluationConfig(metrics=metrics, tokenize=tokenize or "13a", decoding=options.decoding)
-    report = evaluate(text_model, texts, config)
+    config = EvaluationConfig(
+        metrics=metrics, tokenize=tokenize or "13a", decoding=options.decoding, comet_model=options.comet_model
+    )
+    report = evaluate(text_model, texts, config).with_intervals()
     return replace(report, dropped=ledger.dropped, leakage=leakage.as_json() if leakage else None)
 
 

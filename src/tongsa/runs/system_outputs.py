@@ -22,7 +22,7 @@ from tongsa.decoding.shortlist import SHORTLIST_FILE
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.evaluation.evaluate import decoding_signature, perplexity_signature, score_references
+from tongsa.evaluation.evaluate import decoding_signature, teacher_forced_perplexity
 from tongsa.runs.systems import AlignedTestSet, Log, System, read_outputs
 from tongsa.runs.translate_job import ModelSpec
 
@@ -126,9 +126,8 @@ def decode(system: System, test_set: AlignedTestSet, options: DecodingOptions) -
 
 
 def _score(text_model: Translator | TextGenerator, pairs: Sequence[tuple[str, str]]) -> tuple[LogProbs, str]:
-    scores = score_references(text_model, pairs)
-    signature = perplexity_signature(text_model, skipped=sum(not log_probs for log_probs in scores))
-    return [(sum(log_probs), len(log_probs)) for log_probs in scores], signature
+    statistics = teacher_forced_perplexity(text_model, pairs)
+    return [(total, int(count)) for total, count in statistics.rows.tolist()], statistics.signature
 
 
 def load_text_model(system: System, options: DecodingOptions) -> Translator | TextClassifier | TextGenerator:

@@ -238,7 +238,8 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
         display.log(comparison, "green")
     if run.data.test:
         model = bundle.load_bundle(run.folder).text_model()
-        report = evaluate(model, [(pair.source, pair.target) for pair in run.data.test], run.evaluation_config)
+        pairs = [(pair.source, pair.target) for pair in run.data.test]
+        report = evaluate(model, pairs, run.evaluation_config).with_intervals()
         leakage = check_leakage(run.data.train, run.data.test, "test")
         scores = {"test": report.as_json() | {"leakage": leakage.as_json()}}
         storage.write_text(run.folder / "scores.json", json.dumps(scores, indent=1, ensure_ascii=False))

@@ -74,7 +74,9 @@ class TrainingConfig:
     """Updates between two validations."""
     validate_sentences: NonNegative = 200
     """Development pairs translated per validation, evenly spaced. 0: all. Classifiers and language models use all."""
-    best_metric: Literal["auto", "bleu", "chrf", "exact_match", "wer", "per", "accuracy", "macro_f1", "loss"] = "auto"
+    best_metric: Literal["auto", "bleu", "chrf", "ter", "exact_match", "wer", "per", "accuracy", "macro_f1", "loss"] = (
+        "auto"
+    )
     """Metric on the development set that selects the best model. auto: the first metric of `data.metrics`."""
     patience: NonNegative = 0
     """Early stopping: stop after this many validations without improvement. 0: no early stopping."""

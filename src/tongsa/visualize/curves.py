@@ -51,6 +51,7 @@ SCORE_TITLES = {
     "bleu": "BLEU",
     "accuracy": "Accuracy",
     "chrf": "chrF",
+    "ter": "TER",
     "exact_match": "Exact match",
     "wer": "WER",
     "per": "PER",

@@ -5,7 +5,7 @@ export const korean = {
   list: (names) => names.join(", "),
   metrics: {
     bleu: "BLEU", chrf: "chrF", ter: "TER", exact_match: "완전 일치", wer: "WER", per: "PER", accuracy: "정확도",
-    macro_f1: "매크로 F1", perplexity: "퍼플렉서티", comet: "COMET", word_f1: "단어 F1", word_accuracy: "맞힌 단어",
+    macro_f1: "매크로 F1", perplexity: "퍼플렉시티(교사 강요)", comet: "COMET", word_f1: "단어 F1", word_accuracy: "맞힌 단어",
   },
   testSet: (files, count) => `테스트 집합: ${files}, ${count}문장.`,
   power: (difference, metric, pairs) => `이 테스트 집합으로 볼 수 있는 것: 두 시스템의 ${metric} 차이가 ${difference}이면 다섯 번 가운데 네 번 찾아냅니다${pairs > 1 ? `(${pairs}쌍을 보정하면 조금 더 커야 합니다)` : ""}. 더 작은 차이는 있어도 보이지 않을 수 있습니다.`,
@@ -33,7 +33,7 @@ export const korean = {
   axes: { steps: "스텝", tokens: "학습한 목표 토큰", minutes: "학습 시간(분)" },
   curveNames: {
     loss: "학습 손실", dev_loss: "검증 손실", bleu: "검증 BLEU", chrf: "검증 chrF", ter: "검증 TER", exact_match: "검증 완전 일치",
-    wer: "검증 WER", per: "검증 PER", accuracy: "검증 정확도", macro_f1: "검증 매크로 F1", perplexity: "검증 퍼플렉서티",
+    wer: "검증 WER", per: "검증 PER", accuracy: "검증 정확도", macro_f1: "검증 매크로 F1", perplexity: "검증 퍼플렉시티",
   },
   logarithmic: "로그 축", brokenAxis: "축이 0에서 시작하지 않습니다.", lastValues: "마지막 값",
   cost: "비용",
@@ -69,8 +69,8 @@ export const korean = {
   ngramsHelp: "한 시스템의 출력에는 두 번 이상 나오고 다른 시스템의 출력에는 한 번도 나오지 않는 단어 1~4개의 연속입니다. 마지막 열은 정답에 나온 횟수입니다.",
   onlyIn: (name) => `${name}에만`, ngram: "n-gram", outputs: "출력", noNgrams: "없습니다.",
   remarks: {
-    perplexity_tokenizers: () => "모델들의 토크나이저가 달라 퍼플렉서티를 비교할 수 없으므로 뺐습니다.",
-    perplexity_outputs: ({ names }) => `${names.join(", ")}: 확률 없이 출력만 있으므로 퍼플렉서티를 뺐습니다.`,
+    perplexity_tokenizers: () => "모델들의 토크나이저가 달라 퍼플렉시티를 비교할 수 없으므로 뺐습니다.",
+    perplexity_outputs: ({ names }) => `${names.join(", ")}: 확률 없이 출력만 있으므로 퍼플렉시티를 뺐습니다.`,
     nan_metric: ({ metric, name }) => `${name}의 ${metric} 값이 수가 아니므로 ${metric} 지표를 뺐습니다.`,
     few_sentences: ({ count }) => `문장이 ${count}개뿐입니다. 신뢰 구간이 거칠고 큰 차이만 볼 수 있습니다.`,
     dropped: ({ count }) => `테스트 집합에서 쓸 수 없는 ${count}줄을 뺐습니다.`,

@@ -11,7 +11,7 @@ import { signed } from "./format.js";
 
 const MAX_THUMBNAILS = 12;
 /** Names of metrics that are not written as in the journal. @type {Record<string, string>} */
-const METRICS = { bleu: "BLEU", chrf: "chrF", wer: "WER", per: "PER", macro_f1: "macro F1" };
+const METRICS = { bleu: "BLEU", chrf: "chrF", ter: "TER", wer: "WER", per: "PER", macro_f1: "macro F1" };
 
 /** @param {string} text @param {string} [name] */
 const paragraph = (text, name = "") => make("p", { class: name, text });
