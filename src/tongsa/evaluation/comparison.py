@@ -23,6 +23,8 @@ from tongsa.evaluation.significance import detectable_difference, holm, paired_t
 SIGNIFICANCE_LEVEL, POWER = 0.05, 0.8
 SAMPLES = 10_000
 """Samples of the bootstrap. The smallest p-value is 1 / 10,001: it must stay below 0.05 after the correction."""
+SIGNED_METRICS = frozenset({"comet"})
+"""Metrics that may be negative."""
 MAX_SETTINGS = 24
 """With 276 pairs the smallest corrected p-value is 0.028."""
 Verdict = Literal["better", "worse", "disagree", "none"]
@@ -73,7 +75,7 @@ class PairComparison(NamedTuple):
     human_agreement: float | None
     """Percentage of system pairs with such a difference whose order people confirm; None if not known."""
 
-    def mirrored(self) -> "PairComparison":
+    def mirror(self) -> "PairComparison":
         """Return the same comparison from the side of the second setting."""
         test = self.test
         interval = Interval(-test.interval.high, -test.interval.low)
@@ -130,8 +132,12 @@ def compare_settings(settings: Sequence[Runs]) -> MetricComparison:
 
 
 def score_setting(runs: Runs) -> SettingScore:
+    """Return the mean of the runs; the interval of a quantity that cannot be negative ends at 0."""
     values = tuple(run.value() for run in runs)
-    return SettingScore(float(np.mean(values)), seed_interval(runs), values)
+    low, high = seed_interval(runs)
+    if runs[0].name not in SIGNED_METRICS and low < 0:
+        low = 0.0
+    return SettingScore(float(np.mean(values)), Interval(low, high), values)
 
 
 def compare_pair(a: Runs, b: Runs) -> PairTest:
@@ -181,6 +187,14 @@ def format_p(p_value: float) -> str:
     if np.isnan(p_value):
         return "p unknown"
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+
+
+def describe_seeds(pair: PairComparison) -> str:
+    """Return whether the result holds for other seeds; "" for two single systems."""
+    a, b = pair.test.seeds
+    if pair.test.covers_seeds:
+        return f"over {a} and {b} seeds"
+    return "over sentences only: one of the two has a single run" if max(a, b) > 1 else ""
 
 
 def describe_agreement(pair: PairComparison) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tongsa.evaluation.comparison import MetricComparison, PairComparison, score_setting
-from tongsa.evaluation.metric_statistics import FloatArray
+from tongsa.evaluation.metric_statistics import FloatArray, MetricStatistics
 from tongsa.evaluation.metrics import Interval
 from tongsa.evaluation.ngram_differences import NgramDifference, count_ngrams, lacks_spaces, ngram_differences
 from tongsa.evaluation.output_traits import TRAITS, trait_statistics
@@ -128,14 +128,21 @@ def trait_data(compared: ComparedSystems) -> dict[str, Any]:
         trait_statistics(test_set.sources, outputs.texts, test_set.references) for outputs in compared.outputs
     ]
     shown = [name for name in TRAITS if not math.isnan(of_references[name].value())]  # no number in the test set
-    scores = [
-        {name: score_setting([of_systems[i][name] for i in group.members]) for name in shown}
-        for group in compared.groups
-    ]
     return {
         "references": {name: {"value": finite(of_references[name].value())} for name in shown},
-        "rows": [{name: estimate(score.value, score.interval) for name, score in row.items()} for row in scores],
+        "rows": [
+            {name: setting_estimate([of_systems[i][name] for i in group.members]) for name in shown}
+            for group in compared.groups
+        ],
     }
+
+
+def setting_estimate(runs: Sequence[MetricStatistics]) -> dict[str, float | None]:
+    """Return the mean of a setting's runs with its interval; None if a run has no value, such as empty outputs."""
+    if any(math.isnan(run.value()) for run in runs):
+        return estimate(math.nan, Interval(math.nan, math.nan))
+    score = score_setting(runs)
+    return estimate(score.value, score.interval)
 
 
 def sentence_data(compared: ComparedSystems) -> dict[str, Any]:

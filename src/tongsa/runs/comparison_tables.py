@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import NamedTuple
 
-from tongsa.evaluation.comparison import MetricComparison, PairComparison, describe_agreement, describe_pair
+from tongsa.evaluation.comparison import (
+    MetricComparison,
+    PairComparison,
+    describe_agreement,
+    describe_pair,
+    describe_seeds,
+)
 from tongsa.evaluation.metrics import Interval
 
 TERMINAL_WIDTH = 80
-NAME_WIDTH, CELL_WIDTH = 24, 18
+MAX_NAME_WIDTH = 24
 METRIC_TITLES = {
     "bleu": "BLEU",
     "chrf": "chrF",
@@ -38,19 +44,24 @@ def metric_title(name: str) -> str:
 def terminal_table(names: Sequence[str], metrics: Sequence[MetricComparison]) -> str:
     """Return scores with intervals in lines of at most 80 columns; the best of the first metric comes first."""
     order = metrics[0].ranking()
-    per_block = (TERMINAL_WIDTH - NAME_WIDTH) // CELL_WIDTH
-    lines = []
-    for start in range(0, len(metrics), per_block):
-        block = metrics[start : start + per_block]
-        lines.append("system".ljust(NAME_WIDTH) + "".join(_heading(metric).rjust(CELL_WIDTH) for metric in block))
-        for i in order:
-            scores = (f"{metric.scores[i].value:.2f}  {_interval(metric.scores[i].interval)}" for metric in block)
-            lines.append(
-                _shorten(_with_runs(names[i], metrics[0], i)).ljust(NAME_WIDTH)
-                + "".join(score.rjust(CELL_WIDTH) for score in scores)
-            )
-        lines.append("")
-    return "\n".join(lines[:-1])
+    labels = ["system", *(_shorten(_with_runs(names[i], metrics[0], i)) for i in order)]
+    columns = [[_heading(metric), *(_score(metric, i) for i in order)] for metric in metrics]
+    first_width = max(map(len, labels))
+    blocks: list[list[str]] = []
+    width = TERMINAL_WIDTH + 1  # the first metric begins a block
+    for column in columns:
+        cell_width = max(map(len, column)) + 2
+        if width + cell_width > TERMINAL_WIDTH:
+            blocks.append([label.ljust(first_width) for label in labels])
+            width = first_width
+        blocks[-1] = [line + cell.rjust(cell_width) for line, cell in zip(blocks[-1], column, strict=True)]
+        width += cell_width
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _score(metric: MetricComparison, index: int) -> str:
+    score = metric.scores[index]
+    return f"{score.value:.2f} {_interval(score.interval)}".rstrip()
 
 
 def _heading(metric: MetricComparison) -> str:
@@ -63,11 +74,11 @@ def _with_runs(name: str, metric: MetricComparison, index: int) -> str:
 
 
 def _shorten(name: str) -> str:
-    return name if len(name) < NAME_WIDTH else f"…{name[-(NAME_WIDTH - 2) :]}"
+    return name if len(name) <= MAX_NAME_WIDTH else f"…{name[1 - MAX_NAME_WIDTH :]}"
 
 
 def _interval(interval: Interval) -> str:
-    return "" if math.isnan(interval.low) else f"{interval.low:.1f}–{interval.high:.1f}"
+    return "" if math.isnan(interval.low) else f"[{interval.low:.1f}, {interval.high:.1f}]"
 
 
 def power_sentence(metric: MetricComparison) -> str:
@@ -84,14 +95,15 @@ def power_sentence(metric: MetricComparison) -> str:
 def verdicts(names: Sequence[str], metric: MetricComparison) -> str:
     """Return the verdict about each pair, those of the best systems first, in lines of at most 80 columns."""
     rank = {i: position for position, i in enumerate(metric.ranking())}
-    pairs = [pair if rank[pair.a] < rank[pair.b] else pair.mirrored() for pair in metric.pairs]
+    pairs = [pair if rank[pair.a] < rank[pair.b] else pair.mirror() for pair in metric.pairs]
     pairs.sort(key=lambda pair: (rank[pair.a], rank[pair.b]))
     count = f"{len(pairs)} pairs, p-values corrected for all of them" if len(pairs) > 1 else "1 pair"
-    lines = [f"{metric_title(metric.name)}, {count}, 95 % intervals of the differences:"]
+    lines = [
+        fill(f"{metric_title(metric.name)}, {count}; in brackets: 95 % intervals of the difference", TERMINAL_WIDTH)
+    ]
     for pair in pairs[:MAX_VERDICTS]:
-        sentence = f"{describe_pair(pair, names)}; {_difference(pair, metric)}"
-        agreement = describe_agreement(pair)
-        text = f"{sentence}; {agreement}." if agreement else f"{sentence}."
+        parts = (describe_pair(pair, names), _difference(pair, metric), describe_seeds(pair), describe_agreement(pair))
+        text = f"{'; '.join(filter(None, parts))}."
         lines.append(fill(text, TERMINAL_WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False))
     if len(pairs) > MAX_VERDICTS:
         lines.append(f"  … and {len(pairs) - MAX_VERDICTS} more pairs on the page")

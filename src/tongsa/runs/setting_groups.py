@@ -123,10 +123,10 @@ def _group_name(names: Sequence[str]) -> str:
 
 
 def setting_differences(groups: Sequence[SettingGroup], settings: Sequence[Settings]) -> SettingDifferences:
-    """Return the settings that differ between the groups that have any; the seed is listed for several groups."""
+    """Return the settings that differ. A setting that only one kind of model has is no difference by itself."""
     known = [settings[i] for group in groups for i in group.members if settings[i]]
     keys = [key for key in dict.fromkeys(key for values in known for key in values) if key not in IGNORED_KEYS]
-    differing = [key for key in keys if len({_text(values.get(key)) for values in known}) > 1]
+    differing = [key for key in keys if len({_text(values[key]) for values in known if key in values}) > 1]
     rows = [[_group_values(key, [settings[i] for i in group.members]) for key in differing] for group in groups]
     return SettingDifferences(differing, rows)
 

@@ -68,7 +68,10 @@ def system_outputs(system: System, test_set: AlignedTestSet, options: DecodingOp
     if saved is not None:
         log(f"{system.name}: outputs of an earlier comparison, {path}")
         return saved
-    outputs = decode(system, test_set, options)
+    try:
+        outputs = decode(system, test_set, options)
+    except InputError as error:
+        raise InputError(f"{system.path}: {error}") from None
     log(f"{system.name}: {len(test_set.pairs):,} sentences in {outputs.seconds:.1f} s")
     with suppress(InputError, OSError):  # a read-only folder: decode again next time
         storage.write_text(path, json.dumps(asdict(outputs), ensure_ascii=False))

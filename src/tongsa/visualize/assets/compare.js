@@ -1,5 +1,6 @@
 /** Comparison page: systems by metrics with intervals, all pairs in words, settings, curves, cost, slices, sentences. */
 import { curvesSection, UNITS } from "./compare_curves.js";
+import { ranking } from "./compare_data.js";
 import { metricTitle, pairsSection, scoresSection, summaryOf } from "./compare_scores.js";
 import { ngramsSection, ORDERS, sentencesSection } from "./compare_sentences.js";
 import { costSection, settingsSection, slicesSection, traitsSection } from "./compare_tables.js";
@@ -29,12 +30,16 @@ import { choice } from "./inspect_markup.js";
  */
 export const initialState = (data, saved) => {
   const choose = (options, value) => (options.includes(value) ? value : options[0]);
-  const system = (value, other) => {
+  const metric = choose(data.metrics.map(({ name }) => name), saved.metric);
+  const best = ranking(data.metrics.find(({ name }) => name === metric) ?? data.metrics[0]);
+  /** Return a saved system, or the first run of the setting with this rank. */
+  const system = (value, rank) => {
     const index = Number.parseInt(value ?? "", 10) - 1;
-    return index >= 0 && index < data.systems.length ? index : Math.min(other, data.systems.length - 1);
+    if (index >= 0 && index < data.systems.length) return index;
+    return best.length > 1 ? data.settings[best[rank]].systems[0] : rank;
   };
   return {
-    metric: choose(data.metrics.map(({ name }) => name), saved.metric),
+    metric,
     unit: choose(Object.keys(UNITS), saved.unit),
     a: system(saved.a, 0),
     b: system(saved.b, 1),

@@ -2,6 +2,7 @@
 import { ticks } from "./axis.js";
 import { legend, lineChart } from "./compare_chart.js";
 import { compact, settingOf } from "./compare_data.js";
+import { row, scrollTable } from "./compare_markup.js";
 import { make, onWidthChange } from "./dom.js";
 import { clamp } from "./format.js";
 
@@ -55,13 +56,10 @@ const curveFigure = ({ data, words, state: { unit } }, panel, signal) => {
 const lastValues = ({ curves, systems }, words) => {
   const runs = systems.map((_, i) => i).filter((i) => curves.some(({ lines }) => lines.some(({ system }) => system === i)));
   const lastPoint = (panel, run) => panel.lines.find(({ system }) => system === run)?.points.at(-1);
-  const rows = runs.map((run) => make("tr", {}, make("th", { scope: "row", text: systems[run].name }),
-    ...curves.map((panel) => make("td", { text: lastPoint(panel, run) ? String(lastPoint(panel, run)?.[3]) : "–" }))));
+  const rows = runs.map((run) => row(systems[run].name,
+    curves.map((panel) => (lastPoint(panel, run) ? String(lastPoint(panel, run)?.[3]) : "–"))));
   const headers = [words.system, ...curves.map(({ name }) => words.curveNames[name] ?? name)];
-  return make("details", {}, make("summary", { text: words.lastValues }),
-    make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": words.lastValues },
-      make("table", {}, make("thead", {}, make("tr", {}, ...headers.map((text) => make("th", { scope: "col", text })))),
-        make("tbody", {}, ...rows))));
+  return make("details", {}, make("summary", { text: words.lastValues }), scrollTable(words.lastValues, headers, rows));
 };
 
 /**

@@ -1,4 +1,5 @@
 /** Data of the comparison page: pairs of settings, verdicts, orders, numbers as text. Pure functions. */
+import { signed } from "./format.js";
 
 /** @typedef {{ value: number | null, low: number | null, high: number | null }} Estimate with a 95 % interval */
 /** @typedef {Estimate & { runs: (number | null)[] }} Score mean of a setting's runs, and each of them */
@@ -113,8 +114,8 @@ export const ranking = ({ scores, lower_is_better: isLower }) => {
 export const unbeaten = (metric) => ranking(metric).filter((i) =>
   metric.scores.every((_, j) => pairOf(metric, i, j)?.verdict !== "worse"));
 
-/** Return a score with two decimals and a typographic minus; – for none. @param {number | null} value */
-export const number = (value, digits = 2) => (value === null ? "–" : value.toFixed(digits).replace("-", "−"));
+/** Return a number with a typographic minus, never "−0.00"; – for none. @param {number | null} value */
+export const number = (value, digits = 2) => (value === null ? "–" : signed(value, digits));
 
 /** Return a difference with its sign. @param {number} value @param {number} [digits] */
 export const signedNumber = (value, digits = 2) => {

@@ -1,6 +1,7 @@
 /** Scores of all settings under all metrics, as a table and as a chart of one metric; and all pairs of settings. */
 import { scoreChart } from "./compare_chart.js";
 import { intervalText, number, pairOf, pValue, ranking, signedNumber, unbeaten } from "./compare_data.js";
+import { breakable } from "./compare_markup.js";
 import { make, onWidthChange, rove } from "./dom.js";
 
 /** @typedef {import("./compare.js").View} View */
@@ -71,7 +72,7 @@ const scoreTable = (view) => {
       make("span", { class: "interval", text: intervalText(score) }));
   };
   const rows = ranking(chosen).map((i) => make("tr", {},
-    make("th", { scope: "row", dir: "auto", text: data.settings[i].name }),
+    make("th", { scope: "row", dir: "auto" }, ...breakable(data.settings[i].name)),
     ...data.metrics.map((metric) => cell(metric, i)),
     ...(hasSeeds ? [make("td", { text: String(data.settings[i].systems.length) })] : [])));
   const seeds = hasSeeds ? [make("th", { scope: "col", text: words.runs })] : [];
@@ -131,7 +132,7 @@ export const pairsSection = (view, signal) => {
   const select = (pair) => detail.replaceChildren(pairSentence(view, pair));
   const head = order.map((_, i) => make("th", { scope: "col", text: String(i + 1) }));
   const rows = order.map((row, i) => make("tr", {},
-    make("th", { scope: "row", dir: "auto" }, make("span", { class: "rank", text: `${i + 1} ` }), data.settings[row].name),
+    make("th", { scope: "row", dir: "auto" }, make("span", { class: "rank", text: `${i + 1} ` }), ...breakable(data.settings[row].name)),
     ...order.map((column) => matrixCell(view, row, column, select))));
   const table = make("table", { class: "matrix" }, make("caption", { class: "unseen", text: words.pairs }),
     make("thead", {}, make("tr", {}, make("td"), ...head)), make("tbody", {}, ...rows));

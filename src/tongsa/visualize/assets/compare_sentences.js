@@ -1,8 +1,8 @@
 /** Sentences in which two systems differ, word by word against the reference, and n-grams that only one of them has. */
 import { compareWords, joinRuns } from "./compare_differences.js";
 import { ngramsOf, number, orderedSentences, signedNumber } from "./compare_data.js";
+import { breakable, scrollTable } from "./compare_markup.js";
 import { metricTitle } from "./compare_scores.js";
-import { scrollTable } from "./compare_tables.js";
 import { make } from "./dom.js";
 
 /** @typedef {import("./compare.js").View} View */
@@ -39,7 +39,7 @@ const viewsOf = ({ data, words, state }, sentence) => {
 const sentenceCard = (view, { sentence, difference }) => {
   const { data, words, state } = view, { spaced } = data.test, [a, b] = [state.a, state.b];
   const output = (i) => [
-    make("dt", {}, make("span", { dir: "auto", text: data.systems[i].name }),
+    make("dt", {}, make("span", { dir: "auto" }, ...breakable(data.systems[i].name)),
       make("span", { class: "figure", text: ` ${number(sentence.scores[i], 1)}` })),
     make("dd", { dir: "auto" }, ...(sentence.outputs[i] ? markedText(sentence.outputs[i], sentence.reference, spaced)
       : [make("i", { class: "quiet", text: words.empty })])),

@@ -1,22 +1,13 @@
 /** Tables of the comparison page: settings that differ, cost, traits of the outputs; slices as charts with tables. */
 import { legend, lineChart } from "./compare_chart.js";
 import { compact, intervalText, number } from "./compare_data.js";
+import { row, scrollTable } from "./compare_markup.js";
 import { metricTitle } from "./compare_scores.js";
 import { make, onWidthChange } from "./dom.js";
 
 /** @typedef {import("./compare.js").View} View */
 /** @typedef {import("./compare_data.js").Slice} Slice */
 /** @typedef {import("./compare_data.js").System} System */
-
-/** @param {string} label @param {string[]} headers @param {HTMLTableRowElement[]} rows @param {string} [style] */
-export const scrollTable = (label, headers, rows, style = "") =>
-  make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    make("table", { class: style }, make("thead", {}, make("tr", {}, ...headers.map((text) => make("th", { scope: "col", text })))),
-      make("tbody", {}, ...rows)));
-
-/** @param {string} name @param {(string | Node)[]} cells */
-const row = (name, cells) => make("tr", {}, make("th", { scope: "row", dir: "auto", text: name }),
-  ...cells.map((cell) => make("td", { dir: "auto" }, cell)));
 
 /** The section of the settings that differ: keys are rows, so that long keys do not widen the table. @param {View} view */
 export const settingsSection = ({ data, words }) => {

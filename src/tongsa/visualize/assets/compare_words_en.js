@@ -7,7 +7,7 @@ export const english = {
   list: (names) => (names.length < 3 ? names.join(" and ") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`),
   metrics: {
     bleu: "BLEU", chrf: "chrF", ter: "TER", exact_match: "Exact match", wer: "WER", per: "PER", accuracy: "Accuracy",
-    macro_f1: "Macro F1", perplexity: "Perplexity (teacher-forced)", comet: "COMET", word_f1: "Word F1", word_accuracy: "Words right",
+    macro_f1: "Macro F1", perplexity: "Perplexity (teacher-forced)", comet: "COMET", f1: "Word F1", recall: "Word recall", precision: "Word precision",
   },
   testSet: (files, count) => `Test set: ${files}, ${count} sentences.`,
   power: (difference, metric, pairs) => `What this test set can show: a difference of ${difference} ${metric} between two systems is found in four of five cases${pairs > 1 ? `; the correction for ${pairs} pairs asks for a little more` : ""}. Smaller ones may exist and stay unseen.`,
