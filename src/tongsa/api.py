@@ -188,6 +188,7 @@ def evaluate(
     metrics: "Sequence[str]" = (),
     tokenize: str = "",
     comet_model: "PathLike" = "",
+    by: "Sequence[str]" = (),
     **settings: float | str,
 ) -> "EvaluationReport":
     """Evaluate a model on a test set, as `tongsa evaluate` does.
@@ -198,6 +199,7 @@ def evaluate(
     metrics: "bleu", "chrf", "ter", "exact_match", "wer", "per"; by default those of the model.
     tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
     comet_model: Checkpoint file of a COMET model, for the score "comet"; needs the package unbabel-comet.
+    by: Slices of the test set: "length", "frequency", "position"; in `report.slices`.
     settings: Fields of DecodingConfig, such as beam or alpha, that replace those of the model.
 
     The report has scores with signatures and 95 % intervals (`report.scores["bleu"].interval`), the outputs,
@@ -209,7 +211,13 @@ def evaluate(
     return evaluate_on(
         load(model) if isinstance(model, str | Path) else model,
         EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
-        EvaluationOptions(metrics=metrics, tokenize=tokenize, decoding=settings, comet_model=str(comet_model)),
+        EvaluationOptions(
+            metrics=metrics,
+            tokenize=tokenize,
+            decoding=settings,
+            comet_model=str(comet_model),
+            by=(by,) if isinstance(by, str) else by,
+        ),
     )
 
 

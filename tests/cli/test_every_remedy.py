@@ -711,6 +711,13 @@ ELSEWHERE = {
     "tests/runs/test_languages.py::test_a_model_without_languages_is_evaluated_by_its_references": (
         "To change: --tokenize NAME",
     ),
+    "tests/cli/test_evaluate.py::test_words_by_frequency_need_the_training_files": (
+        "--by frequency: the training files cannot be read. {error}",
+    ),
+    "tests/cli/test_evaluate.py::test_a_language_model_has_slices_by_length_only": (
+        "only for models that translate. Use --by length.",
+        "--by {name}: unknown. Use {",
+    ),
     "tests/runs/test_planner.py::test_the_remedy_for_missing_data_works": ("pass --set data.folder=DIR.",),
     "tests/runs/test_input_remarks.py::test_a_prefix_for_a_line_of_two_sentences_names_the_line": (
         "take the text as one: --no-split",
@@ -727,6 +734,9 @@ NOT_TRIED = (
         "a remark, not a remedy; tests/runs/test_planner.py builds the model",
     ),
     ("pip install", "installs packages"),
+    ("COMET needs a model. Add --comet-model FILE", "needs the package unbabel-comet"),
+    ("--comet-model {path}: no such file.", "needs the package unbabel-comet"),
+    ("--by frequency: this model was never saved", "a model made in Python, which has no folder"),
     ("halve training.batch_tokens and double", "needs a batch that exceeds the memory of the machine"),
     ("tongsa demo: English", "the title of a page"),
     ("decoding.no_repeat_ngram=3 (docs", "an example in the help"),

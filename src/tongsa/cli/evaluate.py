@@ -21,12 +21,14 @@ Evaluate a model on a test set. Each score is printed with its 95 % bootstrap in
   tongsa evaluate runs/mine --data test.tsv
   tongsa evaluate runs/mine --data test.de test.en --beam 5 --metrics bleu chrf --json
   tongsa evaluate runs/mine --data test.tsv --set decoding.coverage_penalty=0.2
+  tongsa evaluate runs/mine --data test.tsv --by length frequency --csv -o slices.csv
 
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
 Lines of the test set that are also in the training files of the run are reported on standard error.
 """
 SETTING_TABLES = ("decoding", "data")
 METRICS = ("bleu", "chrf", "ter", "exact_match", "wer", "per")
+SLICES = ("length", "frequency", "position")
 SEQ2SEQ_ONLY = ("metrics", "comet_model", "ensemble", "lm", "beam", "alpha", "split_sentences", "tokenize")
 
 
@@ -46,7 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--comet-model", metavar="FILE", help="checkpoint of a COMET model; needs the package unbabel-comet"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--by",
+        action=ListAction,
+        belongs=is_not_folder,
+        choices=SLICES,
+        default=(),
+        metavar="NAME",
+        help="scores by length, frequency (of words in the training data) or position (in the sentence)",
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="print one JSON object")
+    output.add_argument("--csv", action="store_true", help="print one line of CSV for each score and slice")
     add_results_argument(parser)
 
 
@@ -69,7 +82,8 @@ def run(options: argparse.Namespace) -> None:
             tokenize=options.tokenize or "",
             decoding=decoding,
             comet_model=options.comet_model or "",
+            by=options.by,
         ),
         log=print_status,
     )
-    print_result(report_json(report) if options.json else str(report))
+    print_result(report_json(report) if options.json else report.as_csv() if options.csv else str(report))

@@ -17,7 +17,9 @@ from tongsa.errors import InputError
 from tongsa.evaluation.comet import comet_statistics, load_comet
 from tongsa.evaluation.metric_statistics import MetricStatistics, metric_statistics, perplexity_statistics
 from tongsa.evaluation.metrics import LOWER_IS_BETTER, Score
+from tongsa.evaluation.score_tables import align_columns, format_interval, scores_csv, slice_text
 from tongsa.evaluation.significance import LEVEL, SAMPLES, bootstrap_interval
+from tongsa.evaluation.slices import SliceTable
 
 DEFAULT_METRICS = ("bleu", "chrf", "exact_match")
 TEACHER_FORCED = "teacher-forced:yes"
@@ -37,27 +39,31 @@ class EvaluationReport:
     """Number of lines of the test files that were dropped, by reason."""
     leakage: Mapping[str, Any] | None = None
     """How much of the test set is in the training files; None if it was not looked for."""
-
     statistics: Statistics = field(default_factory=dict, repr=False)
     """Statistics of each score by sentence: the input of intervals and tests."""
+    slices: Sequence[SliceTable] = ()
+    """Scores by length, frequency or position, if they were asked for."""
 
     def with_intervals(self) -> Self:
         """Return the report with the 95 % bootstrap interval of each score; None where it is undefined."""
         scores = {}
         for name, score in self.scores.items():
             interval = bootstrap_interval(self.statistics[name])
-            scores[name] = score._replace(interval=None if math.isnan(interval.low) else interval)
+            scores[name] = score._replace(interval=interval if interval.is_defined else None)
         return replace(self, scores=scores)
 
     def __str__(self) -> str:
-        """Return the table of `tongsa evaluate`: name, value, interval and signature of each score."""
+        """Return the table of `tongsa evaluate`: name, value, interval and signature of each score; then the slices."""
         rows = [
             (_label(name, score), f"{score.value:.2f}", format_interval(score), score.signature)
             for name, score in self.scores.items()
         ]
         rows.append(("sentences", f"{self.sentences:,}", "", f"in {self.seconds:.1f} s{self._remark()}"))
-        label, value, interval = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:3])
-        return "\n".join(f"{row[0]:{label}}  {row[1]:>{value}}  {row[2]:{interval}}  {row[3]}" for row in rows)
+        return "\n\n".join([align_columns(rows, right=[1]), *map(slice_text, self.slices)])
+
+    def as_csv(self) -> str:
+        """Return a line for each score of the test set and of its slices."""
+        return scores_csv(self.scores, self.sentences, self.slices)
 
     def _remark(self) -> str:
         if any(score.interval for score in self.scores.values()):
@@ -98,6 +104,7 @@ class EvaluationReport:
             "sentences": self.sentences,
             "seconds": round(self.seconds, 2),
             "truncated": self.truncated,
+            **({"slices": [table.as_json() for table in self.slices]} if self.slices else {}),
         }
 
 
@@ -112,10 +119,6 @@ class EvaluationConfig:
     """Fields of DecodingConfig that replace the model's own."""
     comet_model: str = ""
     """Checkpoint file of a COMET model; adds the score `comet`."""
-
-
-def format_interval(score: Score) -> str:
-    return f"[{score.interval.low:.2f}, {score.interval.high:.2f}]" if score.interval else ""
 
 
 def _label(name: str, score: Score) -> str:

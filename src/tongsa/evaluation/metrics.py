@@ -1,5 +1,6 @@
 """Metrics of outputs against references, each with a signature: the settings that it was computed with."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -27,6 +28,10 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    @property
+    def is_defined(self) -> bool:
+        return not math.isnan(self.low)
 
 
 class Score(NamedTuple):

@@ -55,13 +55,21 @@ class PairedTest(NamedTuple):
 def bootstrap_interval(
     statistics: MetricStatistics, *, samples: int = SAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> Interval:
-    """Return the percentile interval of a score; NaN, NaN for one sentence or an undefined score."""
-    return _percentile_interval(bootstrap_scores([statistics], samples, seed)[0], statistics, level)
+    """Return the percentile interval of a score; NaN, NaN where the samples tell nothing (`score_interval`)."""
+    return score_interval(bootstrap_scores([statistics], samples, seed)[0], level)
 
 
-def _percentile_interval(scores: FloatArray, statistics: MetricStatistics, level: float) -> Interval:
-    if len(statistics.rows) < 2 or np.isnan(scores).any():
+def score_interval(scores: FloatArray, level: float) -> Interval:
+    """Return the interval of resampled scores; undefined if one of them is not a number, or if all are equal.
+
+    They are equal for one sentence, and if all sentences are right: then an interval of no width would claim certainty.
+    """
+    if np.isnan(scores).any() or np.ptp(scores) < TOLERANCE:
         return Interval(math.nan, math.nan)
+    return _percentile_interval(scores, level)
+
+
+def _percentile_interval(scores: FloatArray, level: float) -> Interval:
     low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
 
@@ -78,8 +86,7 @@ def paired_test(
     sizes = np.abs(differences)
     p_sacrebleu = (int((sizes - sizes.mean() > abs(difference)).sum()) + 1) / (samples + 1)
     p_randomization = _p_value(np.abs(shuffled_differences(a, b, trials, seed)), abs(difference))
-    interval = _percentile_interval(differences, a, LEVEL)
-    return PairedTest(difference, interval, p_bootstrap, p_randomization, p_sacrebleu)
+    return PairedTest(difference, _percentile_interval(differences, LEVEL), p_bootstrap, p_randomization, p_sacrebleu)
 
 
 def _p_value(values: FloatArray, observed: float) -> float:

@@ -12,7 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tongsa import storage
-from tongsa.evaluation.evaluate import EvaluationReport, format_interval
+from tongsa.evaluation.evaluate import EvaluationReport
+from tongsa.evaluation.score_tables import format_interval
 from tongsa.interface import Task
 from tongsa.runs.reporting import format_duration
 from tongsa.runs.run import Run

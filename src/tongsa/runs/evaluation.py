@@ -1,6 +1,7 @@
 """Evaluation on a test set of files or pairs: read it, look for it in the training files, compute the metrics."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import DEFAULT_METRICS, EvaluationConfig, EvaluationReport, Pairs, evaluate
 from tongsa.evaluation.metrics import bleu_tokenizer, guess_bleu_tokenizer
+from tongsa.runs.evaluation_slices import check_slices, compute_slices, training_word_counts
 from tongsa.runs.leakage import find_leakage
 
 Log = Callable[[str], None]
@@ -66,6 +68,8 @@ class EvaluationOptions:
     """Fields of DecodingConfig that replace the model's own."""
     comet_model: str = ""
     """Checkpoint file of a COMET model; adds the score `comet`."""
+    by: Sequence[str] = ()
+    """Slices: "length", "frequency", "position"; for a model that does not translate only "length"."""
 
 
 def evaluate_on(
@@ -79,6 +83,7 @@ def evaluate_on(
     changes = [name for name in ("metrics", "tokenize", "decoding", "comet_model") if getattr(options, name)]
     if changes and task != "seq2seq":
         raise InputError(f"{changes[0]}: {info.kind} does not translate. Leave it out.")
+    check_slices(options.by, task)
     languages = {
         name: getattr(evaluation_set, name) or getattr(info, name) for name in ("source_language", "target_language")
     }
@@ -97,8 +102,11 @@ def evaluate_on(
     config = EvaluationConfig(
         metrics=metrics, tokenize=tokenize or "13a", decoding=options.decoding, comet_model=options.comet_model
     )
+    needs_counts = "frequency" in options.by  # before the decoding, which takes long
+    counts = training_word_counts(info.folder, [target for _, target in texts]) if needs_counts else Counter[str]()
     report = evaluate(text_model, texts, config).with_intervals()
-    return replace(report, dropped=ledger.dropped, leakage=leakage.as_json() if leakage else None)
+    slices = compute_slices(options.by, report, texts, counts)
+    return replace(report, dropped=ledger.dropped, leakage=leakage.as_json() if leakage else None, slices=slices)
 
 
 def report_json(report: EvaluationReport) -> str:

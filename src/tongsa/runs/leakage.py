@@ -1,63 +1,18 @@
 """Overlap of a test set with the training files of a run, and of the run that it was initialized from."""
 
-import json
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 
-from tongsa import bundle, config, storage
 from tongsa.checks.corpus import check_leakage
 from tongsa.checks.finding import Finding
-from tongsa.data.corpus import check_files, read_pairs, read_texts
-from tongsa.data.ledger import Ledger, Pair
+from tongsa.data.ledger import Pair
 from tongsa.errors import InputError
-from tongsa.runs.recipe import Recipe, parse_recipe
+from tongsa.runs.training_files import read_training_pairs
 
 
 def find_leakage(model_folder: Path, test: Sequence[Pair]) -> Finding:
     """Return how much of a test set is in the training files of a model; a remark if these cannot be read."""
     try:
-        training_pairs = [_read_training_pairs(folder, recipe) for folder, recipe in _training_runs(model_folder)]
-        return check_leakage(chain.from_iterable(training_pairs), test, "test")
+        return check_leakage(read_training_pairs(model_folder), test, "test")
     except InputError as error:
         return Finding(name="leakage into test", level="remark", seen=f"not checked: {error}")
-
-
-def _training_runs(model_folder: Path) -> Iterator[tuple[Path, Recipe]]:
-    """Yield the run of a model and, following `training.init_from`, the runs before it."""
-    seen: set[Path] = set()
-    folder = bundle.artifact_folder(bundle.find_bundle(model_folder))
-    while folder.resolve() not in seen:
-        seen.add(folder.resolve())
-        settings = folder / "run.toml"
-        if not settings.is_file():
-            raise InputError(
-                f"{folder}: no run.toml, so the training files are unknown. Evaluate the folder of the run."
-            )
-        recipe = parse_recipe(config.read_toml(settings), str(settings))
-        yield folder, recipe
-        if not recipe.training.init_from:
-            return
-        folder = bundle.artifact_folder(bundle.find_bundle(Path(recipe.training.init_from)))
-
-
-def _read_training_pairs(folder: Path, recipe: Recipe) -> Iterator[Pair]:
-    data = recipe.data
-    paths = [_find_file(folder, path) for path in data.paths(data.train)]
-    check_files(paths)
-    if recipe.model.task == "language_model":
-        return read_texts(paths, Ledger(None))
-    languages = (data.source_language, data.target_language)
-    return read_pairs(paths, Ledger(None), columns=data.columns, languages=languages, header=data.header)
-
-
-def _find_file(folder: Path, path: Path) -> Path:
-    """Return a training file; if it is not there, the same file below a folder that contains the run."""
-    if path.exists() or path.is_absolute():
-        return path
-    try:
-        sha256 = dict(json.loads((folder / "data.json").read_text("utf-8"))).get(str(path))
-    except (OSError, ValueError):
-        return path
-    candidates = (parent / path for parent in folder.resolve().parents)
-    return next((file for file in candidates if file.is_file() and storage.file_sha256(file) == sha256), path)

@@ -1,0 +1,58 @@
+"""Training pairs of a trained model, read again from the files of its run and of the runs before it."""
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from tongsa import bundle, config, storage
+from tongsa.data.corpus import check_files, read_pairs, read_texts
+from tongsa.data.ledger import Ledger, Pair
+from tongsa.errors import InputError
+from tongsa.runs.recipe import Recipe, parse_recipe
+
+
+def read_training_pairs(model_folder: Path) -> Iterator[Pair]:
+    """Return the pairs of the training files; raise InputError if a file is not there."""
+    pairs = [_read_pairs(folder, recipe) for folder, recipe in _training_runs(model_folder)]
+    return chain.from_iterable(pairs)
+
+
+def _training_runs(model_folder: Path) -> Iterator[tuple[Path, Recipe]]:
+    """Yield the run of a model and, following `training.init_from`, the runs before it."""
+    seen: set[Path] = set()
+    folder = bundle.artifact_folder(bundle.find_bundle(model_folder))
+    while folder.resolve() not in seen:
+        seen.add(folder.resolve())
+        settings = folder / "run.toml"
+        if not settings.is_file():
+            raise InputError(
+                f"{folder}: no run.toml, so the training files are unknown. Evaluate the folder of the run."
+            )
+        recipe = parse_recipe(config.read_toml(settings), str(settings))
+        yield folder, recipe
+        if not recipe.training.init_from:
+            return
+        folder = bundle.artifact_folder(bundle.find_bundle(Path(recipe.training.init_from)))
+
+
+def _read_pairs(folder: Path, recipe: Recipe) -> Iterator[Pair]:
+    data = recipe.data
+    paths = [_find_file(folder, path) for path in data.paths(data.train)]
+    check_files(paths)
+    if recipe.model.task == "language_model":
+        return read_texts(paths, Ledger(None))
+    languages = (data.source_language, data.target_language)
+    return read_pairs(paths, Ledger(None), columns=data.columns, languages=languages, header=data.header)
+
+
+def _find_file(folder: Path, path: Path) -> Path:
+    """Return a training file; if it is not there, the same file below a folder that contains the run."""
+    if path.exists() or path.is_absolute():
+        return path
+    try:
+        sha256 = dict(json.loads((folder / "data.json").read_text("utf-8"))).get(str(path))
+    except (OSError, ValueError):
+        return path
+    candidates = (parent / path for parent in folder.resolve().parents)
+    return next((file for file in candidates if file.is_file() and storage.file_sha256(file) == sha256), path)
