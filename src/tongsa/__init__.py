@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tongsa.errors import InputError, InterruptedRun
 
 if TYPE_CHECKING:
+    from tongsa.api import compare as compare
     from tongsa.api import distil as distil
     from tongsa.api import evaluate as evaluate
     from tongsa.api import export_model as export_model
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tongsa.decoding.translator import Translator as Translator
     from tongsa.document_formats.translation import DocumentReport as DocumentReport
     from tongsa.evaluation.evaluate import EvaluationReport as EvaluationReport
+    from tongsa.runs.comparison import Comparison as Comparison
     from tongsa.runs.doctor import run_doctor as doctor
     from tongsa.runs.document_translation import translate_document as translate_document
     from tongsa.runs.file_translation import translate_file as translate_file
@@ -49,6 +51,7 @@ __version__ = "0.1.0"
 
 LAZY_NAMES = {
     "Classification": "decoding.text_classifier:Classification",
+    "Comparison": "runs.comparison:Comparison",
     "DocumentReport": "document_formats.translation:DocumentReport",
     "EvaluationReport": "evaluation.evaluate:EvaluationReport",
     "Glossary": "decoding.glossary:Glossary",
@@ -58,6 +61,7 @@ LAZY_NAMES = {
     "Trace": "visualize.trace:Trace",
     "Translation": "decoding.results:Translation",
     "Translator": "decoding.translator:Translator",
+    "compare": "api:compare",
     "curves": "visualize.curves:read_curves",
     "distil": "api:distil",
     "doctor": "runs.doctor:run_doctor",
@@ -82,6 +86,7 @@ LAZY_NAMES = {
 
 __all__ = [
     "Classification",
+    "Comparison",
     "DocumentReport",
     "EvaluationReport",
     "Glossary",
@@ -93,6 +98,7 @@ __all__ = [
     "Trace",
     "Translation",
     "Translator",
+    "compare",
     "curves",
     "distil",
     "doctor",

@@ -1,4 +1,4 @@
-"""The functions of `import tongsa` that load, train, evaluate and export models. Each imports what it needs."""
+"""The functions of `import tongsa`: load, train, evaluate, compare and export models. Each imports what it needs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tongsa.decoding.translator import Translator
     from tongsa.evaluation.evaluate import EvaluationReport
     from tongsa.interface import Task
+    from tongsa.runs.comparison import Comparison
 
     PathLike: TypeAlias = str | Path
     Paths: TypeAlias = Sequence[PathLike] | PathLike
@@ -216,6 +217,52 @@ def evaluate(
             decoding=settings,
             comet_model=str(comet_model),
             by=(by,) if isinstance(by, str) else by,
+        ),
+    )
+
+
+def compare(
+    systems: "Sequence[PathLike]",
+    data: "Paths" = (),
+    *,
+    pairs: "Sequence[tuple[str, str]] | None" = None,
+    columns: tuple[int, int] = (1, 2),
+    header: bool = False,
+    metrics: "Sequence[str]" = (),
+    tokenize: str = "",
+    comet_model: "PathLike" = "",
+    group_seeds: bool = True,
+    **settings: float | str,
+) -> "Comparison":
+    """Compare systems on one test set, as `tongsa compare` does.
+
+    systems: Folders of runs or bundles, or text files with one output per line.
+    data: Test file, or two parallel files; `columns` and `header` describe a TSV file.
+    pairs: Pairs (source, target) instead of files.
+    metrics: "bleu", "chrf", "ter", "exact_match", "wer", "per"; by default those of the first model.
+    tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
+    comet_model: Checkpoint file of a COMET model; adds the score "comet".
+    group_seeds: False compares also the runs of one setting, which differ only in their seed, with each other.
+    settings: Fields of DecodingConfig, such as beam or alpha, that replace those of the models.
+
+    The comparison has `metrics` with scores, intervals and tests of all pairs, `verdicts()` in words, `page` and
+    `save`; printed, it is a table.
+    """
+    from tongsa.runs.compared_systems import ComparisonOptions
+    from tongsa.runs.comparison import compare_systems
+    from tongsa.runs.evaluation import EvaluationSet
+    from tongsa.runs.planner import as_strings
+    from tongsa.runs.system_outputs import DecodingOptions
+
+    return compare_systems(
+        as_strings(systems),
+        EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
+        ComparisonOptions(
+            metrics=metrics,
+            tokenize=tokenize,
+            comet_model=str(comet_model),
+            decoding=DecodingOptions(settings=settings),
+            group_seeds=group_seeds,
         ),
     )
 

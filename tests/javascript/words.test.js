@@ -33,7 +33,7 @@ const users = () =>
     ...FOLDERS.flatMap((folder) => filesOf(folder, /\.(js|html)$/)).filter(
       ({ href }) => !/words_(en|ko)\.js$/.test(href),
     ),
-    ...filesOf(new URL("visualize/", SOURCE), /\.py$/),
+    ...["visualize/", "runs/", "evaluation/"].flatMap((folder) => filesOf(new URL(folder, SOURCE), /\.py$/)),
     ...filesOf(new URL("server/api/", SOURCE), /\.py$/),
     ...filesOf(new URL("server/", SOURCE), /\.py$/),
   ]

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from live_server import live_server, looping_model, sample_texts
+from tongsa.data.repetition import has_loop
 from tongsa.server.output_checks import (
     CheckedOutput,
     check_text,
-    has_loop,
     is_copy,
     is_length_outlier,
     lacks_coverage,

@@ -31,6 +31,7 @@ tongsa 통사: train, inspect, compare and serve sequence-to-sequence models.
   tongsa train --data my.tsv --run runs/mine    train on your own source<TAB>target lines
   tongsa translate runs/mine < input.txt        one output line per input line
   tongsa evaluate runs/mine --data test.tsv     BLEU, chrF, exact match, perplexity, with signatures
+  tongsa compare runs/a runs/b --data test.tsv  which is better, and how sure that is
   tongsa view runs/mine 'a sentence'            attention of every head, as an HTML page
   tongsa serve runs/mine                        a web page and an API on http://127.0.0.1:8000
 
@@ -42,6 +43,7 @@ COMMANDS = {
     "train": "train",
     "translate": "translate",
     "evaluate": "evaluate",
+    "compare": "compare",
     "score": "score",
     "view": "view",
     "search-tree": "search_tree",

@@ -17,10 +17,10 @@ def add_training_data_arguments(parser: argparse.ArgumentParser) -> None:
     add_format_arguments(parser)
 
 
-def add_data_argument(parser: argparse.ArgumentParser, help_text: str) -> None:
+def add_data_argument(parser: argparse.ArgumentParser, help_text: str, *, required: bool = True) -> None:
     """Add --data, --columns and --header for the files of a trained model."""
     parser.add_argument(
-        "--data", action=ListAction, belongs=is_not_folder, required=True, metavar="FILE", help=help_text
+        "--data", action=ListAction, belongs=is_not_folder, required=required, metavar="FILE", help=help_text
     )
     add_format_arguments(parser)
 

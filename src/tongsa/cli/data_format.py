@@ -19,13 +19,14 @@ class DataFormat:
     target_language: str = ""
 
 
-def data_format(options: argparse.Namespace, loaded: Bundle, tables: Sequence[str] = ("data",)) -> DataFormat:
-    """Return the format of the files, with the languages of the model unless `--set` changes them.
+def data_format(options: argparse.Namespace, loaded: Bundle | None, tables: Sequence[str] = ("data",)) -> DataFormat:
+    """Return the format of the files, with the languages of the model, if there is one, unless `--set` changes them.
 
     `tables` are those that `--set` of the command accepts.
     """
     settings = parse_tables(options.set, tables)["data"]
-    languages = {"source_language": loaded.source_language, "target_language": loaded.target_language}
+    names = ("source_language", "target_language")
+    languages = {name: getattr(loaded, name) for name in names} if loaded else {}
     flags = {"columns": options.columns} if options.columns else {}
     return config.build_config(
         DataFormat, languages | settings | flags | ({"header": True} if options.header else {}), "data"

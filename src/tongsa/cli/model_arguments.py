@@ -87,8 +87,8 @@ def add_beam_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--alpha", type=float, metavar="A", help="length penalty (default: the model's)")
 
 
-def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `model_spec` and `decoding_settings` read."""
+def add_search_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the arguments that `decoding_settings` reads, but for --set, and --engine; return their group."""
     group = parser.add_argument_group("search")
     add_beam_arguments(group)
     group.add_argument(
@@ -101,6 +101,12 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="decoding engine (docs/export.md)"
     )
+    return group
+
+
+def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `model_spec` and `decoding_settings` read."""
+    group = add_search_arguments(parser)
     group.add_argument(
         "--ensemble",
         action=ListAction,

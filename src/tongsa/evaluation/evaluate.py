@@ -157,14 +157,14 @@ def _evaluate_seq2seq(translator: Translator, pairs: Pairs, config: EvaluationCo
     }
     if comet:
         statistics["comet"] = comet_statistics(comet, sources, outputs, references)
-    scores = _scores(statistics, _decoding_signature(translator, request.config))
+    scores = _scores(statistics, decoding_signature(translator, request.config))
     statistics["perplexity"] = teacher_forced_perplexity(translator, pairs)
     scores |= _scores({"perplexity": statistics["perplexity"]})
     seconds = perf_counter() - start
     return EvaluationReport(scores, len(pairs), seconds, translations=translations, statistics=statistics)
 
 
-def _decoding_signature(translator: Translator, config: DecodingConfig) -> str:
+def decoding_signature(translator: Translator, config: DecodingConfig) -> str:
     """Return beam and alpha, the other settings that differ from their defaults, and the models and engine."""
     defaults = asdict(DecodingConfig())
     settings = {

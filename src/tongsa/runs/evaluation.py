@@ -98,7 +98,7 @@ def evaluate_on(
     metrics = options.metrics or info.metrics or DEFAULT_METRICS
     tokenize = options.tokenize
     if not tokenize and task == "seq2seq" and "bleu" in metrics:
-        tokenize = _bleu_tokenizer(evaluation_set.target_language, [target for _, target in texts], log)
+        tokenize = choose_bleu_tokenizer(evaluation_set.target_language, [target for _, target in texts], log)
     config = EvaluationConfig(
         metrics=metrics, tokenize=tokenize or "13a", decoding=options.decoding, comet_model=options.comet_model
     )
@@ -115,7 +115,7 @@ def report_json(report: EvaluationReport) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def _bleu_tokenizer(language: str, references: list[str], log: Log) -> str:
+def choose_bleu_tokenizer(language: str, references: Sequence[str], log: Log) -> str:
     """Return the BLEU tokenizer of the target language; without one, that of the references, and say so."""
     if language:
         return bleu_tokenizer(language)

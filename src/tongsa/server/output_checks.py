@@ -11,14 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from tongsa.data.repetition import is_looping
+
 OutputFlag = Literal["loop", "length", "copy", "coverage"]
 
-REPEATED_PHRASE_LENGTHS = range(1, 5)
-"""Lengths of a repeated phrase, in words."""
-MIN_REPETITIONS = 4
-"""Consecutive repetitions of one word that make a loop; a phrase of several words needs one less."""
-MIN_TRIPLED_WORD_LETTERS = 3
-"""A word of at least this many letters is a loop if it occurs three times in a row, unless the source repeats, too."""
 LENGTH_RATIO_RANGE = (0.25, 4.0)
 """Range of output tokens per source token; outside, the length is unusual."""
 LENGTH_SLACK_TOKENS = 6
@@ -52,56 +48,13 @@ class CheckedOutput(NamedTuple):
 def check_text(output: CheckedOutput) -> list[OutputFlag]:
     """Return the flags that need no attention weights."""
     flags: list[OutputFlag] = []
-    tripled = has_tripled_word(output.target, MIN_TRIPLED_WORD_LETTERS) and not (
-        has_tripled_word(output.source) or _TRIPLED_LETTERS.search(output.source)
-    )
-    if tripled or (has_loop(output.target) and not has_loop(output.source)):
+    if is_looping(output.source, output.target):
         flags.append("loop")
     if is_length_outlier(output.source_length, output.target_length):
         flags.append("length")
     if is_copy(output):
         flags.append("copy")
     return flags
-
-
-def has_loop(text: str) -> bool:
-    """Return whether a phrase repeats, or a run of letters in text without spaces."""
-    words = text.casefold().split()
-    return (
-        _has_repeated_phrase(words) or _has_repeated_phrase(strip_punctuation(words)) or bool(_LETTER_LOOP.search(text))
-    )
-
-
-def _has_repeated_phrase(words: Sequence[str]) -> bool:
-    for length in REPEATED_PHRASE_LENGTHS:
-        repetitions = MIN_REPETITIONS if length == 1 else MIN_REPETITIONS - 1
-        matches = 0  # consecutive words equal to the word one phrase before
-        for i in range(length, len(words)):
-            matches = matches + 1 if words[i] == words[i - length] else 0
-            if matches >= length * (repetitions - 1):
-                return True
-    return False
-
-
-def has_tripled_word(text: str, min_letters: int = 0) -> bool:
-    """Return whether a word of at least `min_letters` letters occurs three times in a row."""
-    words = strip_punctuation(text.casefold().split())
-    triples = zip(words, words[1:], words[2:], strict=False)
-    return any(
-        first == second == third and sum(map(str.isalpha, first)) >= min_letters for first, second, third in triples
-    )
-
-
-def strip_punctuation(words: Sequence[str]) -> list[str]:
-    """Return the words without surrounding punctuation; leave out words that are only punctuation."""
-    stripped = (word.strip("".join(sign for sign in word if unicodedata.category(sign)[0] in "PS")) for word in words)
-    return [word for word in stripped if word]
-
-
-_LETTER_LOOP = re.compile(r"([^\W\d_]{2,8}?)\1{5}")
-"""Two to eight letters, six times without a space."""
-_TRIPLED_LETTERS = re.compile(r"([^\W\d_]{1,8}?)\1\1")
-"""One to eight letters three times, as in 하하하 and 똑똑똑."""
 
 
 def is_length_outlier(source_length: int, target_length: int) -> bool:

@@ -22,6 +22,7 @@ PANEL_STYLES = {
     "trace": "trace.css",
     "family": "family.css",
     "inspect": "inspect.css",
+    "compare": "compare.css",
 }
 """Panel → its style sheet. Each panel has its own shadow root, so the sheets do not affect each other."""
 PANEL_SCRIPTS = {
@@ -32,6 +33,7 @@ PANEL_SCRIPTS = {
     "trace": "trace.js",
     "family": "family.js",
     "inspect": "inspect.js",
+    "compare": "compare.js",
 }
 """Panel → its module. A page contains the modules of its own panels only."""
 PACKED_PANELS = {"trace", "inspect"}
@@ -46,7 +48,7 @@ class Page:
 
     title: str
     panels: Mapping[str, Any]
-    """Panel ("attention", "tree", "positions", "curves", "trace", "family", "inspect") → its data."""
+    """Panel ("attention", "tree", "positions", "curves", "trace", "family", "inspect", "compare") → its data."""
     sentences: Sequence[Mapping[str, Any]] = ()
     """Texts of each sentence: source, translation or label, reference, score."""
 

@@ -1,5 +1,6 @@
 /** The self-contained page: sentence chooser, one tab for each panel in a shadow root; the hash keeps the selection. */
 import { draw as drawAttention } from "./attention.js";
+import { draw as drawCompare } from "./compare.js";
 import { draw as drawCurves } from "./curves.js";
 import { $, make, rove } from "./dom.js";
 import { draw as drawFamily } from "./family.js";
@@ -20,7 +21,7 @@ import { WORDS } from "./view_words.js";
  */
 const PANELS = {
   attention: drawAttention, tree: drawTree, positions: drawPositions, curves: drawCurves, trace: drawTrace,
-  family: drawFamily, inspect: drawInspect,
+  family: drawFamily, inspect: drawInspect, compare: drawCompare,
 };
 const THEMES = ["system", "light", "dark"];
 const THEME_KEY = "tongsa.theme";
