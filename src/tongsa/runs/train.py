@@ -114,15 +114,14 @@ def plan_run(
 ) -> Run:
     """Write the settings, tokenizers and data checksums of a new run, which `resume` then trains from step 0.
 
-    Tokenizers that are in the folder already are used.
+    Tokenizers that are in the folder already are used. Reading and tokenizing the data are not part of the time budget.
     """
-    started_at = perf_counter()
 
     def complete(reader: CorpusReader) -> Recipe:
         return _complete_recipe(recipe, reader, SINGLE_PROCESS, display)
 
     run = _prepare_run(complete, folder, SINGLE_PROCESS, display, reader)
-    return _fit_limits(run, time_budget, started_at, SINGLE_PROCESS, display)
+    return _fit_limits(run, time_budget, perf_counter(), SINGLE_PROCESS, display)
 
 
 def _fit_limits(
