@@ -48,6 +48,7 @@ COMMANDS = {
     "trace": "trace",
     "family": "family",
     "inspect": "inspect",
+    "ladder": "ladder",
     "classify": "classify",
     "sample": "sample",
     "distil": "distil",

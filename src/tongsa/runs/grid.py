@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -183,11 +183,11 @@ def _append_record(path: Path, record: Table) -> None:
         os.fsync(file.fileno())
 
 
-def describe_failures(plan: GridPlan, runs: list[GridRun]) -> str:
-    """Return a sentence about the runs that failed, with the command to try them again; "" if none did."""
+def describe_failures(runs: Sequence[GridRun], command: str = "") -> str:
+    """Return a message about the runs that failed, with the command that tries them again; "" if none did."""
     failed = [run for run in runs if run.state == "failed"]
     if not failed:
         return ""
     reasons = "".join(f"\n  {run.name}: {run.message}" for run in failed)
-    again = f"To try again: {plan.command}" if plan.command else "The same call tries again."
+    again = f"To try again: {command}" if command else "The same call tries again."
     return f"{len(failed)} of {len(runs)} runs failed; the others are complete.{reasons}\n{again}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -23,6 +24,11 @@ class Vary(NamedTuple):
 
     key: str
     values: tuple[str, ...]
+
+    @classmethod
+    def from_values(cls, key: str, values: Sequence[object]) -> "Vary":
+        """Return a setting with Python values."""
+        return cls(key, tuple(value if isinstance(value, str) else json.dumps(value) for value in values))
 
 
 @dataclass(frozen=True, kw_only=True)
