@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_training_data_arguments(parser)
     group = parser.add_argument_group("ladder")
     group.add_argument("--models", type=_parse_names, default=(), metavar="A,B", help="only these models")
+    group.add_argument("--tokenize", default="", metavar="NAME", help="sacreBLEU tokenizer (default: by language)")
     group.add_argument("--quick", action="store_true", help="few pairs and steps, to see that it works")
     add_run_arguments(parser, group)
     parser.add_argument(
@@ -66,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
         budget=options.budget,
         quick=options.quick,
         models=options.models,
+        tokenize=options.tokenize,
         executor=options.executor,
         command=repeat_command(options.argv),
     )

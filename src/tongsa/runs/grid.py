@@ -90,7 +90,8 @@ def train_grid(plan: GridPlan, *, quiet: bool = False) -> list[GridRun]:
 def _describe_work(plan: GridPlan, settings: int, finished: int, total: int) -> str:
     length = f", {plan.budget} each" if plan.budget else ""
     done = f"; {'all' if finished == total else f'{finished:,}'} have finished" if finished else ""
-    return f"{total:,} runs: {settings:,} settings × {len(plan.seeds):,} seeds{length}{done}"
+    seeds = f"{len(plan.seeds):,} seed{'s' if len(plan.seeds) > 1 else ''}"
+    return f"{total:,} runs: {settings:,} setting{'s' if settings > 1 else ''} × {seeds}{length}{done}"
 
 
 def _list_runs(plan: GridPlan, journal: dict[str, Table]) -> Iterator[GridRun]:

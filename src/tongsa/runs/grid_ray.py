@@ -42,7 +42,7 @@ def train_with_ray(runs: Sequence[GridRun], display: GridDisplay) -> Iterator[Gr
         try:
             while tasks:
                 ended, _ = ray.wait(list(tasks), timeout=POLL_SECONDS)
-                display.show_part(sum(map(_done_fraction, tasks.values())), f"{len(tasks)} runs", "")
+                display.show_part(sum(map(_done_fraction, tasks.values())), f"{display.ended}/{display.runs} runs", "")
                 for task in ended:
                     yield _result(task, tasks.pop(task))
         except KeyboardInterrupt:

@@ -74,6 +74,8 @@ class LadderPlan:
     """Few pairs and few steps."""
     models: tuple[str, ...] = ()
     """Names of the models; by default all of the task."""
+    tokenize: str = ""
+    """SacreBLEU's tokenizer for BLEU on the test set; by default chosen by the target language."""
     executor: Literal["local", "ray"] = "local"
     command: str = ""
     """The command that makes this ladder, for messages."""
@@ -92,7 +94,7 @@ def train_ladder(plan: LadderPlan, *, quiet: bool = False) -> LadderReport:
     models = _select_models(plan, data)
     runs = train_grid(ladder_grid(plan, data, models), quiet=quiet)
     titles = {model.name: model.title for model in models}
-    return write_ladder_report(plan.folder, runs, data, titles)
+    return write_ladder_report(plan.folder, runs, data, titles, plan.tokenize)
 
 
 def _select_models(plan: LadderPlan, data: LadderData) -> tuple[LadderModel, ...]:

@@ -65,7 +65,8 @@ class LadderReport:
 
     def table(self) -> str:
         """Return the scores as Markdown: means over the seeds."""
-        metrics = list(dict.fromkeys(name for score in self.scores for name in score.scores))
+        names = dict.fromkeys(name for score in self.scores for name in score.scores)
+        metrics = sorted(names, key=lambda name: name == "perplexity")  # the only one of a language model: last
         metric = next((score.metric for score in self.scores if score.by_length), "")
         heads = ["model", "paper", "parameters", "steps", *metrics, *(f"{metric} {band}" for band in self.bands)]
         lines = [f"| {' | '.join(heads)} |", "|---|---|" + "--:|" * (len(heads) - 2)]
@@ -97,13 +98,13 @@ class LadderReport:
 
 
 def write_ladder_report(
-    folder: Path, runs: Sequence[GridRun], data: LadderData, titles: Mapping[str, str]
+    folder: Path, runs: Sequence[GridRun], data: LadderData, titles: Mapping[str, str], tokenize: str = ""
 ) -> LadderReport:
     """Score the runs on the test set and write ladder.md, ladder.json and the page of one sentence."""
     finished = [run for run in runs if run.state == "finished"]
     sources = [line.split("\t")[0] for line in Path(data.pairs.test[0]).read_text("utf-8").splitlines()]
     bands = length_bands([len(source.split()) for source in sources])
-    scores = [_score_run(run, data, bands) for run in finished]
+    scores = [_score_run(run, data, bands, tokenize) for run in finished]
     files = [folder / "ladder.md", folder / "ladder.json"]
     report = LadderReport(runs, titles, bands, scores, files)
     storage.write_text(files[0], report.table() + "\n")
@@ -119,11 +120,12 @@ def _reads_source(run: GridRun) -> bool:
     return bundle.load_bundle(run.folder).config.task != "language_model"
 
 
-def _score_run(run: GridRun, data: LadderData, bands: Sequence[LengthBand]) -> LadderScore:
+def _score_run(run: GridRun, data: LadderData, bands: Sequence[LengthBand], tokenize: str) -> LadderScore:
     model = bundle.load_bundle(run.folder)
     task = model.config.task
     files = data.texts.test if task == "language_model" else data.pairs.test
-    report = evaluate_on(model.text_model(), EvaluationSet(files=files), EvaluationOptions())
+    options = EvaluationOptions(tokenize=tokenize if task == "seq2seq" else "")
+    report = evaluate_on(model.text_model(), EvaluationSet(files=files), options)
     metric = MAIN_METRIC[task] or next(iter(report.scores))
     return LadderScore(
         run=run,
