@@ -35,6 +35,7 @@ NOT_RUN = {
     "tongsa demo": "trains for minutes; tests/demo runs it with fewer steps",
     "make ladder": "trains for minutes; tests/runs/test_ladder.py runs it with fewer steps",
     "make test": "runs these tests",
+    "make studies": "takes hours; tests/studies runs each study with --quick",
     "pip install": "needs a package index",
     "RAY_ADDRESS=": "needs a Ray cluster; tests/runs/test_ray_backend.py starts one on this machine",
     "export GLOO_SOCKET_IFNAME": "needs several hosts",
