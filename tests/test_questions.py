@@ -14,13 +14,17 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGES = [DOCS / "questions.md", DOCS / "ko/questions.md"]
 
 
-def shown(value: float, digits: int) -> str:
+def format_number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}"
 
 
 def positions() -> list[str]:
     wide, narrow = sinusoids(4, 512)[3], sinusoids(4, 4)[3]
-    return [f"= {shown(wide[2].item(), 4)}", f"= {shown(wide[3].item(), 4)}", f"= {shown(narrow[2].item(), 4)}"]
+    return [
+        f"= {format_number(wide[2].item(), 4)}",
+        f"= {format_number(wide[3].item(), 4)}",
+        f"= {format_number(narrow[2].item(), 4)}",
+    ]
 
 
 def norms() -> list[str]:
@@ -29,9 +33,9 @@ def norms() -> list[str]:
     vector = torch.tensor([[[3.0, 5.0, -2.0, 2.0]]])
     layer, group = (build_norm(kind, 4, 2)(vector, every_token[:, :1]).flatten() for kind in ("layer", "group"))
     return [
-        ", ".join(shown(value, 3) for value in batch.flatten().tolist()),
-        "(" + ", ".join(shown(value, 3) for value in layer[:3].tolist()) + ", 0)",
-        "(" + ", ".join(shown(value, 0) for value in group.tolist()) + ")",
+        ", ".join(format_number(value, 3) for value in batch.flatten().tolist()),
+        "(" + ", ".join(format_number(value, 3) for value in layer[:3].tolist()) + ", 0)",
+        "(" + ", ".join(format_number(value, 0) for value in group.tolist()) + ")",
     ]
 
 
@@ -51,14 +55,14 @@ def path_and_layers() -> list[str]:
 def loss() -> list[str]:
     logits = torch.tensor([0.5, 2.0, 1.0], requires_grad=True)
     cross_entropy = F.cross_entropy(logits, torch.tensor(1))
-    cross_entropy.backward()
+    cross_entropy.backward()  # type: ignore[no-untyped-call]
     assert logits.grad is not None
     tuples = [values.tolist() for values in (logits.softmax(0).detach(), logits.grad)]
     smoothed = 1 - 0.1 + 0.1 / 37_000
     return [
-        *("(" + ", ".join(shown(value, 3) for value in values) + ")" for values in tuples),
-        f"= {shown(cross_entropy.item(), 3)}",
-        f"1 / {shown(smoothed, 6)} = {shown(1 / smoothed, 3)}",
+        *("(" + ", ".join(format_number(value, 3) for value in values) + ")" for values in tuples),
+        f"= {format_number(cross_entropy.item(), 3)}",
+        f"1 / {format_number(smoothed, 6)} = {format_number(1 / smoothed, 3)}",
     ]
 
 
@@ -69,19 +73,19 @@ def masks() -> list[str]:
     assert torch.allclose(before[:2], after / after.sum())
     first, second = after.tolist()
     return [
-        f"({shown(before[0].item(), 4)}, {shown(before[1].item(), 4)}, 0)",
-        f"{shown(first, 4)} + {shown(second, 4)} = {shown(first + second, 4)}",
+        f"({format_number(before[0].item(), 4)}, {format_number(before[1].item(), 4)}, 0)",
+        f"{format_number(first, 4)} + {format_number(second, 4)} = {format_number(first + second, 4)}",
     ]
 
 
 def products() -> list[str]:
     return [
-        f"0.9²⁰ ≈ {shown(0.9**20, 4)}",
-        f"0.9⁵⁰ ≈ {shown(0.9**50, 4)}",
-        shown(1.1**50, 1),
-        f"0.9¹² ≈ {shown(0.9**12, 4)}",
+        f"0.9²⁰ ≈ {format_number(0.9**20, 4)}",
+        f"0.9⁵⁰ ≈ {format_number(0.9**50, 4)}",
+        format_number(1.1**50, 1),
+        f"0.9¹² ≈ {format_number(0.9**12, 4)}",
         f"0.5²⁴ ≈ {0.5**24:.1e}".replace("e-0", "e-"),
-        f"e⁸ ≈ {shown(math.exp(8), 0)}",
+        f"e⁸ ≈ {format_number(math.exp(8), 0)}",
         f"= {512**-0.5 * 4000**-0.5 * 1e4:.2f}e-4",
         f"{37_000 * 512:,}",
         f"{2 * 37_000 * 512:,}",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from studies.figures import new_figure
 from studies.intervals import verdict_above, verdict_below
@@ -30,6 +31,7 @@ from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, V
 from studies.trained_runs import Evaluation, TrainingPlan, train_all
 from tongsa.decoding.translator import Translator
 from tongsa.nn.attention import record_attention
+from tongsa.nn.recording import AttentionRole
 
 PAIRS, STEPS = 2000, 400
 RATES = {f"dropout {rate}": rate for rate in (0.0, 0.1, 0.3)}
@@ -50,7 +52,11 @@ def attention_entropy(translator: Translator, pairs: list[tuple[str, str]]) -> d
     batch = translator.encode_pairs(pairs).batch(np.arange(len(pairs)))
     with torch.inference_mode(), record_attention() as recorded:
         translator.model(batch.source, batch.decoder_input)
-    queries = {"encoder": batch.source.mask, "decoder": batch.decoder_input.mask, "cross": batch.decoder_input.mask}
+    queries: dict[AttentionRole, Tensor] = {
+        "encoder": batch.source.mask,
+        "decoder": batch.decoder_input.mask,
+        "cross": batch.decoder_input.mask,
+    }
     entropies = {}
     for role, mask in queries.items():
         layers = [torch.special.entr(weights).sum(-1).transpose(1, 2)[mask].mean() for weights in recorded[role]]

@@ -43,14 +43,14 @@ VECTOR = (3.0, 5.0, -2.0, 2.0)
 
 def measure(options: MeasureOptions) -> dict[str, Any]:
     many = demo_settings(32, 10) if options.quick else demo_settings(96, STEPS)
-    one = (
+    single = (
         *many,
         *step_settings(10 if options.quick else SINGLE_STEPS),
         "training.batch_tokens=1",  # a sentence is never split: each batch has one
         "training.lr.peak=1e-3",
     )
     settings = {kind: [*many, f"model.norm_kind={kind}"] for kind in KINDS}
-    settings |= {f"{kind}, one sentence": [*one, f"model.norm_kind={kind}"] for kind in SINGLE_KINDS}
+    settings |= {f"{kind}, one sentence": [*single, f"model.norm_kind={kind}"] for kind in SINGLE_KINDS}
     plan = TrainingPlan(
         settings=settings,
         evaluate=partial(evaluate_demo_test, sentences=50 if options.quick else 0),
@@ -76,7 +76,10 @@ def claims(values: Values) -> list[Claim]:
         f"Demo pairs, width 96, pre-norm, {STEPS} steps of about 900 tokens.",
         f"데모 문장 쌍, 너비 96, pre-norm, 약 900토큰씩 {STEPS}스텝.",
     )
-    one = Text(f"The same, {SINGLE_STEPS:,} steps of one sentence.", f"같은 모델, 한 문장씩 {SINGLE_STEPS:,}스텝.")
+    single_ran = Text(
+        f"The same, {SINGLE_STEPS:,} steps of one sentence.",
+        f"같은 모델, 한 문장씩 {SINGLE_STEPS:,}스텝.",
+    )
     layer = ClaimText(
         Text(
             "Ba et al. 2016, section 1; Vaswani et al. 2017, section 3.1",
@@ -91,7 +94,7 @@ def claims(values: Values) -> list[Claim]:
     single = ClaimText(
         Text("Ba et al. 2016, section 1; Wu and He 2018, section 1", "Ba et al. 2016, 1절; Wu and He 2018, 1절"),
         Text("Batch normalization suffers from small batches.", "배치 정규화는 작은 배치에서 나빠진다."),
-        one,
+        single_ran,
     )
     none = ClaimText(
         Text("Vaswani et al. 2017, section 3.1", "Vaswani et al. 2017, 3.1절"),
@@ -113,12 +116,12 @@ def claims(values: Values) -> list[Claim]:
 
 
 def figure(values: Values) -> Figure:
-    drawing, (many, one) = new_figure(2)
+    drawing, (many, single) = new_figure(2)
     draw_settings(many, values, {kind: kind for kind in KINDS}, PERPLEXITY)
     many.set(title=f"{STEPS} steps of about 900 tokens", xlabel="normalization", yscale="log")
     names = {f"{kind}, one sentence": kind for kind in SINGLE_KINDS}
-    draw_settings(one, values, names, PERPLEXITY, color=1)
-    one.set(title=f"{SINGLE_STEPS:,} steps of one sentence", xlabel="normalization", yscale="log")
+    draw_settings(single, values, names, PERPLEXITY, color=1)
+    single.set(title=f"{SINGLE_STEPS:,} steps of one sentence", xlabel="normalization", yscale="log")
     return drawing
 
 

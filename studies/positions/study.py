@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import torch
 from matplotlib.figure import Figure
 
 from studies.figures import draw_seeds, line_styles, new_figure
@@ -20,6 +19,7 @@ from studies.positions.interventions import (
     percentage,
     shift_positions,
 )
+from studies.positions.rotation import rotation_error
 from studies.setting_comparison import (
     EXACT_MATCH,
     PERPLEXITY,
@@ -61,7 +61,7 @@ ONE_CLAUSE = RunMetric(("one clause",), Text("short, one clause (%)", "짧은 �
 TWO = RunMetric(("two clauses",), Text("short, two clauses (%)", "짧은 문장, 절 둘(%)"))
 
 
-def shifted(shift: int) -> RunMetric:
+def shift_metric(shift: int) -> RunMetric:
     return RunMetric(("shifted", str(shift)), Text(f"shift {shift}", f"{shift}칸 이동"))
 
 
@@ -78,9 +78,9 @@ def evaluate_positions(run: Path) -> Evaluation:
     lengths = [len(text) for text in reports["long"].outputs], [len(target) for _, target in long]
     evaluation["long"]["length_ratio"] = sum(lengths[0]) / sum(lengths[1])
     hits = [output == target for output, (_, target) in zip(reports["test"].outputs, test, strict=True)]
-    for name, wanted in (("one clause", False), ("two clauses", True)):
+    for name, has_two in (("one clause", False), ("two clauses", True)):
         chosen = [
-            hit for hit, (source, _) in zip(hits, test, strict=True) if bool(TWO_CLAUSES.search(source)) == wanted
+            hit for hit, (source, _) in zip(hits, test, strict=True) if bool(TWO_CLAUSES.search(source)) == has_two
         ]
         evaluation[name] = percentage(chosen)
         evaluation[f"{name} sentences"] = len(chosen)
@@ -113,21 +113,6 @@ def structure() -> dict[str, float]:
         "longest train": max(len(source.split()) for source, _ in train),
         "longest long": max(len(source.split()) for source, _ in long),
     }
-
-
-def rotation_error(width: int = 512) -> float:
-    """Return the largest |PE(pos + k) − R(k) PE(pos)|, with R(k) computed from k alone."""
-    table = sinusoids(256, width).double()
-    rate = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
-    errors = []
-    for k in (1, 10, 100):
-        sine, cosine = torch.sin(k * rate), torch.cos(k * rate)
-        pairs = table[: 256 - k].view(256 - k, width // 2, 2)
-        turned = torch.stack(
-            [pairs[..., 0] * cosine + pairs[..., 1] * sine, pairs[..., 1] * cosine - pairs[..., 0] * sine], dim=-1
-        )
-        errors.append(float((turned.flatten(1) - table[k:]).abs().max()))
-    return max(errors)
 
 
 def claims(values: Values) -> list[Claim]:
@@ -186,15 +171,17 @@ def claim_longer(values: Values) -> Claim:
 def claim_shift(values: Values) -> Claim:
     share = {
         kind: 100
-        * setting_mean(values, kind, shifted(SHIFT)).mean
-        / max(1e-9, setting_mean(values, kind, shifted(0)).mean)
+        * setting_mean(values, kind, shift_metric(SHIFT)).mean
+        / max(1e-9, setting_mean(values, kind, shift_metric(0)).mean)
         for kind in KINDS
     }
     keeps = [
         [
             after / max(before, 1e-9) - 0.5
             for before, after in zip(
-                setting_values(values, kind, shifted(0)), setting_values(values, kind, shifted(SHIFT)), strict=True
+                setting_values(values, kind, shift_metric(0)),
+                setting_values(values, kind, shift_metric(SHIFT)),
+                strict=True,
             )
         ]
         for kind in ("sinusoidal", "rotary")
@@ -220,7 +207,7 @@ def claim_shift(values: Values) -> Claim:
 
 
 def claim_structure(values: Values) -> Claim:
-    one, two, long, compressed = (setting_mean(values, "sinusoidal", m) for m in (ONE_CLAUSE, TWO, LONG, COMPRESSED))
+    single, two, long, compressed = (setting_mean(values, "sinusoidal", m) for m in (ONE_CLAUSE, TWO, LONG, COMPRESSED))
     facts = values["structure"]
     drop = setting_values(values, "sinusoidal", ONE_CLAUSE), setting_values(values, "sinusoidal", TWO)
     return Claim(
@@ -236,9 +223,9 @@ def claim_structure(values: Values) -> Claim:
             f"긴 시험 문장의 {facts['long two clauses']:.0f} %.",
         ),
         seen=Text(
-            f"Sinusoidal: one clause {one.show()} %, two clauses {two.show()} %, long {long.show()} %, "
+            f"Sinusoidal: one clause {single.show()} %, two clauses {two.show()} %, long {long.show()} %, "
             f"long at compressed positions {compressed.show()} %.",
-            f"사인파: 절 하나 {one.show()} %, 절 둘 {two.show()} %, "
+            f"사인파: 절 하나 {single.show()} %, 절 둘 {two.show()} %, "
             f"긴 문장 {long.show()} %, 위치를 압축한 긴 문장 {compressed.show()} %.",
         ),
         verdict=verdict_above(difference_interval(*drop)),
@@ -258,7 +245,7 @@ def claim_linear(values: Values) -> Claim:
 def figure(values: Values) -> Figure:
     drawing, (shift_axes, long_axes, circle) = new_figure(3, width=4.6)
     for kind, style in zip(KINDS, line_styles(), strict=False):
-        seeds = [setting_values(values, kind, shifted(shift)) for shift in SHIFTS]
+        seeds = [setting_values(values, kind, shift_metric(shift)) for shift in SHIFTS]
         draw_seeds(shift_axes, SHIFTS, seeds, kind, style)
     shift_axes.set(
         xlabel="positions shifted by", ylabel="exact match (%)", title="Short sentences, shifted", ylim=(0, None)
@@ -283,7 +270,7 @@ def scores_table(values: Values, language: Language) -> Table:
 
 
 def shift_table(values: Values, language: Language) -> Table:
-    return setting_table(values, language, KINDS, [shifted(shift) for shift in SHIFTS], Text("positions", "위치"))
+    return setting_table(values, language, KINDS, [shift_metric(shift) for shift in SHIFTS], Text("positions", "위치"))
 
 
 def structure_table(values: Values, language: Language) -> Table:

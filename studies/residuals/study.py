@@ -68,9 +68,9 @@ def gradient_ratio(depth: int, *, residual: bool, seed: int) -> float:
     tokens = pad(torch.randint(4, 100, (16, 12)).tolist())
     logits = model(tokens, tokens)
     torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens.tokens.flatten()).backward()  # type: ignore[no-untyped-call]
-    layers: Any = model.encoder.layers
+    encoder: Any = model.encoder
     first, last = (
-        torch.cat([parameter.grad.flatten() for parameter in layers[i].parameters()]).norm() for i in (0, -1)
+        torch.cat([parameter.grad.flatten() for parameter in encoder.layers[i].parameters()]).norm() for i in (0, -1)
     )
     return float(first / last)
 

@@ -86,7 +86,7 @@ def scores_table(values: Values, language: Language) -> Table:
 
 
 STUDY = Study(
-    name="depth-width",
+    name="depth_width",
     title=Text("Depth and width", "깊이와 너비"),
     measure=measure,
     claims=claims,
