@@ -57,7 +57,7 @@ def attention_entropy(translator: Translator, pairs: list[tuple[str, str]]) -> d
         "decoder": batch.decoder_input.mask,
         "cross": batch.decoder_input.mask,
     }
-    entropies = {}
+    entropies: dict[str, float] = {}
     for role, mask in queries.items():
         layers = [torch.special.entr(weights).sum(-1).transpose(1, 2)[mask].mean() for weights in recorded[role]]
         entropies[role] = float(torch.stack(layers).mean())
