@@ -62,18 +62,8 @@ def needs_multi30k(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.skipif(absent, reason=f"no {MULTI30K}"))
 
 
-NAMES = [
-    "bottleneck",
-    "depth_width",
-    "dropout",
-    "heads",
-    "norms",
-    "positions",
-    "residuals",
-    "smoothing",
-    "tied",
-    "warmup",
-]
+NAMES = ["bottleneck", "depth_width", "dropout", "heads", "norms"]
+NAMES += ["positions", "residuals", "smoothing", "tied", "warmup"]
 STUDIES = [needs_multi30k(name) for name in NAMES if name in study_names()]
 
 
