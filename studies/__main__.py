@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="with --pages: change nothing")
     options = parser.parse_args(arguments)
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before a study imports torch
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler else prints two lines for every measurement
     if options.list:
         print("\n".join(f"{name:20} {load_study(name).title.en}" for name in study_names()))
         return 0

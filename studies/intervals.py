@@ -82,6 +82,13 @@ def verdict_below(interval: Interval, threshold: float = 0.0) -> Verdict:
     return verdict_above(Interval(-interval.mean, -interval.high, -interval.low), -threshold)
 
 
+def verdict_within(interval: Interval, low: float, high: float) -> Verdict:
+    """Return the verdict on "between low and high": undecided if the interval reaches over one of them."""
+    if low <= interval.low and interval.high <= high:
+        return "holds"
+    return "fails" if interval.high < low or interval.low > high else "undecided"
+
+
 def combine_verdicts(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on a claim of several parts: `holds` needs all of them, `partly` at least one."""
     distinct = set(verdicts)

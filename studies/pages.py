@@ -42,7 +42,7 @@ def study_page(study: Study, results: Mapping[str, Any], text: str, language: La
         elif kind == "verdicts":
             content = verdict_table(study.claims(values), language)
         elif kind == "run":
-            content = run_description(results, language)
+            content = run_description(study, results, language)
         else:
             raise ValueError(f"{study.name}: <!-- claims --> belongs into docs/claims.md.")
         return f"{block[1]}\n{content}\n{block[5]}"
@@ -86,14 +86,18 @@ def _claim_cells(claim: Claim, language: Language) -> list[str]:
     return [says, claim.ran[language], claim.seen[language], f"**{VERDICTS[claim.verdict][language]}**"]
 
 
-def run_description(results: Mapping[str, Any], language: Language) -> str:
-    """Return the command, and a line with seeds, CPU, date, duration and versions."""
+def run_description(study: Study, results: Mapping[str, Any], language: Language) -> str:
+    """Return the command, and a line with seeds, CPU, date, duration and versions.
+
+    A study that trains has no duration: it may have used runs that were there.
+    """
     seeds = ", ".join(map(str, results["seeds"]))
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
-    minutes = f"{results['seconds'] / 60:.1f}"
+    seconds = results["seconds"]
+    duration = Text("", "") if study.trains else Text(f", {seconds:.0f} seconds", f", {seconds:.0f}초")
     line = Text(
-        f"Seeds {seeds}. {results['cpu']}, {results['cores']} cores, {results['date']}, {minutes} minutes; {versions}.",
-        f"시드 {seeds}. {results['cpu']}, 코어 {results['cores']}개, {results['date']}, {minutes}분; {versions}.",
+        f"Seeds {seeds}. {results['cpu']}, {results['cores']} cores, {results['date']}{duration.en}; {versions}.",
+        f"시드 {seeds}. {results['cpu']}, 코어 {results['cores']}개, {results['date']}{duration.ko}; {versions}.",
     )[language]
     return f"```sh\n{results['command']}\n```\n\n{line}"
 

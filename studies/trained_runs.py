@@ -11,6 +11,7 @@ import hashlib
 import json
 import multiprocessing
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from typing import Any
 from studies.study import MeasureOptions
 
 Evaluation = dict[str, Any]
-"""JSON that `evaluate` returns for one run, or {"diverged": message}."""
+"""JSON that `evaluate` returns for one run, or {"diverged": message}; and `seconds` of training and evaluation."""
 FIXED_SETTINGS = ("training.threads=1", "training.precision=fp32", "training.device=cpu")
 DEMO_SPLITS = "demo-pairs"
 
@@ -115,12 +116,13 @@ def run_task(task: TrainingTask) -> Evaluation:
     if evaluation_file.exists():
         evaluation: Evaluation = json.loads(evaluation_file.read_text("utf-8"))
         return evaluation
-    run = task.folder / "run"
+    run, start = task.folder / "run", time.perf_counter()
     try:
         tongsa.train(task.recipe, run=run, settings=task.settings, resume_if_exists=True, quiet=True)
         evaluation = task.evaluate(run)
     except DivergedError as error:
         evaluation = {"diverged": str(error)}
+    evaluation["seconds"] = round(time.perf_counter() - start, 1)
     shutil.rmtree(run / "checkpoints", ignore_errors=True)  # the bundle is enough to evaluate again
     part = evaluation_file.with_suffix(".part")
     part.write_text(json.dumps(evaluation, ensure_ascii=False, indent=1), "utf-8")
@@ -128,7 +130,7 @@ def run_task(task: TrainingTask) -> Evaluation:
     return evaluation
 
 
-def evaluate_demo(run: Path, splits: Sequence[str] = ("test",), sentences: int = 0) -> Evaluation:
+def evaluate_demo(run: Path, splits: Sequence[str] = ("test",), sentences: int = 0, beam: int = 1) -> Evaluation:
     """Return exact match, BLEU and perplexity on the demo's splits; `sentences` takes the first ones, 0 all."""
     import tongsa
     from tongsa.demo import read_split
@@ -137,16 +139,17 @@ def evaluate_demo(run: Path, splits: Sequence[str] = ("test",), sentences: int =
     translator = tongsa.load(run, task="seq2seq", engine="torch")
     for split in splits:
         pairs = read_split(split)
-        report = tongsa.evaluate(translator, pairs=pairs[:sentences] if sentences else pairs)
+        report = tongsa.evaluate(translator, pairs=pairs[:sentences] if sentences else pairs, beam=beam)
         evaluation[split] = {name: score.value for name, score in report.scores.items()}
     return evaluation
 
 
-def seed_values(evaluations: Sequence[Evaluation], *path: str) -> list[float]:
-    """Return one number of each run, such as ("test", "bleu"); diverged runs have none."""
+def seed_values(evaluations: Sequence[Evaluation], *path: str, diverged: float | None = None) -> list[float]:
+    """Return one number of each run, such as ("test", "bleu"); diverged runs have this value, or are left out."""
     values = []
     for evaluation in evaluations:
         if "diverged" in evaluation:
+            values += [] if diverged is None else [diverged]
             continue
         value: Any = evaluation
         for name in path:

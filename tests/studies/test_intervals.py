@@ -12,6 +12,7 @@ from studies.intervals import (
     t_quantile,
     verdict_above,
     verdict_below,
+    verdict_within,
 )
 
 
@@ -47,6 +48,9 @@ def test_a_verdict_needs_an_interval_on_one_side_of_the_threshold() -> None:
     assert verdict_above(Interval(1, -1, 3)) == "undecided"
     assert verdict_below(Interval(2, 1, 3), threshold=4) == "holds"
     assert verdict_below(Interval(2, 1, 3), threshold=2.5) == "undecided"
+    assert verdict_within(Interval(2, 1, 3), 0.5, 3.5) == "holds"
+    assert verdict_within(Interval(2, 1, 3), 1.5, 3.5) == "undecided"
+    assert verdict_within(Interval(2, 1, 3), 3.2, 3.5) == "fails"
 
 
 def test_a_claim_holds_only_if_all_its_parts_hold() -> None:

@@ -56,7 +56,7 @@ def test_no_measured_number_is_written_by_hand(name: str) -> None:
     """Decimal numbers outside the generated parts are sections of papers or arXiv numbers."""
     for page in STUDY_PAGES.values():
         text = BLOCK.sub("", (ROOT / name / page).read_text("utf-8"))
-        text = re.sub(r"\d+(\.\d+)+절|(sections?|equations?|절|식)\s+\d+(\.\d+)*", "", text)
+        text = re.sub(r"\d+(\.\d+)+절|([Ss]ections?|equations?|절|식)\s+\d+(\.\d+)*", "", text)
         assert re.findall(r"\d+\.\d+", text) == [], f"{name}/{page}"
 
 
