@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
-from studies.figures import COLORS
+from studies.figures import COLORS, MARKERS
 from studies.intervals import Interval, difference_interval, mean_interval
 from studies.study import Claim, Language, Table, Text, Values, Verdict
 from studies.trained_runs import seed_values
@@ -77,14 +77,16 @@ def _cell(values: Values, setting: str, metric: RunMetric) -> str:
 
 
 def draw_settings(axes: Axes, values: Values, names: Mapping[str, str], metric: RunMetric, color: int = 0) -> None:
-    """Draw a point for each seed, and the mean with its 95 % interval, for each setting."""
+    """Draw a small point for each seed, and the mean with its 95 % interval, for each setting."""
     for x, setting in enumerate(names):
         seeds = setting_values(values, setting, metric)
-        axes.plot([x] * len(seeds), seeds, "o", color=COLORS[color], alpha=0.45, markersize=5, linestyle="none")
+        axes.plot(
+            [x] * len(seeds), seeds, MARKERS[color], color=COLORS[color], alpha=0.45, markersize=5, linestyle="none"
+        )
         if len(seeds) > 1:
             interval = mean_interval(seeds)
             error = [[interval.mean - interval.low], [interval.high - interval.mean]]
-            axes.errorbar([x + 0.15], [interval.mean], yerr=error, fmt="s", color=COLORS[color], capsize=4)
+            axes.errorbar([x + 0.15], [interval.mean], yerr=error, fmt=MARKERS[color], color=COLORS[color], capsize=4)
     axes.set_xticks(range(len(names)), list(names.values()))
     axes.set_xlim(-0.5, len(names) - 0.4)
     axes.set_ylabel(metric.name.en)

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from studies.figures import draw_seeds, line_styles, new_figure
@@ -251,17 +252,30 @@ def figure(values: Values) -> Figure:
         xlabel="positions shifted by", ylabel="exact match (%)", title="Short sentences, shifted", ylim=(0, None)
     )
     shift_axes.legend()
-    draw_settings(long_axes, values, {kind: kind for kind in KINDS}, LONG)
-    draw_settings(long_axes, values, {kind: kind for kind in KINDS}, EXACT_MATCH, color=1)
-    long_axes.set(title="Test (orange) and longer (blue)", ylabel="exact match (%)", ylim=(0, None))
+    draw_settings(long_axes, values, {kind: kind for kind in KINDS}, EXACT_MATCH)
+    draw_settings(long_axes, values, {kind: kind for kind in KINDS}, LONG, color=1)
+    long_axes.set(title="Test (circles), longer (squares)", ylabel="exact match (%)", ylim=(0, None))
+    draw_rotation(circle)
+    return drawing
+
+
+def draw_rotation(axes: Axes) -> None:
+    """Draw three pairs of elements at the first positions as points of circles with different radii."""
     table = sinusoids(14, 96)
     for pair, style in zip((0, 8, 20), line_styles(), strict=False):
-        sine, cosine = table[:, 2 * pair] * (1 + pair / 10), table[:, 2 * pair + 1] * (1 + pair / 10)
+        radius = 1 + pair / 10
         label = f"elements {2 * pair}, {2 * pair + 1}"
-        circle.plot(cosine, sine, label=label, color=style.color, marker=style.marker, linestyle="-", linewidth=1)
-    circle.set(title="PE(0) … PE(13): one rotation per step", aspect="equal", xlabel="cosine", ylabel="sine")
-    circle.legend(fontsize=8, loc="center")
-    return drawing
+        marks: dict[str, Any] = {
+            "color": style.color,
+            "marker": style.marker,
+            "linestyle": "-",
+            "linewidth": 1,
+            "label": label,
+        }
+        axes.plot(radius * table[:, 2 * pair + 1], radius * table[:, 2 * pair], **marks)
+    axes.set(title="PE(0) … PE(13): one turn per step", aspect="equal", xlabel="cosine × radius", ylim=(-1.2, 3.4))
+    axes.set_ylabel("sine × radius")
+    axes.legend(fontsize=9, loc="upper right")
 
 
 def scores_table(values: Values, language: Language) -> Table:
