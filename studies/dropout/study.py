@@ -29,7 +29,8 @@ from studies.setting_comparison import (
 from studies.small_models import demo_settings, load_translator, score_pairs, teacher_forced
 from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values
 from studies.trained_runs import Evaluation, TrainingPlan, train_all
-from tongsa.decoding.translator import Translator
+from tongsa.batch import Batch
+from tongsa.interface import EncoderDecoder
 from tongsa.nn.attention import record_attention
 from tongsa.nn.recording import AttentionRole
 
@@ -47,11 +48,10 @@ MEAN_ENTROPY = RunMetric(("mean_entropy",), Text("mean entropy", "평균 엔트�
 GAP = RunMetric(("gap",), Text("log perplexity, test minus train", "로그 퍼플렉시티, 시험 - 학습"), 3)
 
 
-def attention_entropy(translator: Translator, pairs: list[tuple[str, str]]) -> dict[str, float]:
+def attention_entropy(model: EncoderDecoder, batch: Batch) -> dict[str, float]:
     """Return the mean entropy in nats of a query's weights, over layers, heads and tokens, for each role."""
-    batch = translator.encode_pairs(pairs).batch(np.arange(len(pairs)))
     with torch.inference_mode(), record_attention() as recorded:
-        translator.model(batch.source, batch.decoder_input)
+        model(batch.source, batch.decoder_input)
     queries: dict[AttentionRole, Tensor] = {
         "encoder": batch.source.mask,
         "decoder": batch.decoder_input.mask,
@@ -70,7 +70,9 @@ def evaluate_run(run: Path, sentences: int = 0) -> Evaluation:
     translator, test = load_translator(run), read_split("test")
     scores = score_pairs(translator, test[:sentences] if sentences else test)
     train = teacher_forced(translator, read_split("train")[: sentences or 1000])
-    entropies = attention_entropy(translator, test[: sentences or 200])
+    pairs = test[: sentences or 200]
+    batch = translator.encode_pairs(pairs).batch(np.arange(len(pairs)))
+    entropies = attention_entropy(translator.model, batch)
     return {
         "test": scores,
         "gap": scores["log_perplexity"] - float(np.log(train["perplexity"])),

@@ -46,7 +46,7 @@ def compress_positions(factor: float) -> Callable[[PositionalEncoding], Any]:
     def encode(module: PositionalEncoding) -> Any:
         fractional = torch.arange(CONTEXT) * factor
         below, share = fractional.long(), (fractional % 1).unsqueeze(1)
-        table = module.forward(0, CONTEXT, torch.device("cpu")).detach()
+        table = module.forward(0, CONTEXT + 1, torch.device("cpu")).detach()
         compressed = table[below] * (1 - share) + table[below + 1] * share
 
         def forward(start: int | Tensor, length: int, _device: torch.device) -> Tensor:
