@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 from studies.study import ROOT
 from studies.trained_runs import Evaluation
 from tongsa.decoding.translator import Translator
+from tongsa.errors import InputError
 
 MULTI30K = ROOT.parent.parent / "shared/data/multi30k"
 """Folder of Multi30k, task 1 (https://github.com/multi30k/dataset): beside the repository, not part of it."""
@@ -35,21 +37,31 @@ def demo_settings(width: int = 96, steps: int = 300) -> tuple[str, ...]:
     return (f"model.width={width}", f"model.ffn_width={3 * width}", *step_settings(steps))
 
 
-def multi30k_settings(steps: int, vocab_size: int = 2000) -> tuple[str, ...]:
-    """Return the settings that differ from the recipe multi30k-short: fewer steps, a smaller vocabulary."""
+class TrainingData(NamedTuple):
+    """Data of a study: a recipe with its settings, and the pairs of its test set."""
+
+    recipe: Path | None
+    settings: tuple[str, ...]
+    test: list[tuple[str, str]]
+
+
+def multi30k_data(steps: int) -> TrainingData:
+    """Return Multi30k German → English with a vocabulary of 2000 tokens."""
     if not MULTI30K.is_dir():
-        raise FileNotFoundError(f"{MULTI30K}: not there. Put Multi30k into this folder, see {MULTI30K_RECIPE.name}.")
-    return (
-        f"data.folder={json.dumps(str(MULTI30K))}",
-        "data.test=[]",
-        f"tokenizer.vocab_size={vocab_size}",
-        *step_settings(steps),
-    )
-
-
-def multi30k_test() -> list[tuple[str, str]]:
+        raise InputError(
+            f"{MULTI30K}: not there. Put the files of Multi30k into it, see recipes/{MULTI30K_RECIPE.name}."
+        )
     sides = ((MULTI30K / f"test_2016_flickr.{side}").read_text("utf-8").splitlines() for side in ("de", "en"))
-    return list(zip(*sides, strict=True))
+    folder = f"data.folder={json.dumps(str(MULTI30K))}"
+    settings = (folder, "data.test=[]", "tokenizer.vocab_size=2000", *step_settings(steps))
+    return TrainingData(MULTI30K_RECIPE, settings, list(zip(*sides, strict=True)))
+
+
+def quick_data(steps: int, sentences: int) -> TrainingData:
+    """Return the demo's pairs, for the quick version of a study: no other files are needed."""
+    from tongsa.demo import read_split
+
+    return TrainingData(None, step_settings(steps), read_split("test")[:sentences])
 
 
 def score_pairs(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Evaluation:

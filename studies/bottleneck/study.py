@@ -23,18 +23,18 @@ from studies.setting_comparison import (
     setting_values,
     show_signed,
 )
-from studies.small_models import MULTI30K_RECIPE, load_translator, multi30k_settings, multi30k_test, score_pairs
+from studies.small_models import load_translator, multi30k_data, quick_data, score_pairs
 from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values
 from studies.trained_runs import Evaluation, TrainingPlan, train_all
 
-STEPS = 600
+STEPS = 500
 LENGTHS = {"1–8": (1, 8), "9–11": (9, 11), "12–15": (12, 15), "16–40": (16, 40)}
 """Words of the source sentence."""
 SHORT, LONG = "1–8", "16–40"
 RECURRENT = (
     "model.kind=rnn",
-    "model.width=256",
-    "model.embedding=128",
+    "model.width=192",
+    "model.embedding=96",
     "model.dropout=0.1",
     "model.tie_embeddings=none",
 )
@@ -43,9 +43,9 @@ KINDS = {
     "rnn-reversed": [*RECURRENT, "model.reverse_source=true"],
     "rnn_attention": [
         "model.kind=rnn_attention",
-        "model.width=192",
-        "model.embedding=128",
-        "model.maxout_width=128",
+        "model.width=128",
+        "model.embedding=96",
+        "model.maxout_width=96",
         "model.dropout=0.1",
     ],
     "transformer": ["model.width=128", "model.ffn_width=256", "model.encoder_layers=2", "model.decoder_layers=1"],
@@ -62,27 +62,29 @@ def bleu_of(lengths: str) -> RunMetric:
     return RunMetric(("by_length", lengths), Text(f"{lengths} words", f"{lengths}단어"))
 
 
-def evaluate_run(run: Path, sentences: int = 0) -> Evaluation:
+def select_length(pairs: Sequence[tuple[str, str]], lengths: str) -> list[tuple[str, str]]:
+    """Return the pairs with this many source words."""
+    low, high = LENGTHS[lengths]
+    return [(source, target) for source, target in pairs if low <= len(source.split()) <= high]
+
+
+def evaluate_run(run: Path, *, test: list[tuple[str, str]]) -> Evaluation:
     """Return the scores of the test set, and BLEU by the number of source words."""
-    translator, test = load_translator(run), multi30k_test()
-    test = test[:sentences] if sentences else test
-    by_length = {}
-    for name, (low, high) in LENGTHS.items():
-        pairs = [(source, target) for source, target in test if low <= len(source.split()) <= high]
-        by_length[name] = score_pairs(translator, pairs)["bleu"] if pairs else 0.0
+    translator = load_translator(run)
+    groups = {name: select_length(test, name) for name in LENGTHS}
+    by_length = {name: score_pairs(translator, pairs)["bleu"] if pairs else 0.0 for name, pairs in groups.items()}
     return {"test": score_pairs(translator, test), "by_length": by_length}
 
 
 def measure(options: MeasureOptions) -> dict[str, Any]:
-    steps = multi30k_settings(5, 500) if options.quick else multi30k_settings(STEPS)
+    data = quick_data(5, 40) if options.quick else multi30k_data(STEPS)
     plan = TrainingPlan(
         settings=KINDS,
-        evaluate=partial(evaluate_run, sentences=40 if options.quick else 0),
-        shared=(*steps, "training.lr.peak=3e-3", "training.adam_lr_scale=1.0"),
-        recipe=MULTI30K_RECIPE,
+        evaluate=partial(evaluate_run, test=data.test),
+        shared=(*data.settings, "training.lr.peak=3e-3", "training.adam_lr_scale=1.0"),
+        recipe=data.recipe,
     )
-    lengths = [len(source.split()) for source, _ in multi30k_test()]
-    counts = {name: sum(low <= length <= high for length in lengths) for name, (low, high) in LENGTHS.items()}
+    counts = {name: len(select_length(data.test, name)) for name in LENGTHS}
     return run_values(train_all(plan, options)) | {"sentences": counts}
 
 

@@ -20,29 +20,28 @@ from studies.setting_comparison import (
     setting_table,
     show_signed,
 )
-from studies.small_models import MULTI30K_RECIPE, load_translator, multi30k_settings, multi30k_test, score_pairs
+from studies.small_models import load_translator, multi30k_data, quick_data, score_pairs
 from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values
 from studies.trained_runs import Evaluation, TrainingPlan, train_all
 
-STEPS = 600
+STEPS = 800
 EPSILONS = {f"ε = {epsilon}": epsilon for epsilon in (0.0, 0.1, 0.2)}
 NONE, PAPER, _ = EPSILONS
 NAMES = {name: Text(name, name) for name in EPSILONS}
 MODEL = ("model.width=128", "model.ffn_width=256", "model.encoder_layers=2", "model.decoder_layers=1")
 
 
-def evaluate_run(run: Path, sentences: int = 0) -> Evaluation:
-    test = multi30k_test()
-    return {"test": score_pairs(load_translator(run), test[:sentences] if sentences else test)}
+def evaluate_run(run: Path, *, test: list[tuple[str, str]]) -> Evaluation:
+    return {"test": score_pairs(load_translator(run), test)}
 
 
 def measure(options: MeasureOptions) -> dict[str, Any]:
-    steps = multi30k_settings(5, 500) if options.quick else multi30k_settings(STEPS)
+    data = quick_data(5, 30) if options.quick else multi30k_data(STEPS)
     plan = TrainingPlan(
         settings={name: [f"training.label_smoothing={epsilon}"] for name, epsilon in EPSILONS.items()},
-        evaluate=partial(evaluate_run, sentences=30 if options.quick else 0),
-        shared=(*steps, *MODEL),
-        recipe=MULTI30K_RECIPE,
+        evaluate=partial(evaluate_run, test=data.test),
+        shared=(*data.settings, *MODEL),
+        recipe=data.recipe,
     )
     return run_values(train_all(plan, options))
 
