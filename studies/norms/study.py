@@ -1,13 +1,11 @@
 """Normalization in the Transformer: layer, batch, group, RMS, none; with batches of many sentences and of one.
 
-Ba et al. 2016; Ioffe and Szegedy 2015; Wu and He 2018; Zhang and Sennrich 2019. The example of one node with the
-outputs 3, 5, −2 is computed by the layer itself.
+Ba et al. 2016; Ioffe and Szegedy 2015; Wu and He 2018; Zhang and Sennrich 2019.
 """
 
 from functools import partial
 from typing import Any
 
-import torch
 from matplotlib.figure import Figure
 
 from studies.figures import new_figure
@@ -25,7 +23,6 @@ from studies.setting_comparison import (
 from studies.small_models import demo_settings, evaluate_demo_test, step_settings
 from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values
 from studies.trained_runs import TrainingPlan, train_all
-from tongsa.nn.norms import build_norm
 
 STEPS, SINGLE_STEPS = 300, 1500
 KINDS = {
@@ -37,8 +34,6 @@ KINDS = {
 }
 SINGLE_KINDS = ("layer", "batch", "group")
 SINGLE_NAMES = {f"{kind}, one sentence": KINDS[kind] for kind in SINGLE_KINDS}
-EXAMPLE = (3.0, 5.0, -2.0)
-VECTOR = (3.0, 5.0, -2.0, 2.0)
 
 
 def measure(options: MeasureOptions) -> dict[str, Any]:
@@ -55,20 +50,7 @@ def measure(options: MeasureOptions) -> dict[str, Any]:
         settings=settings,
         evaluate=partial(evaluate_demo_test, sentences=50 if options.quick else 0),
     )
-    return run_values(train_all(plan, options)) | {"example": worked_examples()}
-
-
-def worked_examples() -> dict[str, list[float]]:
-    """Return one node's outputs over three tokens after a batch norm, and a vector after layer and group norm."""
-    node, vector = torch.tensor(EXAMPLE).view(1, 3, 1), torch.tensor(VECTOR).view(1, 1, 4)
-    with torch.no_grad():
-        return {
-            "batch": build_norm("batch", 1, 1)(node, torch.ones(1, 3, dtype=torch.bool)).flatten().tolist(),
-            **{
-                kind: build_norm(kind, 4, 2)(vector, torch.ones(1, 1, dtype=torch.bool)).flatten().tolist()
-                for kind in ("layer", "group")
-            },
-        }
+    return run_values(train_all(plan, options))
 
 
 def claims(values: Values) -> list[Claim]:
@@ -133,25 +115,13 @@ def single_table(values: Values, language: Language) -> Table:
     return setting_table(values, language, SINGLE_NAMES, [PERPLEXITY, EXACT_MATCH], Text("normalization", "정규화"))
 
 
-def example_table(values: Values, language: Language) -> Table:
-    inputs = {"batch": EXAMPLE, "layer": VECTOR, "group": VECTOR}
-    rows = [
-        [KINDS[kind][language], *(", ".join(f"{x:.{digits}f}" for x in numbers) for numbers, digits in columns)]
-        for kind, columns in ((kind, ((inputs[kind], 0), (values["example"][kind], 3))) for kind in inputs)
-    ]
-    return Table(
-        [Text("normalization", "정규화")[language], Text("input", "입력")[language], Text("output", "출력")[language]],
-        rows,
-    )
-
-
 STUDY = Study(
     name="norms",
     title=Text("Layer, batch, group and RMS normalization", "층, 배치, 그룹, RMS 정규화"),
     measure=measure,
     claims=claims,
     figure=figure,
-    tables={"scores": scores_table, "single": single_table, "example": example_table},
+    tables={"scores": scores_table, "single": single_table},
     seeds=(1, 2, 3),
     trains=True,
 )

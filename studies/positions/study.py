@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from studies.figures import draw_seeds, line_styles, new_figure
@@ -20,7 +19,6 @@ from studies.positions.interventions import (
     percentage,
     shift_positions,
 )
-from studies.positions.rotation import rotation_error
 from studies.setting_comparison import (
     EXACT_MATCH,
     PERPLEXITY,
@@ -37,7 +35,6 @@ from studies.setting_comparison import (
 from studies.small_models import demo_settings, load_translator
 from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values
 from studies.trained_runs import Evaluation, TrainingPlan, train_all
-from tongsa.nn.positions import sinusoids
 
 KINDS = {
     "sinusoidal": Text("sinusoidal", "사인파"),
@@ -100,7 +97,7 @@ def measure(options: MeasureOptions) -> dict[str, Any]:
         evaluate=evaluate_positions,
         shared=demo_settings(32, 20) if options.quick else demo_settings(96, 400),
     )
-    return run_values(train_all(plan, options)) | {"structure": structure(), "rotation": rotation_error()}
+    return run_values(train_all(plan, options)) | {"structure": structure()}
 
 
 def structure() -> dict[str, float]:
@@ -122,7 +119,6 @@ def claims(values: Values) -> list[Claim]:
         claim_longer(values),
         claim_shift(values),
         claim_structure(values),
-        claim_linear(values),
     ]
 
 
@@ -233,18 +229,8 @@ def claim_structure(values: Values) -> Claim:
     )
 
 
-def claim_linear(values: Values) -> Claim:
-    return Claim(
-        source=Text("Vaswani et al. 2017, section 3.5", "Vaswani et al. 2017, 3.5절"),
-        says=Text("PE(pos + k) is a linear function of PE(pos).", "PE(pos + k)는 PE(pos)의 선형 함수이다."),
-        ran=Text("Rotation by angles that depend on k alone; 256 positions.", "k만으로 정해지는 회전; 위치 256개."),
-        seen=Text(f"Largest error {values['rotation']:.0e}.", f"최대 오차 {values['rotation']:.0e}."),
-        verdict="holds" if values["rotation"] < 1e-5 else "fails",
-    )
-
-
 def figure(values: Values) -> Figure:
-    drawing, (shift_axes, long_axes, circle) = new_figure(3, width=4.6)
+    drawing, (shift_axes, long_axes) = new_figure(2)
     for kind, style in zip(KINDS, line_styles(), strict=False):
         seeds = [setting_values(values, kind, shift_metric(shift)) for shift in SHIFTS]
         draw_seeds(shift_axes, SHIFTS, seeds, kind, style)
@@ -255,27 +241,7 @@ def figure(values: Values) -> Figure:
     draw_settings(long_axes, values, {kind: kind for kind in KINDS}, EXACT_MATCH)
     draw_settings(long_axes, values, {kind: kind for kind in KINDS}, LONG, color=1)
     long_axes.set(title="Test (circles), longer (squares)", ylabel="exact match (%)", ylim=(0, None))
-    draw_rotation(circle)
     return drawing
-
-
-def draw_rotation(axes: Axes) -> None:
-    """Draw three pairs of elements at the first positions as points of circles with different radii."""
-    table = sinusoids(14, 96)
-    for pair, style in zip((0, 8, 20), line_styles(), strict=False):
-        radius = 1 + pair / 10
-        label = f"elements {2 * pair}, {2 * pair + 1}"
-        marks: dict[str, Any] = {
-            "color": style.color,
-            "marker": style.marker,
-            "linestyle": "-",
-            "linewidth": 1,
-            "label": label,
-        }
-        axes.plot(radius * table[:, 2 * pair + 1], radius * table[:, 2 * pair], **marks)
-    axes.set(title="PE(0) … PE(13): one turn per step", aspect="equal", xlabel="cosine × radius", ylim=(-1.2, 3.4))
-    axes.set_ylabel("sine × radius")
-    axes.legend(fontsize=9, loc="upper right")
 
 
 def scores_table(values: Values, language: Language) -> Table:

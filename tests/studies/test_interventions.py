@@ -10,7 +10,6 @@ from torch import Tensor
 
 from studies.dropout.study import attention_entropy
 from studies.positions.interventions import changed_positions, compress_positions, shift_positions
-from studies.positions.rotation import rotation_error
 from tongsa.batch import Batch, Padded, pad
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.multi_head import SelfAttention
@@ -55,10 +54,6 @@ def test_compression_by_one_changes_nothing_and_by_less_than_one_does() -> None:
         torch.testing.assert_close(logits(translator), before)
     with changed_positions(translator, compress_positions(0.5), 0):
         assert not torch.allclose(logits(translator), before)
-
-
-def test_sinusoids_turn_by_an_angle_that_depends_on_the_distance_alone() -> None:
-    assert rotation_error(64) < 1e-5
 
 
 def test_the_entropy_of_uniform_attention_is_the_logarithm_of_the_number_of_keys() -> None:
