@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from studies.figures import draw_seeds, line_styles, new_figure
-from studies.intervals import combine_verdicts, difference_interval, verdict_above
+from studies.intervals import combine_verdicts, difference_interval, verdict_above, verdict_below
 from studies.positions.interventions import (
     changed_positions,
     compress_positions,
@@ -118,6 +118,7 @@ def claims(values: Values) -> list[Claim]:
         claim_equal(values),
         claim_longer(values),
         claim_shift(values),
+        claim_cause(values),
         claim_structure(values),
     ]
 
@@ -186,8 +187,8 @@ def claim_shift(values: Values) -> Claim:
     return Claim(
         source=Text("question from the demo's results", "데모 결과에서 나온 질문"),
         says=Text(
-            f"Unseen positions alone are not what breaks long sentences: short ones survive a shift by {SHIFT}.",
-            f"처음 보는 위치만으로 긴 문장이 틀리는 것은 아니다: 짧은 문장은 {SHIFT}칸 옮겨도 번역된다.",
+            f"Short sentences survive positions that training has never seen: a shift by {SHIFT}.",
+            f"짧은 문장은 학습에 없던 위치에서도 번역된다: {SHIFT}칸 옮긴 경우.",
         ),
         ran=Text(
             f"400 short sentences, all positions shifted by {SHIFT} on both sides. Rule: half of the exact match "
@@ -203,27 +204,48 @@ def claim_shift(values: Values) -> Claim:
     )
 
 
+def claim_cause(values: Values) -> Claim:
+    """Return the claim that models fail on long sentences also where positions cannot be the reason."""
+    without, compressed = setting_mean(values, "none", LONG), setting_mean(values, "sinusoidal", COMPRESSED)
+    half = {kind: setting_mean(values, kind, EXACT_MATCH).mean / 2 for kind in ("none", "sinusoidal")}
+    return Claim(
+        source=Text("question from the demo's results", "데모 결과에서 나온 질문"),
+        says=Text(
+            "Long sentences fail for other reasons than their positions.",
+            "긴 문장이 틀리는 것은 위치 때문이 아니다.",
+        ),
+        ran=Text(
+            f"Long sentences without positions, and with sinusoidal positions times {COMPRESSION}, in the range of "
+            "training. Rule: both stay below half of the exact match of the test.",
+            f"위치가 없는 모델, 그리고 사인파 위치에 {COMPRESSION}을 곱해 학습 범위에 넣은 모델의 긴 문장. "
+            "규칙: 둘 다 시험 문장의 완전 일치의 절반 미만.",
+        ),
+        seen=Text(
+            f"Exact match: no positions {without.show()} %, compressed {compressed.show()} %.",
+            f"완전 일치: 위치 없음 {without.show()} %, 압축 {compressed.show()} %.",
+        ),
+        verdict=combine_verdicts([verdict_below(without, half["none"]), verdict_below(compressed, half["sinusoidal"])]),
+    )
+
+
 def claim_structure(values: Values) -> Claim:
-    single, two, long, compressed = (setting_mean(values, "sinusoidal", m) for m in (ONE_CLAUSE, TWO, LONG, COMPRESSED))
-    facts = values["structure"]
+    single, two = (setting_mean(values, "sinusoidal", metric) for metric in (ONE_CLAUSE, TWO))
+    share = {name: f"{values['structure'][f'{name} two clauses']:.0f}" for name in ("train", "long")}
     drop = setting_values(values, "sinusoidal", ONE_CLAUSE), setting_values(values, "sinusoidal", TWO)
     return Claim(
         source=Text("question from the demo's results", "데모 결과에서 나온 질문"),
         says=Text(
-            "Long sentences fail because of a structure that is rare in training: two clauses fail when short, too.",
-            "긴 문장은 학습에 드문 구조 때문에 틀린다: 절이 둘이면 짧아도 틀린다.",
+            "Sentences of two clauses, frequent among the long ones, fail more often even when short.",
+            "긴 문장에 많은, 절이 둘인 문장은 짧을 때도 더 자주 틀린다.",
         ),
         ran=Text(
-            f"Test sentences of one and of two clauses, at most 13 words. {facts['train two clauses']:.0f} % of the "
-            f"training data and {facts['long two clauses']:.0f} % of the long test have two.",
-            f"13단어 이하의 절 하나인 문장과 절 둘인 문장. 절 둘은 학습 데이터의 {facts['train two clauses']:.0f} %, "
-            f"긴 시험 문장의 {facts['long two clauses']:.0f} %.",
+            f"Test sentences of at most 13 words. {share['train']} % of the training data and {share['long']} % of the "
+            "long test have two clauses.",
+            f"13단어 이하의 시험 문장. 절 둘은 학습 데이터의 {share['train']} %, 긴 시험 문장의 {share['long']} %.",
         ),
         seen=Text(
-            f"Sinusoidal: one clause {single.show()} %, two clauses {two.show()} %, long {long.show()} %, "
-            f"long at compressed positions {compressed.show()} %.",
-            f"사인파: 절 하나 {single.show()} %, 절 둘 {two.show()} %, "
-            f"긴 문장 {long.show()} %, 위치를 압축한 긴 문장 {compressed.show()} %.",
+            f"Exact match, sinusoidal: one clause {single.show()} %, two clauses {two.show()} %.",
+            f"완전 일치, 사인파: 절 하나 {single.show()} %, 절 둘 {two.show()} %.",
         ),
         verdict=verdict_above(difference_interval(*drop)),
     )
