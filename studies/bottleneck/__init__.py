@@ -1,0 +1,1 @@
+"""The summary vector as a bottleneck, by sentence length."""

@@ -1,0 +1,1 @@
+"""Number of heads and key size."""

@@ -1,0 +1,1 @@
+"""Layer, batch, group and RMS normalization."""

@@ -1,0 +1,1 @@
+"""Positional encodings on longer and on shifted sentences."""

@@ -1,0 +1,1 @@
+"""Residual connections and depth."""

@@ -1,0 +1,1 @@
+"""Label smoothing: perplexity, accuracy, BLEU."""

@@ -1,0 +1,1 @@
+"""Tied embeddings and their factor √d."""

@@ -1,0 +1,1 @@
+"""Warm-up with post-norm and pre-norm."""
