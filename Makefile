@@ -12,7 +12,7 @@ TEST_PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); 
 # tests of one file stay in one process, so that they share its session fixtures
 PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-data check test test-slow test-all bench format pictures setup clean
+.PHONY: demo demo-data check test test-slow test-all bench studies format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
@@ -44,6 +44,11 @@ test-all: $(READY) $(BROWSER)
 # takes about ten minutes on an idle machine; make bench BENCH="--peer-python …" uses transformers from elsewhere
 bench: $(READY)
 	$(BIN)/python benchmarks/train_speed.py $(if $(wildcard ../shared/data/multi30k),,--demo-data) $(BENCH)
+
+# claims of the papers: measures, trains what is not trained yet in runs/studies, writes pages there;
+# make studies STUDIES="scaling --quick" runs one of them, STUDIES="all --record" replaces the recorded results
+studies: $(READY)
+	$(BIN)/python -m studies $(or $(STUDIES),all --processes 2)
 
 # screenshots of the documentation: the web page of a small server in a browser
 pictures: $(READY) $(BROWSER)

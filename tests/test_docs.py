@@ -28,6 +28,7 @@ def test_both_glossaries_list_the_same_concepts() -> None:
 
 
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "benchmarks").rglob("*.md"))]
+PAGES += sorted((ROOT / "studies").rglob("*.md"))
 
 
 def links(page: Path) -> list[str]:

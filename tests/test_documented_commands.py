@@ -34,6 +34,7 @@ NOT_RUN = {
     "make demo": "trains for minutes; tests/demo runs it with fewer steps",
     "tongsa demo": "trains for minutes; tests/demo runs it with fewer steps",
     "make test": "runs these tests",
+    "make studies": "takes hours; tests/studies runs each study with --quick",
     "pip install": "needs a package index",
     "RAY_ADDRESS=": "needs a Ray cluster; tests/runs/test_ray_backend.py starts one on this machine",
     "export GLOO_SOCKET_IFNAME": "needs several hosts",

@@ -1,6 +1,6 @@
 """Check of names: banned words, participles as functions, class names defined twice, unclear docstrings.
 
-Usage: python tools/check_names.py [--count] [PATH ...]; by default src/, tools/, tests/ and benchmarks/.
+Usage: python tools/check_names.py [--count] [PATH ...]; by default src/, tools/, tests/, benchmarks/ and studies/.
 Exit code 1 when something is found. `--count` prints totals by rule instead of the locations.
 """
 
@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+CHECKED_FOLDERS = ("src", "tools", "tests", "benchmarks", "studies")
 BANNED = frozenset(
     """
     found one own every each at made told settled beside merit merits place places piece pieces among most longest begun
@@ -90,7 +91,9 @@ def check(paths: list[Path]) -> list[tuple[str, str]]:
 
 def main(arguments: list[str]) -> int:
     roots = [Path(word) for word in arguments if word != "--count"]
-    roots = roots or [root for name in ("src", "tools", "tests", "benchmarks") if (root := Path(name)).is_dir()]
+    roots = roots or [
+        root for name in ("src", "tools", "tests", "benchmarks", "studies") if (root := Path(name)).is_dir()
+    ]
     files = sorted(path for root in roots for path in ([root] if root.is_file() else root.rglob("*.py")))
     findings = check(files)
     if "--count" in arguments:

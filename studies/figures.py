@@ -1,0 +1,103 @@
+"""Figures of the studies: one style, colors for color-blind readers, the same bytes for the same values.
+
+Lines differ in color, dash and marker, so that a figure can be read in gray, too. Text is drawn as outlines of the font
+that matplotlib ships; no date and no random identifiers are written.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from studies.intervals import mean_interval
+from studies.study import Study, Values
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito (2008), the strongest first."""
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "axes.titlesize": 12,
+    "axes.labelsize": 11,
+    "legend.fontsize": 10,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 2.0,
+    "lines.markersize": 6,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "path.simplify": False,
+}
+
+
+class LineStyle(NamedTuple):
+    """Color, dash and marker of one line."""
+
+    color: str
+    linestyle: Any
+    marker: str
+
+
+def line_styles() -> Iterator[LineStyle]:
+    """Yield a style for each line; there are seven different ones."""
+    return (LineStyle(*style) for style in zip(cycle(COLORS), cycle(DASHES), cycle(MARKERS)))
+
+
+def new_figure(
+    columns: int = 1, rows: int = 1, *, width: float = 5.2, height: float = 3.8
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its axes, row by row; `width` and `height` in inches belong to one of them."""
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def draw_seeds(axes: Axes, x: Sequence[float], seeds: Sequence[Sequence[float]], label: str, style: LineStyle) -> None:
+    """Draw a line of means with a band of 95 % intervals; `seeds` has the values of all seeds for each x."""
+    intervals = [mean_interval(values) for values in seeds]
+    axes.plot(x, [interval.mean for interval in intervals], label=label, **style._asdict())
+    low, high = [interval.low for interval in intervals], [interval.high for interval in intervals]
+    axes.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)
+
+
+@contextmanager
+def figure_style(name: str) -> Iterator[None]:
+    """Apply the style of all studies; identifiers in the SVG depend on the name alone."""
+    parameters: Any = mpl.rcParamsDefault | STYLE | {"svg.hashsalt": name}
+    with mpl.rc_context(parameters):
+        yield
+
+
+def render(study: Study, values: Values, file_format: str) -> bytes:
+    """Return the figure as `svg` or `png`."""
+    with figure_style(study.name):
+        figure = study.figure(values)
+        buffer = BytesIO()
+        metadata = {"Date": None, "Creator": None} if file_format == "svg" else {"Software": None}
+        figure.savefig(buffer, format=file_format, dpi=144, metadata=metadata)
+    data = buffer.getvalue()
+    if file_format == "svg":  # matplotlib ends some lines with a space
+        return b"".join(line.rstrip() + b"\n" for line in data.splitlines())
+    return data
+
+
+def write_figures(study: Study, values: Values, folder: Path) -> None:
+    for file_format in ("svg", "png"):
+        (folder / f"figure.{file_format}").write_bytes(render(study, values, file_format))

@@ -1,0 +1,1 @@
+"""Mask before the softmax or after it."""

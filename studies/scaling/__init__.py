@@ -1,0 +1,1 @@
+"""Scaled, unscaled and additive attention."""

@@ -1,0 +1,73 @@
+"""Pages and figures of the recorded studies are those that their results give; every study runs with --quick."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from studies.__main__ import main
+from studies.figures import render
+from studies.pages import BLOCK, CLAIM_PAGES, STUDY_PAGES, current_pages, study_page, write_pages
+from studies.results import read_results
+from studies.study import LANGUAGES, ROOT, load_study, study_names
+
+RECORDED = [name for name in study_names() if (ROOT / name / "results.json").exists()]
+
+
+def test_every_page_agrees_with_the_results() -> None:
+    stale = [str(path) for path, text in current_pages().items() if path.read_text("utf-8") != text]
+    assert stale == [], "Run: python -m studies --pages"
+
+
+def test_a_number_changed_by_hand_is_rewritten(tmp_path: Path) -> None:
+    shutil.copytree(ROOT, tmp_path / "studies", ignore=shutil.ignore_patterns("*.svg", "*.png", "__pycache__"))
+    for name in CLAIM_PAGES.values():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT.parent / name, tmp_path / name)
+    page = tmp_path / "studies/mask/README.md"
+    original = page.read_text("utf-8")
+    page.write_text(original.replace("<!-- end -->", "| by hand |\n<!-- end -->", 1), "utf-8")
+    assert write_pages(tmp_path) == [page]
+    assert page.read_text("utf-8") == original
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_figure_is_reproduced_from_the_results_byte_by_byte(name: str) -> None:
+    study = load_study(name)
+    drawn = render(study, read_results(study.folder)["values"], "svg")
+    assert drawn == (study.folder / "figure.svg").read_bytes(), "Run: python -m studies --pages"
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_study_has_three_seeds_and_shows_claims_figure_and_run_in_both_languages(name: str) -> None:
+    study, results = load_study(name), read_results(ROOT / name)
+    assert not results["quick"]
+    assert len(results["seeds"]) >= 3
+    for language in LANGUAGES:
+        text = (study.folder / STUDY_PAGES[language]).read_text("utf-8")
+        blocks = {block[2] for block in BLOCK.finditer(text)}
+        assert {"verdicts", "run", *(f"table: {table}" for table in study.tables)} <= blocks
+        assert "](figure.svg)" in text
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_no_measured_number_is_written_by_hand(name: str) -> None:
+    """Decimal numbers outside the generated parts are sections of papers or arXiv numbers."""
+    for page in STUDY_PAGES.values():
+        text = BLOCK.sub("", (ROOT / name / page).read_text("utf-8"))
+        text = re.sub(r"\d+(\.\d+)+절|([Ss]ections?|equations?|절|식)\s+\d+(\.\d+)*", "", text)
+        assert re.findall(r"\d+\.\d+", text) == [], f"{name}/{page}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", study_names())
+def test_the_quick_version_measures_and_fills_in_both_pages(name: str, tmp_path: Path) -> None:
+    assert main([name, "--quick", "--runs", str(tmp_path)]) == 0
+    study, results = load_study(name), read_results(tmp_path / name)
+    assert results["quick"]
+    for language in LANGUAGES:
+        text = (tmp_path / name / STUDY_PAGES[language]).read_text("utf-8")
+        assert text == study_page(study, results, text, language)
+        assert f"python -m studies {name} --quick" in text
+    assert (tmp_path / name / "figure.png").read_bytes().startswith(b"\x89PNG")
