@@ -122,7 +122,7 @@ def test_recipes_are_complete() -> None:
 
 
 class NSMCStudy(nn.Module):
-    """The classifier of simonjisu/nsmc_study 639f40b, model/bidirec_LSTM.py, written again: Lin et al. 2017, unmasked."""
+    """The classifier of simonjisu/nsmc_study 639f40b, model/bidirec_LSTM.py, written again. It has no padding mask."""
 
     def __init__(self, config: StructuredSelfAttentionConfig) -> None:
         super().__init__()

@@ -60,25 +60,34 @@ def test_swiglu_with_two_thirds_of_the_width_has_as_many_parameters_as_relu() ->
 
 
 def test_initial_weights() -> None:
-    """Standard deviation of the last matrix of a sub-layer, of an embedding table and of a bias, for each setting."""
+    """Standard deviation of a sub-layer's last matrix, source embeddings, output layer and biases, for each setting."""
     deviations = {}
     for name in get_args(Initialization):
         torch.manual_seed(1)
         config = TransformerConfig(
-            width=64, ffn_width=64, heads=2, encoder_layers=3, norm="pre", initialization=name, output_bias=True
+            width=64,
+            ffn_width=64,
+            heads=2,
+            encoder_layers=3,
+            norm="pre",
+            tie_embeddings="none",
+            output_bias=True,
+            initialization=name,
         )
         model: Any = config.build(300, 300)
         layer = model.encoder.layers[1]
-        weights = layer.feed_forward.down_projection.weight, model.encoder.embedding.token_embedding.weight
+        embeddings = model.encoder.embedding.token_embedding.weight, model.decoder.output_embedding.weight
         biases = layer.self_attention.output_projection.bias, model.decoder.output_bias
-        deviations[name] = [weight.std().item() for weight in (*weights, *biases)]
-    glorot = (2 / (64 + 64)) ** 0.5
+        deviations[name] = [
+            weight.std().item() for weight in (layer.feed_forward.down_projection.weight, *embeddings, *biases)
+        ]
+    glorot, table = (2 / (64 + 64)) ** 0.5, (2 / (300 + 64)) ** 0.5
     uniform = (1 / 64 / 3) ** 0.5  # of U(-1/√64, 1/√64)
     expected = {
-        "scaled-xavier": [glorot / 6**0.5, 64**-0.5, 0, 0],
-        "xavier": [glorot, 64**-0.5, 0, 0],
-        "xavier-all": [glorot, (2 / (300 + 64)) ** 0.5, 0, 0],
-        "torch": [uniform, 1, uniform, uniform],
+        "scaled-xavier": [glorot / 6**0.5, 64**-0.5, 64**-0.5, 0, 0],
+        "xavier": [glorot, 64**-0.5, 64**-0.5, 0, 0],
+        "xavier-all": [glorot, table, table, 0, 0],
+        "torch": [uniform, 1, uniform, uniform, uniform],
     }
     for name, values in expected.items():
         assert deviations[name] == pytest.approx(values, rel=0.15), name

@@ -19,8 +19,15 @@ def initialize(model: EncoderDecoder, initialization: Initialization) -> Encoder
             module.reset_parameters()  # N(0, 1)
         elif initialization == "xavier-all" and isinstance(module, nn.Embedding):
             nn.init.xavier_uniform_(module.weight)
-    decoder = model.decoder
-    if initialization == "torch" and isinstance(decoder, TransformerDecoder) and decoder.output_bias is not None:
-        bound = decoder.output_embedding.embedding_dim**-0.5
-        nn.init.uniform_(decoder.output_bias, -bound, bound)
+    if initialization == "torch" and isinstance(model.decoder, TransformerDecoder):
+        _reset_output_layer(model.decoder)
     return model
+
+
+def _reset_output_layer(decoder: TransformerDecoder) -> None:
+    """Draw an output layer that is not tied as nn.Linear does; a tied one is an embedding table."""
+    bound = decoder.output_embedding.embedding_dim**-0.5
+    if decoder.output_embedding is not decoder.embedding.token_embedding:
+        nn.init.uniform_(decoder.output_embedding.weight, -bound, bound)
+    if decoder.output_bias is not None:
+        nn.init.uniform_(decoder.output_bias, -bound, bound)
