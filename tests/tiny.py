@@ -16,6 +16,7 @@ from tongsa.models.structured_self_attention import StructuredSelfAttentionConfi
 from tongsa.models.transformer.classifier import TransformerClassifierConfig
 from tongsa.models.transformer.language_model import TransformerLMConfig
 from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.nn.positions import SinusoidConfig
 from tongsa.tokenization.special import EOS, UNK
 
 
@@ -152,6 +153,42 @@ CONFIGS: dict[str, ModelConfig] = {
         positions="rotary",
         norm="pre",
         tie_embeddings="none",
+    ),
+    "transformer, dropout on attention weights, projections without bias, sinusoids in blocks": TransformerConfig(
+        width=16,
+        ffn_width=24,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=2,
+        attention_dropout=0.1,
+        projection_bias=False,
+        norm="pre",
+        sinusoid=SinusoidConfig(exponent="2i/(d-2)", layout="blocks", first_position=2),
+        initialization="xavier-all",
+    ),
+    "transformer, memory normalized by the decoder, unscaled embeddings, output bias": TransformerConfig(
+        width=16,
+        ffn_width=24,
+        heads=2,
+        encoder_layers=2,
+        decoder_layers=2,
+        norm="pre",
+        final_norm="decoder",
+        scale_embeddings=False,
+        sinusoid=SinusoidConfig(exponent="i/d", first_position=1),
+        tie_embeddings="none",
+        output_bias=True,
+        initialization="torch",
+    ),
+    "transformer, no residuals, one norm for a layer, final norms": TransformerConfig(
+        width=16,
+        ffn_width=24,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=1,
+        residual=False,
+        shared_norm=True,
+        final_norm="both",
     ),
 }
 """By kind, or "kind, option" for an option that changes the equations."""

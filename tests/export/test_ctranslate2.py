@@ -24,6 +24,7 @@ from tongsa.decoding.shortlist import Shortlist
 from tongsa.errors import InputError
 from tongsa.export import export
 from tongsa.models.rnn import RNNConfig
+from tongsa.nn.positions import SinusoidConfig
 from tongsa.tokenization.lexicon import ShortlistCandidates
 from tongsa.tokenization.special import BOS, EOS, PAD, UNK
 
@@ -37,6 +38,15 @@ CASES: dict[str, dict[str, object]] = {
     "rotary positions": {"positions": "rotary"},
     "unscaled dot product": {"attention": "dot"},
     "untied embeddings": {"tie_embeddings": "none"},
+    "unscaled embeddings, output bias, no other bias in attention": {
+        "scale_embeddings": False,
+        "output_bias": True,
+        "projection_bias": False,
+    },
+    "one norm for a layer, sinusoids of tensor2tensor": {
+        "shared_norm": True,
+        "sinusoid": SinusoidConfig(exponent="2i/(d-2)", layout="blocks", first_position=1),
+    },
     "two vocabularies": {"tie_embeddings": "target", "target": TARGET},
     "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET, "norm": "pre"},
 }
@@ -158,6 +168,8 @@ def test_int8_is_smaller_and_gives_the_same_translations(trained: Path, tmp_path
         ("norm_kind", "none"),
         ("key_width", 6),
         ("value_width", 2),
+        ("final_norm", "both"),
+        ("residual", False),
     ],
 )
 def test_unsupported_setting_is_named(setting: str, value: object, tmp_path: Path) -> None:

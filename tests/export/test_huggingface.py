@@ -22,6 +22,7 @@ from tongsa.export import export
 from tongsa.interface import PresetName
 from tongsa.models.rnn import RNNConfig
 from tongsa.models.transformer.seq2seq import TransformerConfig
+from tongsa.nn.positions import SinusoidConfig
 from tongsa.runs import planner
 from tongsa.tokenization.special import BOS, EOS, PAD
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
@@ -36,6 +37,17 @@ CASES: dict[str, dict[str, object]] = {
     "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET},
     "learned positions": {"positions": "learned"},
     "no positions": {"positions": "none"},
+    "unscaled embeddings, output bias, no other bias in attention": {
+        "scale_embeddings": False,
+        "output_bias": True,
+        "projection_bias": False,
+        "tie_embeddings": "none",
+        "target": TARGET,
+    },
+    "one norm for a layer, sinusoids of tensor2tensor": {
+        "shared_norm": True,
+        "sinusoid": SinusoidConfig(exponent="2i/(d-2)", layout="blocks", first_position=1),
+    },
 }
 PRESETS = Path(planner.__file__).parent / "presets"
 NO_SACREMOSES = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
@@ -183,6 +195,8 @@ def test_example_in_the_folder_gives_our_greedy_output(
         ("qk_norm", True),
         ("attention_window", 3),
         ("key_width", 6),
+        ("final_norm", "both"),
+        ("residual", False),
     ],
 )
 def test_unsupported_setting_is_named_with_a_remedy(setting: str, value: object, tmp_path: Path) -> None:

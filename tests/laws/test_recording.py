@@ -109,8 +109,8 @@ def test_every_recorded_name_has_an_equation_and_its_line_contains_the_name(kind
 
 def test_every_equation_is_recorded_by_some_kind() -> None:
     names = {recorded.name for kind in CONFIGS for recorded in run(tiny(kind), *PAIR)[1].tensors}
-    in_training = "dropout.output"
-    assert equations().keys() == names | {in_training}
+    in_training = {"dropout.output", "attention.dropped"}
+    assert equations().keys() == names | in_training
 
 
 @kinds
@@ -208,6 +208,32 @@ def test_dropout_is_recorded_in_training_and_reads_on() -> None:
     x, y = (recorder.tensors[residual.sources[symbol]].value for symbol in "xy")
     assert_close(residual.value, x + y)
     assert dropped
+
+
+def test_the_page_of_a_model_with_dropout_switched_on_shows_dropped_attention_weights() -> None:
+    kind = next(name for name, config in CONFIGS.items() if getattr(config, "attention_dropout", 0))
+    edited = tiny_trace(kind).text_model.trace("a b c", target="b d", edits=[{"type": "dropout", "seed": 3}])
+    names = edited.data["tensors"].values()
+    dropped = [tensor for tensor in names if tensor["name"] == "attention.dropped"]
+    assert {len(tensor["shape"]) for tensor in dropped} == {3}
+    assert {tuple(tensor["labels"][1:]) for tensor in dropped} == {
+        ("source", "source"),
+        ("target", "target"),
+        ("target", "source"),
+    }
+    contexts = [tensor for tensor in names if tensor["name"] == "attention.context"]
+    by_id = edited.data["tensors"]
+    assert {by_id[tensor["operands"]["A"]]["name"] for tensor in contexts} == {"attention.dropped"}
+
+
+def test_a_decoder_that_normalizes_the_memory_labels_it_as_source() -> None:
+    kind = next(name for name, config in CONFIGS.items() if getattr(config, "final_norm", "") == "decoder")
+    data = tiny_trace(kind).data
+    norms = [tensor for tensor in data["tensors"].values() if "memory_norm" in tensor["path"]]
+    assert len(norms) == 2
+    assert {tensor["labels"][0] for tensor in norms} == {"source"}
+    stage = next(stage for stage in data["stages"] if stage["id"] == "decoder.layers.0.cross_attention")
+    assert any("memory_norm" in data["tensors"][key]["path"] for key in stage["tensors"])
 
 
 def test_a_compiled_function_does_not_record() -> None:

@@ -15,14 +15,15 @@ from tiny import CONFIGS, kind_of
 from tongsa.bundle import Bundle, save_bundle
 from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
+from tongsa.nn.positions import PAPER_SINUSOIDS
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 from tongsa.visualize import Page, curves, js_modules
 from tongsa.visualize.js_modules import bundle_script, import_order, read_asset
 from tongsa.visualize.mechanism import UNMASKED, attention_mechanisms
-from tongsa.visualize.packing import pack_uint16, unpack_uint16
+from tongsa.visualize.packing import MAX_UINT16, pack_uint16, unpack_uint16
 from tongsa.visualize.panels import attention_examples
-from tongsa.visualize.positions import position_encodings
+from tongsa.visualize.positions import page_data, position_encodings
 
 TOKENIZER = train_tokenizer(["a b c d e f g 가 나 다"], TokenizerConfig(model="char", vocab_size=300))
 LABELS = LabelTokenizer(("나쁨", "좋음"))
@@ -90,6 +91,18 @@ def test_sinusoids_follow_the_paper() -> None:
     (table,) = position_encodings(CONFIGS["transformer"].build(20, 20))
     assert table.used_by == ("encoder", "decoder")
     assert_allclose(table.values[3, :2], [np.sin(3), np.cos(3)], atol=1e-6)
+
+
+def test_the_page_stores_sinusoids_of_another_formula_and_computes_those_of_the_paper() -> None:
+    other = next(
+        name for name, config in CONFIGS.items() if getattr(config, "sinusoid", None) not in (None, PAPER_SINUSOIDS)
+    )
+    for name, is_stored in (("transformer", False), (other, True)):
+        encodings = position_encodings(CONFIGS[name].build(20, 20))
+        (table,) = page_data(encodings)["tables"]
+        assert (table["values"] is not None) == is_stored
+    packed = unpack_uint16(table["values"]["packed"]) / (MAX_UINT16 - 1) * 2 - 1
+    assert_allclose(packed * table["values"]["max_abs"], encodings[0].values.flatten(), atol=1e-4)
 
 
 def test_packed_numbers_are_unpacked_again() -> None:

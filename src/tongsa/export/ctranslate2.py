@@ -29,6 +29,8 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "qk_norm": (False,),  # CTranslate2 4.8 has these norms, but its log-probabilities differ from run to run
     "attention_window": (0,),
     "norm_kind": ("layer", "rms"),
+    "final_norm": ("auto",),
+    "residual": (True,),
 }
 """Supported values, for the settings that CTranslate2 supports only in part."""
 
@@ -65,6 +67,7 @@ def model_spec(bundle: Bundle, config: TransformerConfig, max_positions: int) ->
     """Return a TransformerSpec. Its vocabulary lists token ids: token strings may contain line ends or be ambiguous."""
     specs = import_library("ctranslate2.specs")
     encoder, decoder = _stack_specs(specs, config)
+    encoder.scale_embeddings = decoder.scale_embeddings = config.scale_embeddings
     spec = specs.TransformerSpec(encoder, decoder)
     _fill_encoder(spec.encoder, bundle.model.encoder, max_positions)  # type: ignore[arg-type]
     _fill_decoder(spec.decoder, bundle.model.decoder, max_positions)  # type: ignore[arg-type]
@@ -106,6 +109,8 @@ def _fill_encoder(spec: Any, encoder: TransformerEncoder, max_positions: int) ->
 def _fill_decoder(spec: Any, decoder: TransformerDecoder, max_positions: int) -> None:
     spec.embeddings.weight = _to_numpy(decoder.embedding.token_embedding.weight)
     spec.projection.weight = _to_numpy(decoder.output_embedding.weight)
+    if decoder.output_bias is not None:
+        spec.projection.bias = _to_numpy(decoder.output_bias)
     _fill_positions(spec, decoder.embedding.positional_encoding, max_positions)
     _fill_norm(getattr(spec, "layer_norm", None), decoder.final_norm)
     for layer_spec, layer in zip(spec.layer, decoder.layers, strict=True):

@@ -26,6 +26,8 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "attention": ("scaled-dot", "dot"),
     "qk_norm": (False,),
     "attention_window": (0,),
+    "final_norm": ("auto",),
+    "residual": (True,),
 }
 """Supported values, for the settings that Hugging Face supports only in part."""
 
@@ -114,7 +116,8 @@ def _model_config(bundle: Bundle, config: TransformerConfig) -> dict[str, Any]:
             "activation_function": config.activation,
             "dropout": config.dropout,
             "activation_dropout": config.ffn_dropout,
-            "scale_embedding": True,
+            "attention_dropout": config.attention_dropout,
+            "scale_embedding": config.scale_embeddings,
             "max_position_embeddings": max_positions(config),
             "is_encoder_decoder": True,
             "forced_eos_token_id": EOS,

@@ -71,7 +71,7 @@ def _marian_embeddings(
         yield "model.decoder.embed_tokens.weight", _permute_width(target)
     if config.tie_embeddings == "none":
         yield "lm_head.weight", _permute_width(decoder.output_embedding.weight)
-    yield "final_logits_bias", torch.zeros(1, len(target))
+    yield "final_logits_bias", _output_bias(decoder).unsqueeze(0)
 
 
 def _pegasus_embeddings(
@@ -88,7 +88,12 @@ def _pegasus_embeddings(
         yield "model.encoder.embed_tokens.weight", _add_rows(_permute_width(source), rows)
         yield "model.decoder.embed_tokens.weight", _add_rows(_permute_width(target), rows)
         yield "lm_head.weight", _add_rows(_permute_width(decoder.output_embedding.weight), rows)
-    yield "final_logits_bias", _add_rows(torch.zeros(len(target), 1), rows, MASKED_LOGIT).T
+    yield "final_logits_bias", _add_rows(_output_bias(decoder).unsqueeze(1), rows, MASKED_LOGIT).T
+
+
+def _output_bias(decoder: TransformerDecoder) -> Tensor:  # (token,)
+    embedding, bias = decoder.output_embedding, decoder.output_bias
+    return torch.zeros(embedding.num_embeddings) if bias is None else bias.detach()
 
 
 def _add_rows(table: Tensor, rows: int, value: float = 0.0) -> Tensor:  # (rows, width)

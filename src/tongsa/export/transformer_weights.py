@@ -57,7 +57,9 @@ def _toml_value(value: Any) -> str:
 
 
 def linear_params(layer: nn.Linear) -> LinearParams:
-    return LinearParams(layer.weight.detach(), layer.bias.detach())
+    """Return weight and bias; zeros for a layer without a bias, which the other programs do not know."""
+    bias = layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias
+    return LinearParams(layer.weight.detach(), bias.detach())
 
 
 def self_attention_projections(layer: SelfAttention) -> AttentionProjections:

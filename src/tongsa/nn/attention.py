@@ -8,7 +8,8 @@
     scores = query · keysᵀ / √d_k ─► mask ─► softmax ─► weights · values ─► context (batch, head, query, value width)
 
 torch's fused kernel computes this in one pass and never stores the weights. Inside `record_attention()` the same
-function computes them step by step and records them; both give the same context.
+function computes them step by step and records them; both give the same context. With dropout on the weights, training
+is step by step too: the fused kernel would draw masks that do not follow the seed of the batch (nn/dropout.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tongsa.nn.dropout import Dropout
 from tongsa.nn.masks import causal_mask
 from tongsa.nn.recording import AttentionRole, Operand, is_recording, observe, record, record_weights
 
@@ -92,49 +94,64 @@ def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # 
     return longer.permute(1, 2, 0, 3)
 
 
-def attention_from_scores(
-    module: nn.Module, scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionRole, *, causal: bool
-) -> Tensor:
-    """Return softmax(scores)V (batch, head, query, value width), and record the weights."""
-    if causal:
-        mask = causal_mask(scores.shape[2], scores.device)
-    if mask is not None:
-        masked = scores.masked_fill(~mask, -torch.inf)
-        scores = record("attention.masked", module, masked, S=scores, mask=mask)
-    weights = record("attention.weights", module, scores.softmax(dim=-1), S=scores)
-    record_weights(role, weights)
-    return record("attention.context", module, weights @ values, A=weights, V=values)
+class AttentionDropout(Dropout):
+    """Dropout of attention weights (batch, head, query, key): a query then misses some keys."""
+
+    def forward(self, weights: Tensor) -> Tensor:
+        return record("attention.dropped", self, self.drop(weights), x=weights, rate=self.rate)
 
 
-class DotProductAttention(nn.Module):
+class WeightedSum(nn.Module):
+    """softmax(scores)V: the part of attention after its score function."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.dropout = AttentionDropout(dropout)
+
+    def weighted_sum(
+        self, scores: Tensor, values: Tensor, mask: Tensor | None, role: AttentionRole, *, causal: bool
+    ) -> Tensor:
+        """Return the context (batch, head, query, value width), and record the weights."""
+        if causal:
+            mask = causal_mask(scores.shape[2], scores.device)
+        if mask is not None:
+            masked = scores.masked_fill(~mask, -torch.inf)
+            scores = record("attention.masked", self, masked, S=scores, mask=mask)
+        weights = record("attention.weights", self, scores.softmax(dim=-1), S=scores)
+        record_weights(role, weights)
+        weights = self.dropout(weights)
+        return record("attention.context", self, weights @ values, A=weights, V=values)
+
+
+class DotProductAttention(WeightedSum):
     """softmax(QKᵀ·scale)V, equation 1. Without a scale (1.0), a large d_k saturates the softmax."""
 
-    def __init__(self, scale: float | None = None) -> None:
+    def __init__(self, scale: float | None = None, dropout: float = 0.0) -> None:
         """The default scale is 1/√d_k."""
-        super().__init__()
+        super().__init__(dropout)
         self.scale = scale
 
     def forward(
         self, query: Tensor, kv: KeyValue, mask: Tensor | None, role: AttentionRole, *, causal: bool = False
     ) -> Tensor:
-        if not is_recording():
+        if not is_recording() and not self.dropout.is_active:
             return F.scaled_dot_product_attention(
                 query, kv.keys, kv.values, attn_mask=mask, is_causal=causal, scale=self.scale
             )
         scale = query.shape[-1] ** -0.5 if self.scale is None else self.scale
         scores = record("attention.scores", self, query @ kv.keys.mT * scale, Q=query, K=kv.keys, scale=scale)
-        return attention_from_scores(self, scores, kv.values, mask, role, causal=causal)
+        return self.weighted_sum(scores, kv.values, mask, role, causal=causal)
 
 
-class MultiHeadAdditiveAttention(nn.Module):
+class MultiHeadAdditiveAttention(WeightedSum):
     """softmax(v·tanh(Wx + Uy))V in each head (Bahdanau et al. 2015), which section 3.2.1 compares with dot products.
 
     Wx and Uy are the queries and keys of multi-head attention: only v is new. Each pair of query and key has a hidden
     layer of d_k units, so it needs d_k times the memory of a dot product.
     """
 
-    def __init__(self, heads: int, key_width: int) -> None:
-        super().__init__()
+    def __init__(self, heads: int, key_width: int, dropout: float = 0.0) -> None:
+        super().__init__(dropout)
         self.score_vector = nn.Parameter(torch.empty(heads, key_width))
         nn.init.normal_(self.score_vector, std=key_width**-0.5)
 
@@ -144,7 +161,7 @@ class MultiHeadAdditiveAttention(nn.Module):
         hidden = (query.unsqueeze(3) + kv.keys.unsqueeze(2)).tanh_()  # (batch, head, query, key, key width)
         scores = (hidden @ self.score_vector[:, None, :, None]).squeeze(4)  # (batch, head, query, key)
         scores = record("attention.additive_scores", self, scores, Q=query, K=kv.keys, v=self.score_vector)
-        return attention_from_scores(self, scores, kv.values, mask, role, causal=causal)
+        return self.weighted_sum(scores, kv.values, mask, role, causal=causal)
 
 
 AttentionScore = Literal["scaled-dot", "dot", "additive"]
@@ -152,8 +169,8 @@ AttentionScore = Literal["scaled-dot", "dot", "additive"]
 
 
 def build_attention(
-    score_function: AttentionScore, heads: int, key_width: int
+    score_function: AttentionScore, heads: int, key_width: int, dropout: float = 0.0
 ) -> DotProductAttention | MultiHeadAdditiveAttention:
     if score_function == "additive":
-        return MultiHeadAdditiveAttention(heads, key_width)
-    return DotProductAttention(None if score_function == "scaled-dot" else 1.0)
+        return MultiHeadAdditiveAttention(heads, key_width, dropout)
+    return DotProductAttention(None if score_function == "scaled-dot" else 1.0, dropout)

@@ -91,13 +91,21 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
+    @property
+    def is_active(self) -> bool:
+        """True in training with a rate above 0."""
+        return self.training and self.rate > 0
+
     def forward(self, values: Tensor) -> Tensor:
-        dropped = (
+        return record("dropout.output", self, self.drop(values), x=values, rate=self.rate)
+
+    def drop(self, values: Tensor) -> Tensor:
+        """Return the values after dropout, without recording them."""
+        return (
             self._apply_function(_DropoutFunction, values)
             if self._uses_packed_mask(values)
             else self._torch_dropout(values)
         )
-        return record("dropout.output", self, dropped, x=values, rate=self.rate)
 
     def add_residual(self, residual: Tensor, values: Tensor) -> Tensor:
         """Return residual + dropout(values), in one pass."""
@@ -120,7 +128,7 @@ class Dropout(nn.Module):
     def _uses_packed_mask(self, values: Tensor) -> bool:
         """Return True on a CPU in training. A GPU and a compiled graph already have fast random numbers."""
         is_cpu_float32 = values.device.type == "cpu" and values.dtype == torch.float32
-        return self.training and self.rate > 0 and is_cpu_float32 and not torch.compiler.is_compiling()
+        return self.is_active and is_cpu_float32 and not torch.compiler.is_compiling()
 
     def _torch_dropout(self, values: Tensor) -> Tensor:
         return F.dropout(values, self.rate) if self.training else values

@@ -40,6 +40,10 @@ class HeadConfig:
     score_function: AttentionScore = "scaled-dot"
     qk_norm: bool = False
     """Normalize queries and keys before they are compared."""
+    dropout: float = 0.0
+    """Dropout rate of the attention weights."""
+    bias: bool = True
+    """Biases of the projections of queries, keys, values and the output."""
 
     @property
     def equal_widths(self) -> bool:
@@ -114,11 +118,11 @@ class SelfAttention(nn.Module):
         self.rotary = rotary
         keys, values = heads.count * heads.key_width, heads.count * heads.value_width
         blocks = 3 if heads.equal_widths else 2
-        self.qkv_projection = Linear(width, blocks * keys, blocks=blocks)
-        self.value_projection = None if heads.equal_widths else Linear(width, values)
+        self.qkv_projection = Linear(width, blocks * keys, blocks=blocks, bias=heads.bias)
+        self.value_projection = None if heads.equal_widths else Linear(width, values, bias=heads.bias)
         self.query_norm, self.key_norm = build_qk_norm(heads), build_qk_norm(heads)
-        self.attention = build_attention(heads.score_function, heads.count, heads.key_width)
-        self.output_projection = Linear(values, width, gain=gain)
+        self.attention = build_attention(heads.score_function, heads.count, heads.key_width, heads.dropout)
+        self.output_projection = Linear(values, width, gain=gain, bias=heads.bias)
 
     def _project_qkv(self, inputs: Tensor) -> tuple[Tensor, KeyValue]:  # each (batch, head, length, head width)
         if self.value_projection is None:
@@ -194,12 +198,12 @@ class CrossAttention(nn.Module):
         self.heads = heads
         keys, values = heads.count * heads.key_width, heads.count * heads.value_width
         blocks = 2 if heads.equal_widths else 1
-        self.query_projection = Linear(width, keys)
-        self.kv_projection = Linear(width, blocks * keys, blocks=blocks)
-        self.value_projection = None if heads.equal_widths else Linear(width, values)
+        self.query_projection = Linear(width, keys, bias=heads.bias)
+        self.kv_projection = Linear(width, blocks * keys, blocks=blocks, bias=heads.bias)
+        self.value_projection = None if heads.equal_widths else Linear(width, values, bias=heads.bias)
         self.query_norm, self.key_norm = build_qk_norm(heads), build_qk_norm(heads)
-        self.attention = build_attention(heads.score_function, heads.count, heads.key_width)
-        self.output_projection = Linear(values, width, gain=gain)
+        self.attention = build_attention(heads.score_function, heads.count, heads.key_width, heads.dropout)
+        self.output_projection = Linear(values, width, gain=gain, bias=heads.bias)
 
     def project_memory(self, slots: Tensor) -> KeyValue:
         """Project the memory's slots (batch, slot, width): they do not depend on the query."""

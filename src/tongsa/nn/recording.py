@@ -172,7 +172,8 @@ class Recorder:
         for edit in self.edits:
             edited = edit(recorded)
             recorded = recorded if edited is None else replace(recorded, value=edited)
-        if all(recorded.value is not operand for operand in operands.values()):  # else nothing was computed
+        is_operand = any(recorded.value is operand for operand in operands.values())
+        if not is_operand and id(recorded.value) not in self._index_by_id:  # else nothing was computed
             self._keep(recorded)
         return recorded.value
 

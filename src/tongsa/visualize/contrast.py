@@ -143,7 +143,8 @@ class Attribution:
         products = (direction @ _array(projection.weight)) * self._row(merged, row)
         for head, part in enumerate(np.split(products, module.heads.count), 1):  # type: ignore[union-attr, arg-type]
             yield self._leaf(tensor, float(part.sum()), head)
-        yield self._leaf(tensor, float(direction @ _array(projection.bias)))
+        if projection.bias is not None:
+            yield self._leaf(tensor, float(direction @ _array(projection.bias)))
 
     def _linear(self, tensor: TraceTensor, direction: Vector, row: int) -> Iterator[LogitTerm]:
         projection = _linear_of(self.model.get_submodule(tensor.path), LINEAR_LAYERS[tensor.name])

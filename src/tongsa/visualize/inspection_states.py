@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tongsa.visualize.inspection_batch import Array, RecordedBatch
 from tongsa.visualize.inspection_draws import Draws, summarize_draws
-from tongsa.visualize.trace_stages import layer_number, part_of
+from tongsa.visualize.trace_stages import is_of_source, layer_number, part_of
 from tongsa.visualize.trace_tensors import TraceTensor
 
 STATE_NAMES = (
@@ -124,7 +124,7 @@ def site_of(tensor: TraceTensor) -> StateSite:
 def token_vectors(tensor: TraceTensor, values: Sequence[Tensor], recording: RecordedBatch) -> NDArray[np.float32]:
     """Return the vectors (vector, width) of a tensor without padding; `values` has one tensor for each time step."""
     batch = recording.batch
-    side = batch.source if tensor.path.startswith("encoder") else batch.decoder_input
+    side = batch.source if is_of_source(tensor.path) else batch.decoder_input
     stacked = torch.stack([*values], dim=1) if tensor.is_loop else values[0]  # (batch, …, width)
     is_by_token = tensor.axes[0] in ("token", "time")
     if is_by_token and stacked.shape[1] == side.tokens.shape[1]:

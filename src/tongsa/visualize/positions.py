@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from tongsa.nn.multi_head import SelfAttention
-from tongsa.nn.positions import PositionalEncoding, PositionKind, sinusoids
+from tongsa.nn.positions import PAPER_SINUSOIDS, PositionalEncoding, PositionKind, sinusoids
 from tongsa.visualize.packing import MAX_UINT16, pack_uint16
 
 MAX_POSITIONS_SHOWN = 128
@@ -24,6 +24,8 @@ class PositionTable:
     used_by: tuple[str, ...]
     """Parts of the model: "encoder", "decoder" or both."""
     values: NDArray[np.float64]  # (position, width)
+    is_paper_formula: bool = False
+    """The page computes the sinusoids of the paper itself: they would be half of its size."""
 
 
 @torch.inference_mode()
@@ -48,10 +50,12 @@ def _position_encoding(part: str, module: nn.Module) -> PositionTable | None:
         device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
         values = module(0, min(MAX_POSITIONS_SHOWN, module.max_positions), device)
         kind: PositionKind = "sinusoidal" if module.is_sinusoidal else "learned"
-        return PositionTable(kind, (part,), values.double().cpu().numpy())
+        is_paper_formula = module.is_sinusoidal and module.sinusoid == PAPER_SINUSOIDS
+        return PositionTable(kind, (part,), values.double().cpu().numpy(), is_paper_formula)
     if isinstance(module, SelfAttention) and module.rotary:
         # sine and cosine of each rotation angle; their cosine similarity is that of one vector at two positions
-        return PositionTable("rotary", (part,), sinusoids(MAX_POSITIONS_SHOWN, module.heads.key_width).double().numpy())
+        angles = sinusoids(MAX_POSITIONS_SHOWN, module.heads.key_width).double().numpy()
+        return PositionTable("rotary", (part,), angles, is_paper_formula=True)
     return None
 
 
@@ -72,8 +76,7 @@ def page_data(encodings: list[PositionTable]) -> dict[str, Any]:
                 "used_by": list(table.used_by),
                 "positions": table.values.shape[0],
                 "width": table.values.shape[1],
-                # the page computes sinusoids itself: they would be half of its size
-                "values": _pack_signed(table.values) if table.kind == "learned" else None,
+                "values": None if table.is_paper_formula else _pack_signed(table.values),
             }
             for table in encodings
         ]

@@ -27,7 +27,7 @@ from tongsa.visualize.panels import AnyTextModel, load_text_model
 from tongsa.visualize.tours import default_tour
 from tongsa.visualize.trace_example import Example, RecordedRun, make_example, run_recorded
 from tongsa.visualize.trace_source import excerpts, source_line
-from tongsa.visualize.trace_stages import Stage, StageNote, layer_number, new_stage, stages_of
+from tongsa.visualize.trace_stages import Stage, StageNote, is_of_source, layer_number, new_stage, stages_of
 from tongsa.visualize.trace_tensors import INTERNAL_NAMES, Array, TensorWriter, TraceTensor, join_steps
 from tongsa.visualize.what_if import Edit, possible_edits, run_edited, token_id
 
@@ -208,7 +208,7 @@ class Trace:
     def _labels(self, tensor: TraceTensor) -> list[str]:
         """Return what each axis counts: "source", "target", "slot", or "" for numbers."""
         memory = "source" if self.run.memory.shape[1] == len(self.example.source) else "slot"
-        side = "source" if tensor.path.startswith("encoder") else "target"
+        side = "source" if is_of_source(tensor.path) else "target"
         keys = side if side == "source" or "self_attention" in tensor.path else memory
         names = {"token": side, "query": side, "time": side, "key": keys, "slot": memory}
         return [names.get(axis, "") for axis in tensor.axes]

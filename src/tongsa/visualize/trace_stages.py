@@ -91,6 +91,11 @@ def layer_number(path: str) -> int | None:
     return 1 if ".first_layer" in path else None
 
 
+def is_of_source(path: str) -> bool:
+    """Return True if a module's tensors have the positions of the source: also the norm of the memory in a decoder."""
+    return path.startswith("encoder") or ".cross_attention_memory_norm" in path
+
+
 def part_of(tensor: TraceTensor) -> str:
     """Return the part of the model that a tensor belongs to."""
     group, _, last = tensor.name.partition(".")

@@ -117,7 +117,7 @@ class EditedTensors:
                 return _operand(recorded, "x")
             case "causal_off" if name == "attention.masked" and is_causal(recorded):
                 return _operand(recorded, "S")
-            case "dropout" if name == "dropout.output":
+            case "dropout" if name in ("dropout.output", "attention.dropped"):
                 return self._drop(recorded, edit.seed)
             case "temperature" if name == "output.logits":
                 return value / edit.value

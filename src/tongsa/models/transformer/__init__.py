@@ -11,6 +11,7 @@
                                                │
                                             output embedding ─► logits
 
-config.py has the settings, residual.py the norms around the residual sums. seq2seq.py, classifier.py and
-language_model.py put encoder and decoder together. Attention itself is in nn/multi_head.py and nn/attention.py.
+config.py has the settings, residual.py the norms around the residual sums, initialization.py initial weights as in
+other implementations. seq2seq.py, classifier.py and language_model.py put encoder and decoder together. Attention
+itself is in nn/multi_head.py and nn/attention.py.
 """

@@ -9,6 +9,7 @@ from tongsa.models.pooled_classifier import PooledClassifier, mean_pool
 from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.encoder import TransformerEncoder
+from tongsa.models.transformer.initialization import initialize
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
     "tiny": {"width": 128, "ffn_width": 384, "layers": 4, "hidden": 128},
@@ -38,4 +39,5 @@ class TransformerClassifierConfig(TransformerStackConfig):
         embedding = TransformerEmbedding(source_vocab_size, self)
         classifier = PooledClassifier(mean_pool, self.width, self.hidden, target_vocab_size, self.dropout)
         encoder = TransformerEncoder(embedding, self, self.layers)
-        return EncoderDecoder(encoder, classifier, embedding.positional_encoding.max_positions)
+        model = EncoderDecoder(encoder, classifier, embedding.positional_encoding.max_positions)
+        return initialize(model, self.initialization)

@@ -1,6 +1,6 @@
 """Settings that all Transformers share: width, heads, attention, norms, positions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tongsa.config import Fraction, NonNegative, Positive, check_ranges
@@ -9,7 +9,10 @@ from tongsa.nn.attention import AttentionScore
 from tongsa.nn.feed_forward import Activation
 from tongsa.nn.multi_head import HeadConfig
 from tongsa.nn.norms import NormKind
-from tongsa.nn.positions import PositionKind
+from tongsa.nn.positions import PositionKind, SinusoidConfig
+
+Initialization = Literal["scaled-xavier", "xavier", "xavier-all", "torch"]
+FinalNorm = Literal["auto", "both", "decoder", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,22 +38,43 @@ class TransformerStackConfig:
     """Window size of self-attention (section 4, "restricted"); 0 is no window. In the encoder the window is centered on
     the query; an even one has one more position on the left. In the decoder it ends at the query. Cross-attention
     always sees the whole source."""
+    projection_bias: bool = True
+    """Biases of the projections of queries, keys, values and heads; the paper's equations have none (section 3.2.2).
+    The bias of the keys has no effect: it adds the same number to all scores of a query."""
     activation: Activation = "relu"
     """Activation of the feed-forward network; swiglu has three matrices, the others two."""
     dropout: Fraction = 0.1
     """On the output of each sub-layer and on embeddings + positions (section 5.4)."""
     ffn_dropout: Fraction = 0.0
     """Also inside the feed-forward network: not in the paper, and useful for small data."""
+    attention_dropout: Fraction = 0.0
+    """Also on attention weights: not in the paper, but in most implementations. Training then stores all weights."""
     norm: Literal["post", "pre"] = "post"
     """norm(x + sublayer(x)) as in the paper, or x + sublayer(norm(x)), which needs no long warm-up."""
     norm_kind: NormKind = "layer"
     """Normalization; layer is the paper's."""
     groups: Positive = 8
     """Groups of a group norm."""
+    final_norm: FinalNorm = "auto"
+    """Norm at the end of a stack. auto: of both stacks with pre-norm, whose last sum is not normalized yet; of none
+    with post-norm. both: also with post-norm, as in torch.nn.Transformer. decoder: of the decoder alone; each decoder
+    layer then normalizes the memory itself, with the norm of its cross-attention, as in kh-kim/simple-nmt."""
+    shared_norm: bool = False
+    """One norm for all sub-layers of a layer, as in bentrevett/pytorch-seq2seq before April 2020."""
+    residual: bool = True
+    """Residual connections (section 3.1). Without them a sub-layer replaces its input."""
+    scale_embeddings: bool = True
+    """Multiply token embeddings by √width (section 3.4)."""
     positions: PositionKind = "sinusoidal"
     """Positional encoding; sinusoidal is the paper's (section 3.5), rotary that of Su et al. (2021)."""
+    sinusoid: SinusoidConfig = field(default_factory=SinusoidConfig)
+    """Formula of sinusoidal positions: the table [model.sinusoid]."""
     max_positions: Positive = 1024
     """Number of learned position embeddings; the other kinds have no limit."""
+    initialization: Initialization = "scaled-xavier"
+    """xavier: uniform matrices (Glorot and Bengio 2010), zero biases, embeddings from N(0, 1/√width). scaled-xavier:
+    with pre-norm, the last matrix of each of N sub-layers is also divided by √N (Radford et al. 2019, section 2.3).
+    xavier-all: Xavier embeddings too. torch: the defaults of nn.Linear and nn.Embedding, embeddings from N(0, 1)."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -58,6 +82,13 @@ class TransformerStackConfig:
             raise ValueError(
                 f"width {self.width}: not a multiple of heads {self.heads}. "
                 "Change one of them, or set key_width and value_width."
+            )
+        if self.final_norm == "decoder" and self.norm != "pre":
+            raise ValueError('final_norm = "decoder": needs pre-norm. Set norm = "pre", or final_norm = "auto".')
+        if self.norm_kind == "batch" and (self.shared_norm or self.final_norm == "decoder"):
+            raise ValueError(
+                'norm_kind = "batch": its statistics cannot be shared by several norms. '
+                'Use norm_kind = "layer", or shared_norm = false and final_norm = "auto".'
             )
         if self.norm_kind == "group" and self.width % self.groups:
             raise ValueError(f"width {self.width}: not a multiple of groups {self.groups}. Change one of them.")
@@ -77,6 +108,8 @@ class TransformerStackConfig:
             value_width=self.value_width or width,
             score_function=self.attention,
             qk_norm=self.qk_norm,
+            dropout=self.attention_dropout,
+            bias=self.projection_bias,
         )
 
 

@@ -27,10 +27,9 @@ from tongsa.batch import Padded
 from tongsa.interface import Memory
 from tongsa.models.transformer.config import TransformerStackConfig
 from tongsa.models.transformer.embedding import TransformerEmbedding
-from tongsa.models.transformer.residual import SublayerNorm, build_final_norm, residual_gain
+from tongsa.models.transformer.residual import ResidualDropout, SublayerNorm, build_final_norm, residual_gain
 from tongsa.nn.attention import KeyValue
 from tongsa.nn.beam_layout import PerSentence
-from tongsa.nn.dropout import Dropout
 from tongsa.nn.feed_forward import build_feed_forward
 from tongsa.nn.local_attention import causal_window
 from tongsa.nn.masks import key_mask
@@ -127,22 +126,36 @@ class TransformerDecoderLayer(nn.Module):
             config.activation, config.width, config.ffn_width, config.ffn_dropout, gain=gain
         )
         self.self_attention_norm = SublayerNorm(config)
-        self.cross_attention_norm = SublayerNorm(config) if with_cross_attention else None
-        self.feed_forward_norm = SublayerNorm(config)
-        self.dropout = Dropout(config.dropout)
+        shared = self.self_attention_norm if config.shared_norm else None
+        self.cross_attention_norm = SublayerNorm(config, shared) if with_cross_attention else None
+        normalizes_memory = with_cross_attention and config.final_norm == "decoder"
+        self.cross_attention_memory_norm = (
+            SublayerNorm(config, self.cross_attention_norm) if normalizes_memory else None
+        )
+        self.feed_forward_norm = SublayerNorm(config, shared)
+        self.dropout = ResidualDropout(config)
 
-    def forward(self, x: Tensor, padding_mask: Tensor, slots: Tensor, slot_mask: Tensor) -> Tensor:
+    def project_memory(self, memory: Memory) -> KeyValue | None:
+        """Return keys and values of the memory for cross-attention; None without it."""
+        if self.cross_attention is None:
+            return None
+        norm = self.cross_attention_memory_norm
+        slots = memory.slots if norm is None else norm.before(memory.slots, memory.mask)
+        return self.cross_attention.project_memory(slots)
+
+    def forward(self, x: Tensor, padding_mask: Tensor, memory: Memory) -> Tensor:
         """Teacher forcing: x and the result are (batch, length, width)."""
-        # add_residual(x, y) is x + dropout(y) in one pass
+        # connect(x, y) is x + dropout(y) in one pass
         norm = self.self_attention_norm
         y = self.self_attention(norm.before(x, padding_mask), padding_mask, causal=True)
-        x = record("residual.self_attention", self, self.dropout.add_residual(x, y), x=x, y=y)
+        x = record("residual.self_attention", self, self.dropout.connect(x, y), x=x, y=y)
         x = norm.after(x, padding_mask)
 
+        kv = self.project_memory(memory)
         if self.cross_attention is not None and self.cross_attention_norm is not None:
-            norm, kv = self.cross_attention_norm, self.cross_attention.project_memory(slots)
-            y = self.cross_attention(norm.before(x, padding_mask), kv, slot_mask)
-            x = record("residual.cross_attention", self, self.dropout.add_residual(x, y), x=x, y=y)
+            norm = self.cross_attention_norm
+            y = self.cross_attention(norm.before(x, padding_mask), kv, key_mask(memory.mask))
+            x = record("residual.cross_attention", self, self.dropout.connect(x, y), x=x, y=y)
             x = norm.after(x, padding_mask)
 
         return self._feed_forward_sublayer(x, padding_mask)
@@ -154,20 +167,20 @@ class TransformerDecoderLayer(nn.Module):
         norm = self.self_attention_norm
         caches = [state.kv_cache(layer_index) for state in groups]
         attended, next_caches = self.self_attention.step(norm.before(x, padding_mask), caches)
-        x = norm.after(self.dropout.add_residual(x, attended), padding_mask)
+        x = norm.after(self.dropout.connect(x, attended), padding_mask)
 
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             norm = self.cross_attention_norm
             memories = [state.cached_memory(layer_index) for state in groups]
             attended = self.cross_attention.step(norm.before(x, padding_mask).squeeze(1), memories).unsqueeze(1)
-            x = norm.after(self.dropout.add_residual(x, attended), padding_mask)
+            x = norm.after(self.dropout.connect(x, attended), padding_mask)
 
         return self._feed_forward_sublayer(x, padding_mask), next_caches
 
     def _feed_forward_sublayer(self, x: Tensor, padding_mask: Tensor) -> Tensor:
         norm = self.feed_forward_norm
         y = self.feed_forward(norm.before(x, padding_mask))
-        x = record("residual.feed_forward", self, self.dropout.add_residual(x, y), x=x, y=y)
+        x = record("residual.feed_forward", self, self.dropout.connect(x, y), x=x, y=y)
         return norm.after(x, padding_mask)
 
 
@@ -182,6 +195,7 @@ class TransformerDecoder(nn.Module):
         num_layers: int,
         *,
         with_cross_attention: bool = True,
+        output_bias: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -190,18 +204,19 @@ class TransformerDecoder(nn.Module):
             for _ in range(num_layers)
         )
         self.layers: Sequence[TransformerDecoderLayer] = layers  # type: ignore[assignment]
-        self.final_norm = build_final_norm(config)
+        self.final_norm = build_final_norm(config, "decoder")
         self.output_embedding = output_embedding
+        self.output_bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings)) if output_bias else None
 
     @property
     def output(self) -> OutputProjection:
-        return OutputProjection(self.output_embedding.weight)
+        return OutputProjection(self.output_embedding.weight, self.output_bias)
 
     def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, width)
-        padding_mask, slot_mask = target.mask, key_mask(memory.mask)
+        padding_mask = target.mask
         x = self.embedding(target.tokens)
         for layer in self.layers:
-            x = layer(x, padding_mask, memory.slots, slot_mask)
+            x = layer(x, padding_mask, memory)
         normed: Tensor = self.final_norm(x, padding_mask)
         return normed
 
@@ -210,11 +225,7 @@ class TransformerDecoder(nn.Module):
         return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> TransformerState:
-        projected = tuple(
-            layer.cross_attention.project_memory(memory.slots)
-            for layer in self.layers
-            if layer.cross_attention is not None
-        )
+        projected = tuple(kv for layer in self.layers if (kv := layer.project_memory(memory)) is not None)
         return TransformerState(
             length=0,
             cache=tuple(layer.self_attention.empty_cache(memory.slots.shape[0], memory.slots) for layer in self.layers),

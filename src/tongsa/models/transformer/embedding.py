@@ -12,20 +12,27 @@ from tongsa.nn.recording import record
 
 
 class TransformerEmbedding(nn.Module):
-    """√width times the token embedding plus the position, with dropout (sections 3.4, 3.5, 5.4)."""
+    """√width times the token embedding plus the position, with dropout (sections 3.4, 3.5, 5.4).
+
+    Without `scale_embeddings` the factor √width is left out.
+    """
 
     def __init__(self, vocab_size: int, config: TransformerStackConfig) -> None:
         super().__init__()
         self.token_embedding = embedding_table(vocab_size, config.width)
-        self.positional_encoding = PositionalEncoding(config.positions, config.width, config.max_positions)
+        self.positional_encoding = PositionalEncoding(
+            config.positions, config.width, config.max_positions, config.sinusoid
+        )
+        self.scales = config.scale_embeddings
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:  # (batch, length, width)
         """Embed tokens (batch, length); the first is at position `start`."""
-        scale = math.sqrt(self.token_embedding.embedding_dim)
         embedded = record("embedding.lookup", self, self.token_embedding(tokens))
-        scaled = record("embedding.scaled", self, embedded * scale, x=embedded, scale=scale)
+        if self.scales:
+            scale = math.sqrt(self.token_embedding.embedding_dim)
+            embedded = record("embedding.scaled", self, embedded * scale, x=embedded, scale=scale)
         positions = self.positional_encoding(start, tokens.shape[1], tokens.device)
         positions = record("embedding.position", self, positions)
-        dropped: Tensor = self.dropout(record("embedding.sum", self, scaled + positions, x=scaled, y=positions))
+        dropped: Tensor = self.dropout(record("embedding.sum", self, embedded + positions, x=embedded, y=positions))
         return dropped

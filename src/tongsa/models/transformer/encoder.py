@@ -9,8 +9,7 @@ from tongsa.batch import Padded
 from tongsa.interface import Memory
 from tongsa.models.transformer.config import TransformerStackConfig
 from tongsa.models.transformer.embedding import TransformerEmbedding
-from tongsa.models.transformer.residual import SublayerNorm, build_final_norm, residual_gain
-from tongsa.nn.dropout import Dropout
+from tongsa.models.transformer.residual import ResidualDropout, SublayerNorm, build_final_norm, residual_gain
 from tongsa.nn.feed_forward import build_feed_forward
 from tongsa.nn.local_attention import centered_window
 from tongsa.nn.multi_head import SelfAttention
@@ -35,19 +34,19 @@ class TransformerEncoderLayer(nn.Module):
             config.activation, config.width, config.ffn_width, config.ffn_dropout, gain=gain
         )
         self.self_attention_norm = SublayerNorm(config)
-        self.feed_forward_norm = SublayerNorm(config)
-        self.dropout = Dropout(config.dropout)
+        self.feed_forward_norm = SublayerNorm(config, self.self_attention_norm if config.shared_norm else None)
+        self.dropout = ResidualDropout(config)
 
     def forward(self, x: Tensor, padding_mask: Tensor) -> Tensor:  # (batch, length, width)
-        # add_residual(x, y) is x + dropout(y) in one pass
+        # connect(x, y) is x + dropout(y) in one pass
         norm = self.self_attention_norm
         y = self.self_attention(norm.before(x, padding_mask), padding_mask)
-        x = record("residual.self_attention", self, self.dropout.add_residual(x, y), x=x, y=y)
+        x = record("residual.self_attention", self, self.dropout.connect(x, y), x=x, y=y)
         x = norm.after(x, padding_mask)
 
         norm = self.feed_forward_norm
         y = self.feed_forward(norm.before(x, padding_mask))
-        x = record("residual.feed_forward", self, self.dropout.add_residual(x, y), x=x, y=y)
+        x = record("residual.feed_forward", self, self.dropout.connect(x, y), x=x, y=y)
         return norm.after(x, padding_mask)
 
 
@@ -58,7 +57,7 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         self.embedding = embedding
         self.layers = nn.ModuleList(TransformerEncoderLayer(config, num_layers) for _ in range(num_layers))
-        self.final_norm = build_final_norm(config)
+        self.final_norm = build_final_norm(config, "encoder")
 
     def forward(self, source: Padded) -> Memory:
         padding_mask = source.mask

@@ -13,6 +13,7 @@ from tongsa.models.rnn_lm import EmptyEncoder
 from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
 from tongsa.models.transformer.decoder import TransformerDecoder
 from tongsa.models.transformer.embedding import TransformerEmbedding
+from tongsa.models.transformer.initialization import initialize
 from tongsa.nn.output import embedding_table
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
@@ -44,4 +45,5 @@ class TransformerLMConfig(TransformerStackConfig):
         tied = self.tie_embeddings == "target"
         output_embedding = embedding.token_embedding if tied else embedding_table(target_vocab_size, self.width)
         decoder = TransformerDecoder(embedding, output_embedding, self, self.layers, with_cross_attention=False)
-        return EncoderDecoder(EmptyEncoder(self.width), decoder, embedding.positional_encoding.max_positions)
+        model = EncoderDecoder(EmptyEncoder(self.width), decoder, embedding.positional_encoding.max_positions)
+        return initialize(model, self.initialization)

@@ -9,19 +9,26 @@ The layers write both in the same two lines; either `before` or `after` does not
     x = norm.after(x)
 """
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.nn.dropout import Dropout
 from tongsa.nn.norms import NoNorm, build_norm
 
 
 class SublayerNorm(nn.Module):
     """The normalization of one sub-layer: of its input (pre-norm), or of the residual sum (post-norm)."""
 
-    def __init__(self, config: TransformerStackConfig) -> None:
+    def __init__(self, config: TransformerStackConfig, shared: "SublayerNorm | None" = None) -> None:
+        """With `shared`, this norm has the scale and shift of another one."""
         super().__init__()
         self.norm = build_norm(config.norm_kind, config.width, config.groups)
         self.is_pre_norm = config.norm == "pre"
+        if shared is not None:
+            for name, parameter in shared.norm.named_parameters():
+                setattr(self.norm, name, parameter)
 
     def before(self, x: Tensor, padding_mask: Tensor) -> Tensor:  # (batch, length, width)
         return self.norm(x, padding_mask) if self.is_pre_norm else x
@@ -30,9 +37,21 @@ class SublayerNorm(nn.Module):
         return x if self.is_pre_norm else self.norm(x, padding_mask)
 
 
-def build_final_norm(config: TransformerStackConfig) -> nn.Module:
+class ResidualDropout(Dropout):
+    """x + dropout(y), in one pass; dropout(y) alone with `residual = false`."""
+
+    def __init__(self, config: TransformerStackConfig) -> None:
+        super().__init__(config.dropout)
+        self.has_residual = config.residual
+
+    def connect(self, x: Tensor, y: Tensor) -> Tensor:  # (batch, length, width)
+        return self.add_residual(x, y) if self.has_residual else self(y)
+
+
+def build_final_norm(config: TransformerStackConfig, stack: Literal["encoder", "decoder"]) -> nn.Module:
     """Return the norm at the end of a stack: with pre-norm the last residual sum is not normalized yet."""
-    return NoNorm() if config.norm == "post" else build_norm(config.norm_kind, config.width, config.groups)
+    has_norm = {"auto": config.norm == "pre", "both": True, "decoder": stack == "decoder", "none": False}
+    return build_norm(config.norm_kind, config.width, config.groups) if has_norm[config.final_norm] else NoNorm()
 
 
 def residual_gain(config: TransformerStackConfig, num_sublayers: int) -> float:
@@ -40,4 +59,5 @@ def residual_gain(config: TransformerStackConfig, num_sublayers: int) -> float:
 
     Without a norm after each sum, every sub-layer adds variance. So each of N sub-layers starts scaled by 1/√N.
     """
-    return 1.0 if config.norm == "post" and config.norm_kind != "none" else num_sublayers**-0.5
+    sums_grow = config.residual and (config.norm == "pre" or config.norm_kind == "none")
+    return num_sublayers**-0.5 if sums_grow and config.initialization == "scaled-xavier" else 1.0

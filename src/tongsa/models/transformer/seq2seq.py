@@ -9,6 +9,7 @@ from tongsa.models.transformer.config import TransformerStackConfig, stack_prese
 from tongsa.models.transformer.decoder import TransformerDecoder
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.encoder import TransformerEncoder
+from tongsa.models.transformer.initialization import initialize
 from tongsa.nn.output import embedding_table
 
 PRESETS: dict[PresetName, dict[str, Any]] = {
@@ -30,6 +31,8 @@ class TransformerConfig(TransformerStackConfig):
     """Layers of the decoder (N)."""
     tie_embeddings: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output (section 3.4); for target and output; or three."""
+    output_bias: bool = False
+    """Bias of the output layer, as in many implementations; the paper shares a matrix alone (section 3.4)."""
 
     @property
     def task(self) -> Task:
@@ -53,11 +56,12 @@ class TransformerConfig(TransformerStackConfig):
             if self.tie_embeddings == "none"
             else target_embedding.token_embedding
         )
-        return EncoderDecoder(
-            TransformerEncoder(source_embedding, self, self.encoder_layers),
-            TransformerDecoder(target_embedding, output_embedding, self, self.decoder_layers),
-            source_embedding.positional_encoding.max_positions,
+        encoder = TransformerEncoder(source_embedding, self, self.encoder_layers)
+        decoder = TransformerDecoder(
+            target_embedding, output_embedding, self, self.decoder_layers, output_bias=self.output_bias
         )
+        model = EncoderDecoder(encoder, decoder, source_embedding.positional_encoding.max_positions)
+        return initialize(model, self.initialization)
 
 
 BASE = TransformerConfig()

@@ -199,7 +199,7 @@ class PackedPositionTable(TypedDict):
     positions: int
     width: int
     values: PackedMatrix | None
-    """(position, width); null for sinusoids: sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)) in turn."""
+    """(position, width); null for the paper's sinusoids: sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)) in turn."""
 
 
 @documented

@@ -124,7 +124,7 @@ export const korean = {
     usedBy: { encoder: "인코더", decoder: "디코더" },
     kinds: { sinusoidal: "사인파 위치 인코딩", learned: "학습된 위치 임베딩", rotary: "회전 위치 임베딩(RoPE)" },
     explanation: {
-      sinusoidal: "열마다 위치에 따른 사인파이며, 왼쪽은 주파수가 높고 오른쪽으로 갈수록 낮습니다. 각 행을 토큰 임베딩에 더합니다.",
+      sinusoidal: "열마다 위치에 따른 사인파이며, 왼쪽은 주파수가 높고 오른쪽으로 갈수록 낮습니다(sinusoid.layout = \"blocks\"이면 절반씩 그렇습니다). 각 행을 토큰 임베딩에 더합니다.",
       learned: "위치마다 학습된 벡터가 하나씩 있고, 이를 토큰 임베딩에 더합니다.",
       rotary: "헤드마다 쿼리와 키를 회전하는 각도의 사인과 코사인입니다. 그래서 쿼리와 키의 내적이 둘 사이의 거리에 따라 달라집니다.",
     },

@@ -1,0 +1,1 @@
+"""What the deviations of known Transformer implementations cost."""
