@@ -153,6 +153,15 @@ CONFIGS: dict[str, ModelConfig] = {
         norm="pre",
         tie_embeddings="none",
     ),
+    "rnn_attention, two layers from both states, linear output, gru of torch": RNNAttentionConfig(
+        embedding=12,
+        width=16,
+        layers=2,
+        cell="gru-reset-after",
+        initial_state="both",
+        output="linear",
+        dropout=0.1,
+    ),
 }
 """By kind, or "kind, option" for an option that changes the equations."""
 assert {kind_of(name) for name in CONFIGS} == KINDS.keys(), "every kind needs a tiny model: the laws run over CONFIGS"

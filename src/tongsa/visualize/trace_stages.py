@@ -44,6 +44,7 @@ PART_OF_NAME = {
     "rnn.summary": "summary",
     "rnn.last_states": "summary",
     "rnn.initial_state": "initial_state",
+    "rnn.both_last_states": "initial_state",
     "conv.input": "input",
     "conv.keys": "keys_values",
     "conv.values": "keys_values",
