@@ -202,9 +202,9 @@ class RNNAttentionDecoder(nn.Module):
         return initial.chunk(len(self.layers), dim=1)
 
     def _join_last_states(self, memory: Memory, backward: Tensor) -> Tensor:  # (batch, 2 · width)
-        last_slot = memory.mask.sum(dim=1) - 1
-        annotations = memory.slots[torch.arange(len(last_slot), device=last_slot.device), last_slot]
-        forward = record_copy(annotations.chunk(2, dim=-1)[0], memory.slots)
+        last_slot = (memory.mask.sum(dim=1) - 1).view(-1, 1, 1).expand(-1, 1, memory.slots.shape[2])
+        annotation = memory.slots.gather(1, last_slot).squeeze(1)  # of the last token
+        forward = record_copy(annotation.chunk(2, dim=-1)[0], memory.slots)
         return record("rnn.both_last_states", self, torch.cat([forward, backward], dim=-1), x=forward, y=backward)
 
     def _top(self, layer_states: LayerStates) -> Tensor:  # (row, width)
