@@ -239,6 +239,47 @@ def test_only_columns_near_the_screen_have_elements(offline: Visitor, tmp_path: 
     assert page.locator(".node.alive").count() < steps / 2
 
 
+def test_an_overview_of_a_wide_tree_scrolls_by_pointer_and_keys(offline: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "short.html").write_text(search_tree.page_html("t", handmade_tree("▁word", 3)), "utf-8")
+    page = open_file(offline, tmp_path / "short.html")
+    page.wait_for_selector(".node.finished")
+    expect(page.locator("#minimap")).to_be_hidden()  # all is visible
+    (tmp_path / "tree.html").write_text(search_tree.page_html("t", handmade_tree("▁word", 59)), "utf-8")
+    page = open_file(offline, tmp_path / "tree.html")
+    strip, stage = page.locator("#minimap"), page.locator("#stage")
+    expect(strip).to_be_visible()
+
+    def shares() -> tuple[float, float]:
+        """Left edge of the frame in the strip, and of the window in the tree."""
+        scrolled = float(stage.evaluate("stage => stage.scrollLeft / stage.scrollWidth"))
+        left, width = (
+            strip.evaluate(f"strip => strip.querySelector('.frame').getBoundingClientRect().{side}")
+            for side in ("left", "width")
+        )
+        outer = strip.bounding_box()
+        assert outer and width < outer["width"] / 3
+        return (left - outer["x"]) / outer["width"], scrolled
+
+    assert shares() == pytest.approx((0, 0), abs=0.01)
+    expect(strip).to_have_attribute("aria-valuetext", re.compile("Steps 1 to .* of 59"))
+    box = strip.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 20, steps=3)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    frame, scrolled = shares()
+    assert frame == pytest.approx(scrolled, abs=0.01) and 0.5 < scrolled < 0.7
+    expect(page.locator(".node.alive", has_text="word").first).to_be_attached()
+    strip.focus()
+    page.keyboard.press("End")
+    expect(page.locator(".node.finished")).to_be_in_viewport()
+    expect(strip).to_have_attribute("aria-valuenow", "100")
+    page.locator("#language").click()
+    expect(strip).to_have_attribute("aria-valuetext", re.compile("59단계 중"))
+
+
 def test_hostile_names_execute_nothing(offline: Visitor, tmp_path: Path) -> None:
     attack = "<img src=x onerror=\"document.title='attacked'\">" + HOSTILE.replace("\ud83d", "")
     example = attention_example(attack, source=[attack, "▁go", "▁home", "</s>"])

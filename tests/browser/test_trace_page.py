@@ -191,8 +191,23 @@ def test_a_token_is_followed_and_the_cache_grows(open_trace: OpenTrace, data: di
     details = card(page, scores_id(data)).locator("details")
     details.locator("summary").click()
     assert details.locator("tbody tr").count() == 1
+    expect(page.locator(".card .lens:visible")).to_have_count(0)  # a source token writes nothing
     page.locator('[data-token="target1"]').click()
     expect(page.locator("output")).to_have_text(re.compile("1 of"))
+
+
+def test_the_logit_lens_of_a_followed_token_ends_with_the_token_of_the_output(
+    open_trace: OpenTrace, data: dict[str, Any]
+) -> None:
+    last, rows = list(data["logit_lens"].items())[-1]
+    layer = next(stage["layer"] for stage in data["stages"] if last in stage["tensors"])
+    page = open_trace(data, f"#token=target2&layer={layer}")
+    top = data["output"]["top"][1][0]
+    assert rows[1] == (top["token"], pytest.approx(top["probability"], rel=1e-3))
+    shown = f"{re.sub('^▁', '·', top['token'])} {round(100 * top['probability'])} %"
+    expect(card(page, last).locator(".lens")).to_contain_text(shown)
+    assert page.locator(".rail-group .lens:not(:empty)").last.inner_text() == f"→ {shown}"
+    expect(page.locator(f'.rail-tensor[data-to="{last}"] .size')).to_contain_text(f"→ {shown}")
 
 
 def test_each_card_has_a_table_csv_and_python(

@@ -12,7 +12,7 @@ from export.bundles import SOURCE, TARGET, transformer
 from tongsa.data.sentence_splitter import Span, split_lines, split_sentences
 from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.documents import Document, DocumentError
+from tongsa.decoding.documents import Document, DocumentError, missing_stop
 from tongsa.decoding.glossary import Glossary
 from tongsa.decoding.mbr import mbr_decode
 from tongsa.decoding.sampling import SamplingConfig
@@ -33,8 +33,8 @@ def translator() -> Translator:
 
 @given(TEXTS, st.integers(1, 8))
 def test_all_but_white_space_is_in_a_sentence_and_joining_gives_the_text(text: str, max_tokens: int) -> None:
-    for spans in (split_sentences(text), split_lines(text)):
-        document = Document(text, spans).split_to_fit(lambda sentence: len(sentence) <= max_tokens)
+    for whole in (Document(text, split_sentences(text)), Document.of_lines(text)):
+        document = whole.split_to_fit(lambda sentence: len(sentence) <= max_tokens)
         assert document.join(document.sentences) == text
         assert (
             "".join(document.sentences).split() == text.split() or not document.join([""] * len(document.spans)).strip()
@@ -58,8 +58,11 @@ def test_a_translated_text_is_the_join_of_its_sentences(translator: Translator) 
     (joined,) = translator.translate([f" {TWO}\n"], nbest=3)
     first, second = (translator.translate([text], nbest=3)[0] for text in ("a b cd.", "D e fg!"))
     assert [hypothesis.text for hypothesis in joined.nbest] == [
-        f" {before.text}  {after.text}\n" for before, after in zip(first.nbest, second.nbest, strict=True)
+        f" {before.text}{before.final_punctuation}  {after.text}{after.final_punctuation}\n"
+        for before, after in zip(first.nbest, second.nbest, strict=True)
     ]
+    assert {before.final_punctuation for before in first.nbest} <= {"", "."}
+    assert {after.final_punctuation for after in second.nbest} == {"!"}
     assert [(part.source, part.start, part.end) for part in joined.sentences] == [
         ("a b cd.", 1, 8),
         ("D e fg!", 10, 17),
@@ -89,7 +92,9 @@ def test_glossary_sampling_and_mbr_work_sentence_by_sentence(translator: Transla
     glossary = Glossary.from_pairs([("b", "가 나"), ("e", "다 라")])
     (with_terms,) = translator.translate([TWO], glossary=glossary, max_term_cost=1000)
     alone = translator.translate([part.source for part in with_terms.sentences], glossary=glossary, max_term_cost=1000)
-    assert [part.text for part in with_terms.sentences] == [translation.text for translation in alone]
+    assert [part.text for part in with_terms.sentences] == [
+        translation.text + translation.final_punctuation for translation in alone
+    ]
     assert with_terms.terms == alone[0].terms + alone[1].terms
     assert [term.text for term in with_terms.terms] == ["가 나", "다 라"]
     (sampled,) = translator.translate([TWO], sampling=SamplingConfig(seed=3), nbest=2)
@@ -152,3 +157,38 @@ def test_placeholders_of_templates_are_copied_as_terms() -> None:
     kept, required = translator.translate([text]), translator.translate([text], glossary=glossary)
     assert [term.text for term in kept[0].terms] == ["{{gf}}"]
     assert (kept[0].text, kept[0].terms) == (required[0].text, required[0].terms)
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "stop"),
+    [
+        ("I go home.", "집에 간다", "."),
+        ("Where?!", "어디", "?"),
+        ("Go!", "走", "！"),
+        ("I go home.", "私は家に帰る", "。"),
+        ("私は家に帰る。", "I go home", "."),
+        ("Well...", "글쎄", "…"),
+        ('He said "Go."', "'가라'", "."),
+        ("It is 5%.", "5%", "."),
+        ("I go home.", "집에 간다!", ""),
+        ("I go home.", "(집에 간다.)", ""),
+        ("First,", "첫째", ""),
+        ("I go home.", "집에,", ""),
+        ("I go home.", "", ""),
+        ("...", "", ""),
+    ],
+)
+def test_the_stop_of_the_source_has_the_form_of_the_output(source: str, output: str, stop: str) -> None:
+    assert missing_stop(source, output) == stop
+    assert not stop or not missing_stop(source, output + stop)
+
+
+def test_a_period_inside_a_long_sentence_that_was_split_is_no_stop() -> None:
+    text = "We met Mr. Smith at home."
+    document = Document(text, split_sentences(text, "en")).split_to_fit(lambda sentence: len(sentence) <= 15)
+    inner, last = document.sentences[0], document.sentences[-1]
+    assert inner == "We met Mr." and last.endswith("home.")
+    assert [document.complete(i, "가") for i in range(len(document.spans))] == [
+        *["가"] * (len(document.spans) - 1),
+        "가.",
+    ]

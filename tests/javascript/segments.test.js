@@ -107,3 +107,17 @@ test("other settings make all translations pending and send everything", () => {
   assert.equal(replaced.length, pending.length);
   assert.equal(joinSentences(TEXT, pending).trim(), TEXT.toUpperCase());
 });
+
+test("a missing stop is shown among several sentences, and not after a single one", () => {
+  const respond = (source, text, stop) => {
+    const response = { start: 0, end: source.length, source, text, final_punctuation: stop, flags: [] };
+    return locateSentence(source, codePointOffsets(source), response);
+  };
+  const alone = respond("One.", "하나", "."); // as the server answers a single sentence
+  const first = respond("One.", "하나.", "."), // and the first of several
+    second = { ...respond("Two", "둘", ""), begin: 5, end: 8 };
+  assert.deepEqual([alone.text, first.text], ["하나", "하나"]);
+  assert.equal(joinSentences("One.", [first]), "하나");
+  assert.equal(joinSentences("One. Two", [alone, second]), "하나. 둘");
+  assert.equal(first.text.slice(first.targetWords[0].begin, first.targetWords[0].end), "하나");
+});

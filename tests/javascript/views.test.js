@@ -11,9 +11,11 @@ import {
   linkTree,
   pathTo,
   prefixText,
+  stepsInView,
   treeLayout,
   visibleSteps,
 } from "../../src/tongsa/visualize/assets/search_tree_data.js";
+import { scrollByKey, visibleFrame } from "../../src/tongsa/visualize/assets/search_tree_minimap.js";
 import { scoreFormula, scoreSteps, standing } from "../../src/tongsa/visualize/assets/search_tree_text.js";
 import { WORDS } from "../../src/tongsa/visualize/assets/view_words.js";
 import { attentionMask, poolMask } from "../../src/tongsa/visualize/assets/weights.js";
@@ -194,4 +196,16 @@ test("cosine similarity of sinusoids depends on the distance alone", () => {
     similarity = cosineSimilarity(values, rows, width);
   assert.ok(Math.abs(similarity[0] - 1) < 1e-5);
   for (let row = 1; row + 3 < rows; row++) assert.ok(Math.abs(similarity[row * rows + row + 3] - similarity[3]) < 1e-5);
+});
+
+test("the overview frames the visible part, and keys move it within the tree", () => {
+  const stage = { scrollLeft: 300, clientWidth: 400, scrollWidth: 2000 };
+  assert.deepEqual(visibleFrame(stage), { left: 0.15, width: 0.2 });
+  assert.equal(scrollByKey("ArrowRight", stage), 400);
+  assert.equal(scrollByKey("PageUp", stage), 0);
+  assert.equal(scrollByKey("End", stage), 1600);
+  assert.equal(scrollByKey("a", stage), null);
+  const places = [0, 100, 200, 300, 400].map((left) => ({ left, width: 80 })); // the root, and four steps
+  assert.deepEqual(stepsInView(places, 0, 150), [1, 1]);
+  assert.deepEqual(stepsInView(places, 190, 250), [2, 4]);
 });

@@ -337,3 +337,27 @@ def test_an_edited_translator_decodes_greedily() -> None:
 def test_a_wrong_edit_is_refused(edit: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         tiny_trace("transformer").text_model.trace("a b c", target="b d", edits=[edit])
+
+
+@kinds
+def test_the_logit_lens_ends_with_what_the_model_writes(kind: str) -> None:
+    result = tiny_trace(kind)
+    has_stream = kind_of(kind) in ("transformer", "transformer_lm")
+    assert bool(result.logit_lens) == has_stream
+    if has_stream:
+        layers = len(result.text_model.model.decoder.layers)
+        sublayers = 3 if kind_of(kind) == "transformer" else 2
+        assert len(result.logit_lens) == 1 + layers * sublayers  # the embedding, and each sub-layer
+        probabilities, tokens = result.run.logits.softmax(dim=-1).max(dim=-1)
+        names = result.text_model.target_tokenizer.token_strings(tokens.tolist())
+        *before, last = result.logit_lens.values()
+        assert [token for token, _ in last] == names
+        assert [p for _, p in last] == pytest.approx(probabilities.tolist(), rel=1e-3)
+        assert before[0] != last
+
+
+def test_the_logit_lens_follows_an_edit() -> None:
+    model = tiny_trace("transformer").text_model
+    edited = trace(model, "a b c", target="b d", edits=[{"type": "norm_off"}, {"type": "temperature", "value": 3}])
+    *_, last = edited.logit_lens.values()
+    assert [p for _, p in last] == pytest.approx(edited.run.logits.softmax(dim=-1).amax(dim=-1).tolist(), rel=1e-3)

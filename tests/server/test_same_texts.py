@@ -24,7 +24,7 @@ SPACE = st.sampled_from(["", " ", "  ", "\t", "\u3000", "\u2028"])
 TEXT = st.lists(st.tuples(SPACE, SENTENCE, st.sampled_from([". ", "! ", "?", "。", "다.", "…", ""])), max_size=4).map(
     lambda parts: "".join(map("".join, parts))
 )
-SPANS = ("source", "text", "start", "end", "target_start", "target_end")
+SPANS = ("source", "text", "start", "end", "target_start", "target_end", "final_punctuation")
 WARNINGS = ("unseen_words", "low_score", "longer_than_training")
 
 
@@ -61,6 +61,24 @@ def test_the_command_line_python_and_the_server_agree(surfaces: Surfaces, texts:
     for result, translation, record in zip(by_server, by_python, by_command_line, strict=True):
         assert spans(result["sentences"]) == spans(record["sentences"])
         assert spans(result["sentences"]) == spans([part.sentence_record for part in translation.sentences])
+
+
+def test_every_surface_adds_the_stop_that_the_model_left_out(surfaces: Surfaces) -> None:
+    text = "Abc? Bcd efg.\nfed"
+    by_server, by_python = surfaces.server.translate(text, nbest=2, alignments=True)[0], surfaces.translator(text)
+    (line,) = surfaces.translate_lines([text], 0).lines
+    alone = [surfaces.translator(sentence["source"]) for sentence in by_server["sentences"]]
+    stops = ["?", ".", ""]  # the model writes none
+    assert [translation.final_punctuation for translation in alone] == stops
+    joined = "{} {}\n{}".format(*[translation.text + stop for translation, stop in zip(alone, stops, strict=True)])
+    assert by_server["text"] == by_python.text == json.loads(line)["text"] == joined
+    for sentence, translation, stop in zip(by_server["sentences"], alone, stops, strict=True):
+        assert sentence["final_punctuation"] == stop
+        assert joined[sentence["target_start"] : sentence["target_end"]] == translation.text + stop
+        assert sentence["alignment"]["target"][-1][1] == len(translation.text)  # the stop belongs to no word
+        assert all(other["text"].endswith(stop) for other in sentence["alternatives"])
+    assert by_python.tokens == (*alone[0].tokens, "</s>", *alone[1].tokens, "</s>", *alone[2].tokens)
+    assert by_python.log_prob == pytest.approx(sum(translation.log_prob for translation in alone), abs=1e-4)
 
 
 def test_sentences_report_what_is_unlike_the_training_data(surfaces: Surfaces) -> None:

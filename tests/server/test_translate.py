@@ -157,7 +157,7 @@ def test_glossary_terms_are_enforced_in_the_sentences_that_have_them(server: Liv
     translator = tongsa.load(run, engine="torch", task="seq2seq")
     (expected,) = translator.translate(["a b!"], glossary=Glossary.from_pairs([("b", "가 나")]))
     record = expected.terms[0].record
-    assert first["text"] == expected.text
+    assert first["text"] == expected.text + expected.final_punctuation
     assert first["terms"] == [{key: value for key, value in record.items() if key != "skipped_reason" or value}]
 
 

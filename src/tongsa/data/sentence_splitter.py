@@ -14,6 +14,8 @@ OPENING_PUNCTUATION = re.compile("[\"'“”‘’«»‹›„‚(\\[{¿¡「�
 """Characters that may precede the first letter of a sentence."""
 FULLWIDTH_STOPS = "。！？"
 """Stops that need no following space."""
+STOPS = ".!?…‥" + FULLWIDTH_STOPS
+"""Sentence-final punctuation."""
 
 # possessive quantifiers, and no match starts inside a run of stops: linear time even for a megabyte of dots
 _SENTENCE_STOP = re.compile(

@@ -1,7 +1,8 @@
 """Results of decoding: a translation with its scores, n-best list, terms, attention and word alignment.
 
 The translation of a text of several sentences is the joined translation of its sentences (`join_translations`). Its
-tokens have </s> between the sentences, so that one log-probability belongs to each token and to the last </s>.
+tokens have </s> between the sentences, so that one log-probability belongs to each token and to the last </s>. A stop
+that was added to a sentence (`complete_sentences`) is part of its text, but of no token.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,6 +53,11 @@ class Translation:
     """Position of the source in the text that it is a sentence of, in characters."""
     target_start: int = 0
     """Position of the translation in the translated text."""
+    final_punctuation: str = ""
+    """The stop of the source sentence that the model did not write.
+
+    In a text of several sentences it is the end of `text`; to a single sentence it is not added.
+    """
     unseen_words: tuple[str, ...] = ()
     """Words of the source that do not occur in the training data."""
     low_score: bool = False
@@ -198,6 +204,7 @@ class Translation:
             "text": self.text,
             "target_start": self.target_start,
             "target_end": self.target_end,
+            "final_punctuation": self.final_punctuation,
             "score": self.score,
             "log_prob": self.log_prob,
             "truncated": self.truncated,
@@ -211,6 +218,20 @@ class Translation:
             "low_score": self.low_score,
             "longer_than_training": self.longer_than_training,
         }
+
+
+def complete_sentences(document: Document, translations: Sequence[Translation]) -> list[Translation]:
+    """Return the translations of the sentences of a text with the stops that the model did not write."""
+
+    def complete(i: int, hypothesis: Translation) -> Translation:
+        return replace(
+            hypothesis,
+            text=document.complete(i, hypothesis.text),
+            final_punctuation=document.final_punctuation(i, hypothesis.text),
+            alternatives=tuple(complete(i, alternative) for alternative in hypothesis.alternatives),
+        )
+
+    return [complete(i, translation) for i, translation in enumerate(translations)]
 
 
 def join_translations(document: Document, translations: Sequence[Translation]) -> Translation:

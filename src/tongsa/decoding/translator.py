@@ -28,7 +28,7 @@ from tongsa.decoding.engines.torch import TorchEngine
 from tongsa.decoding.generator import ShallowFusion
 from tongsa.decoding.glossary import Glossary, TermRequirement, has_text_after_end
 from tongsa.decoding.request import DecodeRequest
-from tongsa.decoding.results import Translation, join_translations
+from tongsa.decoding.results import Translation, complete_sentences, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
@@ -141,7 +141,10 @@ class Translator(TextModel):
         prefixes = [prefix for prefix, document in zip(request.prefixes, documents, strict=False) if document.spans]
         sentences = [sentence for document in documents for sentence in document.sentences]
         translations = iter(self._decode_sentences(sentences, replace(request, prefixes=prefixes)))
-        return [join_translations(document, list(islice(translations, len(document.spans)))) for document in documents]
+        return [
+            join_translations(document, complete_sentences(document, list(islice(translations, len(document.spans)))))
+            for document in documents
+        ]
 
     def split_text(self, text: str, max_tokens: int = MAX_SENTENCE_TOKENS) -> Document:
         """Return the sentences of a text; one that is too long for the model, or for `max_tokens`, is split."""

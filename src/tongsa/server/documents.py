@@ -113,8 +113,10 @@ async def stream_sentences(
     target_end, text_index = 0, -1
     async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight)) as results:
         async for result in results:
-            index, span, space_before = next(positions)
+            index, i, space_before = next(positions)
+            span = documents[index].document.spans[i]
             result = remove_control_tag(result, documents[index].control_tag)
+            result = complete_sentence(result, documents[index].document, i)
             target_start = (target_end if index == text_index else 0) + len(space_before)
             target_end, text_index = target_start + len(result["text"]), index
             context.metrics.count_flags(queue.name, result)
@@ -139,16 +141,29 @@ def remove_control_tag(sentence: dict[str, Any], tag: str) -> dict[str, Any]:
     return result
 
 
+def complete_sentence(sentence: dict[str, Any], document: Document, i: int) -> dict[str, Any]:
+    """Return translated sentence `i` of a text, and its alternatives, with the stop that the model did not write."""
+
+    def complete(hypothesis: dict[str, Any]) -> dict[str, Any]:
+        text = hypothesis["text"]
+        return hypothesis | {
+            "text": document.complete(i, text),
+            "final_punctuation": document.final_punctuation(i, text),
+        }
+
+    return complete(sentence) | {"alternatives": [complete(other) for other in sentence["alternatives"]]}
+
+
 def inflight_count(context: ServerContext, documents: Sequence[QueuedDocument]) -> int:
     """Return how many sentences of these documents are queued at the same time."""
     return min(context.config.max_inflight_per_request, sum(len(document.sentences) for document in documents))
 
 
-def _sentence_positions(documents: Sequence[QueuedDocument]) -> Iterator[tuple[int, Span, str]]:
-    """Yield (index of the text, span in it, white space before it) for all sentences in order."""
+def _sentence_positions(documents: Sequence[QueuedDocument]) -> Iterator[tuple[int, int, str]]:
+    """Yield (index of the text, index of the sentence in it, white space before it) for all sentences in order."""
     for index, queued in enumerate(documents):
-        for span, space in queued.document.spans_with_space():
-            yield index, span, space
+        for i, (_, space) in enumerate(queued.document.spans_with_space()):
+            yield index, i, space
 
 
 async def translate_documents(

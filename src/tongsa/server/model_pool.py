@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tongsa.config import did_you_mean
 from tongsa.data.model_summary import ModelSummary
-from tongsa.data.sentence_splitter import split_lines
 from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.config import ServerConfig
@@ -94,7 +93,7 @@ class LoadedModel:
         if self.text_model.config.split_sentences:
             document: Document = self.text_model.split_text(text, max_tokens)
         else:
-            document = self.text_model.split_to_fit(Document(text, split_lines(text)), max_tokens)
+            document = self.text_model.split_to_fit(Document.of_lines(text), max_tokens)
         return document
 
     def engine_supports(self, token_count: int) -> bool:

@@ -21,6 +21,7 @@ from tongsa.errors import InputError
 from tongsa.visualize import search_tree
 from tongsa.visualize.contrast import Attribution, contrast_data
 from tongsa.visualize.equations import equations
+from tongsa.visualize.logit_lens import LensToken, logit_lens
 from tongsa.visualize.packing import FloatType, pack_floats
 from tongsa.visualize.page import Page
 from tongsa.visualize.panels import AnyTextModel, load_text_model
@@ -133,6 +134,7 @@ class Trace:
                 for file, functions in excerpts(locations.values()).items()
             },
             "output": self._output_data(),
+            "logit_lens": {id_: lens for id_, lens in self._lens.items() if id_ in tensors},
             "search": self._tree,
             "recorded": {
                 "layers": self._page_layers,
@@ -247,6 +249,15 @@ class Trace:
             for step, id_ in enumerate(self.example.outputs)
         ]
         return {"logsumexp": normalizer.tolist(), "top": top, "chosen": chosen, "embedding": self._output_rows(ids)}
+
+    @cached_property
+    def logit_lens(self) -> dict[str, list[LensToken]]:
+        """State of a Transformer decoder's residual stream, by its key → the token that each position would write."""
+        return {tensor.key: self._lens[tensor.id] for tensor in self._all if tensor.id in self._lens}
+
+    @cached_property
+    def _lens(self) -> Mapping[str, list[LensToken]]:
+        return logit_lens(self.text_model, self.run, self._all, self._owners)
 
     def _output_rows(self, ids: Tensor) -> dict[str, Any]:
         tokens = sorted({*ids.flatten().tolist(), *self.example.outputs})

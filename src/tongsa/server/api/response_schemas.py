@@ -68,6 +68,8 @@ class TokenProbability(TypedDict):
 @documented
 class AlternativeTranslation(TypedDict):
     text: str
+    final_punctuation: str
+    """The stop of the source sentence that the model did not write; of several sentences, `text` ends with it."""
     score: float
     """Length-normalized log-probability."""
     tokens: NotRequired[list[TokenProbability]]
@@ -122,6 +124,8 @@ class TranslatedSentence(TypedDict):
     target_start: int
     """Start of the translation in the translated text."""
     target_end: int
+    final_punctuation: str
+    """The stop of the source sentence that the model did not write; of several sentences, `text` ends with it."""
     score: float
     """Length-normalized log-probability."""
     confidence: float
@@ -180,6 +184,8 @@ StreamLine = StreamedSentence | StreamEnd | ErrorBody
 class Continuation(TypedDict):
     text: str
     """The prefix and its continuation."""
+    final_punctuation: str
+    """The stop of the source that the continuation lacks."""
     score: float
     probability: float
     """Probability of the first token after the prefix."""

@@ -241,6 +241,8 @@ class TraceResponse(TypedDict):
     equations: dict[str, EquationData]
     code: dict[str, list[CodeExcerpt]]
     output: TraceOutput
+    logit_lens: dict[TensorId, list[tuple[str, float]]]
+    """State of the decoder's residual stream → at each position the token that it would write, and its probability."""
     search: SearchTreeResponse | None
     recorded: RecordedScope
     tour: Tour | None

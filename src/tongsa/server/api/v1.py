@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tongsa.data.normalize import normalize
+from tongsa.decoding.documents import missing_stop
 from tongsa.errors import InputError
 from tongsa.server.api.schemas import (
     AlternativesRequest,
@@ -153,7 +154,13 @@ async def alternatives(request: Request) -> Response:
         position = len(translator.target_tokenizer.encode_all([prefix])[0])  # of the token that differs
         glossary = Glossary.from_pairs((term.source, term.target) for term in query.glossary)
         translations = translator.alternatives(query.text, prefix, count=query.count, glossary=glossary)
-        return {"alternatives": [continuation_response(translation, prefix, position) for translation in translations]}
+        return {
+            "alternatives": [
+                continuation_response(translation, prefix, position)
+                | {"final_punctuation": missing_stop(query.text, translation.text)}
+                for translation in translations
+            ]
+        }
 
     queue = get_context(request).models.select(query.model, query.languages)
     return await _run_unbatched(request, queue, find, query.text)

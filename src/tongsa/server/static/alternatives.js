@@ -80,9 +80,9 @@ export const mountAlternatives = (root, store, session) => {
     clearTimeout(timer);
     if (!sentence || !isNow) return;
     const isChosen = sentence.original && sentence.original !== sentence.text;
-    const texts = (sentence.alternatives ?? []).map((alternative) => alternative.text);
-    const others = [...new Set(texts)].filter((text) => text !== sentence.text && text !== sentence.original);
-    const items = others.map((text) => listItem(text, () => session.choose(sentence, text)));
+    const others = new Map((sentence.alternatives ?? []).map((other) => [other.text, other.final_punctuation]));
+    for (const text of [sentence.text, sentence.original]) others.delete(text ?? "");
+    const items = [...others].map(([text, stop]) => listItem(text, () => session.choose(sentence, text, stop)));
     if (isChosen) items.unshift(listItem(sentence.original ?? "", () => session.restore(sentence), words.original));
     $("alternatives-list", root).replaceChildren(...items);
     $("sentence-note", root).textContent = sentenceFacts(sentence, words);

@@ -33,9 +33,10 @@ export const createChoices = (store) => {
      * Use another translation of a sentence, and ask for its details.
      * @param {Sentence} sentence
      * @param {string} text
+     * @param {string} [finalPunctuation] the stop that the text lacks
      */
-    choose: async ({ source }, text) => {
-      set(source, { text });
+    choose: async ({ source }, text, finalPunctuation = "") => {
+      set(source, { text, finalPunctuation });
       store.set({ announcement: text });
       const details = { prefix: text, alignments: true, word_probabilities: true };
       try {
@@ -44,7 +45,7 @@ export const createChoices = (store) => {
         // the model may continue after the given text: then its details are not those of the choice
         if (sentences.length > 1 || sentences[0].text !== text || chosen.get(source)?.text !== text) return;
         const { alignment, words, confidence, flags } = sentences[0];
-        set(source, { text, alignment, words, confidence, flags });
+        set(source, { text, finalPunctuation, alignment, words, confidence, flags });
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
       }

@@ -2,6 +2,7 @@
 import { postJSON, RequestError } from "./api.js";
 import { $ } from "./dom.js";
 import { errorNotice } from "./notice.js";
+import { addedStop } from "./segments.js";
 import { activeIndex } from "./state.js";
 
 /** @param {import("./state.js").PageStore} store @param {string} source @param {string} target */
@@ -27,6 +28,8 @@ export const mountEditor = (root, store, session) => {
     field = $("editor-text", root),
     button = $("edit", root);
   const active = () => store.get().sentences[activeIndex(store.get())];
+  /** @param {import("./segments.js").Sentence} sentence */
+  const shownText = (sentence) => sentence.text + addedStop(sentence, store.get().sentences.length);
   let editedKey = 0;
 
   /** @param {boolean} isOpen */
@@ -43,7 +46,7 @@ export const mountEditor = (root, store, session) => {
     const sentence = active(),
       text = field.value.trim();
     cancel();
-    if (!sentence || !text || text === sentence.text) return;
+    if (!sentence || !text || text === shownText(sentence)) return;
     session.choose(sentence, text);
     sendCorrection(store, sentence.source, text);
   };
@@ -52,7 +55,7 @@ export const mountEditor = (root, store, session) => {
   });
   button.addEventListener("click", () => {
     if (!active() || active().isPending) return;
-    field.value = active().text;
+    field.value = shownText(active());
     toggle(true);
     field.focus();
   });

@@ -118,7 +118,9 @@ export const mountMenu = (root, store, session) => {
     const others = new Map(alternatives.map((/** @type {any} */ other) => [other.text, other]));
     others.delete(sentence.text);
     const items = [...others.values()].map((other) =>
-      item(other.text, itemContent(sentence, prefix, other), () => session.choose(sentence, other.text)),
+      item(other.text, itemContent(sentence, prefix, other), () =>
+        session.choose(sentence, other.text, other.final_punctuation),
+      ),
     );
     if (sentence.original && sentence.original !== sentence.text) {
       items.push(

@@ -65,6 +65,7 @@ export const EN = {
   confidence: (share) => `Confidence ${share}.`,
   /** @param {string} share */
   wordProbability: (share) => `Probability ${share}`,
+  addedStop: "Added: the model wrote no punctuation here",
   chosenByYou: "Chosen by you",
   /** @param {number} count @param {number} total */
   needReview: (count, total) => `${number(count)} of ${sentences(total)} ${count === 1 ? "needs" : "need"} review`,

@@ -56,6 +56,7 @@ export const KO = {
   searching: "찾는 중…",
   confidence: (share) => `신뢰도 ${share}.`,
   wordProbability: (share) => `확률 ${share}`,
+  addedStop: "추가됨: 모델이 문장 부호를 쓰지 않았습니다",
   chosenByYou: "직접 고른 번역",
   needReview: (count, total) => `${number(total)}문장 중 ${number(count)}문장 확인 필요`,
   flags: {

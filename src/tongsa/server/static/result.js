@@ -3,14 +3,14 @@ import { $, make } from "./dom.js";
 import { percent } from "./format.js";
 import { createKeyedList } from "./keyed.js";
 import { revealInPane } from "./panes.js";
-import { gapBefore } from "./segments.js";
+import { addedStop, gapBefore } from "./segments.js";
 import { activeIndex, hasResult, isComplete, isStale, taskOf, wordsOf } from "./state.js";
 import { joinByteTokens } from "./tokens.js";
 import { needsReview, sentenceNotes } from "./words.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./words.js").Words} Words */
-/** @typedef {{ sentence: import("./segments.js").Sentence, words: Words }} Shown */
+/** @typedef {{ sentence: import("./segments.js").Sentence, stop: string, words: Words }} Shown */
 
 /** Probability below which a word is marked as uncertain, and the class of the mark. @type {[number, string][]} */
 const UNCERTAIN = [
@@ -26,7 +26,7 @@ export const uncertainClass = (probability) =>
   typeof probability === "number" ? (UNCERTAIN.find(([limit]) => probability < limit) ?? ["", ""])[1] : "";
 
 /** @param {HTMLElement} element @param {Shown} shown */
-const fillSentence = (element, { sentence, words }) => {
+const fillSentence = (element, { sentence, stop, words }) => {
   const isChosen = Boolean(sentence.original && sentence.original !== sentence.text);
   let offset = 0;
   element.className = "sentence";
@@ -41,6 +41,7 @@ const fillSentence = (element, { sentence, words }) => {
     offset = end;
   });
   element.append(sentence.text.slice(offset));
+  if (stop) element.append(make("span", { text: stop, title: words.addedStop }));
 };
 
 /** @param {any} response of /v1/classify */
@@ -85,6 +86,7 @@ export const mountResult = (root, store) => {
     isSame: (a, b) =>
       a.sentence.targetWords === b.sentence.targetWords &&
       a.sentence.original === b.sentence.original &&
+      a.stop === b.stop &&
       a.words === b.words,
   });
 
@@ -95,7 +97,7 @@ export const mountResult = (root, store) => {
     const items = sentences.map((sentence, i) => ({
       key: sentence.key,
       gap: gapBefore(text, sentences, i),
-      value: { sentence, words },
+      value: { sentence, stop: addedStop(sentence, sentences.length), words },
     }));
     const index = activeIndex(state),
       isFocused = translation.contains(document.activeElement);

@@ -8,7 +8,8 @@ import { codePointOffsets } from "./characters.js";
  * @property {number} begin start in the text
  * @property {number} end
  * @property {string} source
- * @property {string} text the translation
+ * @property {string} text the translation as the model wrote it
+ * @property {string} finalPunctuation the stop that the model did not write; added among several sentences
  * @property {Word[]} targetWords
  * @property {Word[]} sourceWords
  * @property {[number, number][]} links pairs of a source word and a target word
@@ -16,7 +17,7 @@ import { codePointOffsets } from "./characters.js";
  * @property {boolean} [isPending] the translation belongs to an earlier version of the sentence
  * @property {string} [gap] white space before a pending sentence
  * @property {string} [original] first translation, if the user has chosen another one
- * @property {{ text: string, score: number }[]} [alternatives]
+ * @property {{ text: string, final_punctuation: string, score: number }[]} [alternatives]
  * @property {number | null} confidence
  * @property {string[]} flags
  * @property {string[]} [unseen_words]
@@ -25,6 +26,15 @@ import { codePointOffsets } from "./characters.js";
  * @property {boolean} [retried]
  * @property {boolean} [low_score]
  * @property {boolean} [longer_than_training]
+ */
+/**
+ * @typedef {object} Choice another translation of a sentence
+ * @property {string} text
+ * @property {string} [finalPunctuation]
+ * @property {any} [alignment]
+ * @property {any[]} [words]
+ * @property {number | null} [confidence]
+ * @property {string[]} [flags]
  */
 /**
  * @typedef {object} Update what an edit changes
@@ -83,20 +93,33 @@ const withWords = (response) => {
  */
 export const locateSentence = (text, offsets, response, base = 0) => {
   const begin = offsets[response.start],
-    end = offsets[response.end];
-  const isUnchanged = response.source === text.slice(begin, end);
-  return { ...withWords(response), key: 0, begin: base + begin, end: base + end, isUnchanged };
+    end = offsets[response.end],
+    isUnchanged = response.source === text.slice(begin, end),
+    finalPunctuation = response.final_punctuation ?? "";
+  const written = { ...response, text: withoutStop(response.text, finalPunctuation), finalPunctuation };
+  return { ...withWords(written), key: 0, begin: base + begin, end: base + end, isUnchanged };
 };
+
+/**
+ * Return what the model wrote: the server adds a missing stop to the sentences of a text, but not to a single one.
+ * @param {string} text
+ * @param {string} stop
+ */
+const withoutStop = (text, stop) => (stop && text.endsWith(stop) ? text.slice(0, -stop.length) : text);
+
+/** The stop to show after a sentence. @param {Sentence} sentence @param {number} count of all sentences */
+export const addedStop = (sentence, count) => (count > 1 ? sentence.finalPunctuation : "");
 
 /**
  * Return the sentence with another translation, whose details may be unknown.
  * @param {Sentence} sentence
- * @param {{ text: string, alignment?: any, words?: any[], confidence?: number | null, flags?: string[] }} translation
+ * @param {Choice} translation
  * @returns {Sentence}
  */
-export const replaceTranslation = (sentence, { text, alignment, words = [], confidence = null, flags = [] }) => {
-  const { key, begin, end, isUnchanged, isPending, original } = sentence;
-  const replaced = withWords({ ...sentence, text, alignment, words });
+export const replaceTranslation = (sentence, { text, finalPunctuation = "", alignment, words = [], ...details }) => {
+  const { key, begin, end, isUnchanged, isPending, original } = sentence,
+    { confidence = null, flags = [] } = details;
+  const replaced = { ...withWords({ ...sentence, text, alignment, words }), finalPunctuation };
   return { ...replaced, key, begin, end, isUnchanged, isPending, original, confidence, flags, low_score: false };
 };
 
@@ -114,7 +137,10 @@ export const gapBefore = (text, sentences, index) => {
 export const joinSentences = (text, sentences) => {
   if (!sentences.length) return "";
   const space = text.slice(sentences[sentences.length - 1].end).match(/^\s*/u)?.[0] ?? "";
-  return sentences.map((sentence, index) => gapBefore(text, sentences, index) + sentence.text).join("") + space;
+  const parts = sentences.map(
+    (sentence, i) => gapBefore(text, sentences, i) + sentence.text + addedStop(sentence, sentences.length),
+  );
+  return parts.join("") + space;
 };
 
 /** @param {string} a @param {string} b */

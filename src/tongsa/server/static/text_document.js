@@ -4,7 +4,7 @@ import { codePointOffsets, countCharacters } from "./characters.js";
 import { $, make, saveBlob } from "./dom.js";
 import { percent } from "./format.js";
 import { errorNotice } from "./notice.js";
-import { joinSentences, locateSentence } from "./segments.js";
+import { addedStop, joinSentences, locateSentence } from "./segments.js";
 import { currentModel, requestBase, wordsOf } from "./state.js";
 import { splitText } from "./text_parts.js";
 import { sentenceNotes } from "./words.js";
@@ -24,7 +24,10 @@ export const partsTable = (parts) => {
   const cell = (text) => text.replace(/\s+/gu, " ");
   return parts
     .flatMap(({ text, sentences }) =>
-      sentences.map(({ begin, end, text: target }) => `${cell(text.slice(begin, end))}\t${cell(target)}\n`),
+      sentences.map((sentence) => {
+        const target = sentence.text + addedStop(sentence, sentences.length);
+        return `${cell(text.slice(sentence.begin, sentence.end))}\t${cell(target)}\n`;
+      }),
     )
     .join("");
 };
@@ -56,15 +59,15 @@ export const createTextDocument = (root, store) => {
         : words[state === "finished" ? "finished" : "stopped"](count);
     $("document-progress", root).value = state === "finished" ? 1 : share;
   };
-  /** @param {import("./segments.js").Sentence} sentence @param {string} source */
-  const addRow = (sentence, source) => {
+  /** @param {import("./segments.js").Sentence} sentence @param {string} source @param {string} target */
+  const addRow = (sentence, source, target) => {
     const model = currentModel(store.get()),
       notes = sentenceNotes({ ...sentence, retried: false }, wordsOf(store.get()));
     const row = make(
       "li",
       {},
       make("p", { text: source, lang: model?.source_language ?? "", dir: "auto" }),
-      make("p", { text: sentence.text, lang: language(), dir: "auto" }),
+      make("p", { text: target, lang: language(), dir: "auto" }),
     );
     if (notes.length) row.append(make("p", { class: "flag small", text: notes.join(" ") }));
     $("document-rows", root).append(row);
@@ -120,7 +123,7 @@ export const createTextDocument = (root, store) => {
       // a retry sends the part from its beginning: skip the sentences that are known
       if (sentence.begin < (part.sentences.at(-1)?.end ?? 0)) continue;
       part.sentences.push(sentence);
-      addRow(sentence, part.text.slice(sentence.begin, sentence.end));
+      addRow(sentence, part.text.slice(sentence.begin, sentence.end), line.sentence.text);
       charactersDone = charactersBefore + line.sentence.end;
       showProgress();
     }

@@ -156,3 +156,76 @@ export const visibleSteps = (places, left, width) => {
   const first = steps.findIndex(isNear);
   return first < 0 ? [0, 0] : [first, steps.findLastIndex(isNear) + 1];
 };
+
+/**
+ * A tree as the panel shows it: linked nodes, layout, the best path, and what survived.
+ * @param {import("./types.d.ts").SearchTreeResponse} tree
+ */
+export const treeModel = (tree) => {
+  const { root: start, columns } = linkTree(tree.steps);
+  /** @param {number} step @param {number} rank @param {boolean} isPruned */
+  const nodeAt = (step, rank, isPruned) =>
+    columns[step]?.find((node) => node.rank === rank && (node.lane === "pruned") === isPruned);
+  const finished = tree.finished.map(([step, rank]) => /** @type {TreeNode} */ (nodeAt(step, rank, false)));
+  const best = finished[0],
+    bestPath = new Set(pathTo(best));
+  const lastKept = columns[columns.length - 1].filter(({ lane }) => lane !== "pruned");
+  const survivors = new Set([...finished, ...lastKept].flatMap(pathTo)); // with all their prefixes
+  const hasMore = tree.steps.some((step) => step.more_pruned);
+  return { tree, start, columns, nodeAt, finished, best, bestPath, survivors, layout: treeLayout(columns, hasMore) };
+};
+
+/** @typedef {ReturnType<typeof treeModel>} TreeModel */
+
+/**
+ * Style of a node: its lane, and whether it is on the best path or was pruned later.
+ * @param {TreeModel} model
+ * @param {TreeNode} node
+ */
+export const nodeClass = ({ bestPath, survivors }, node) => {
+  if (node.lane === "root") return "root best";
+  if (node.lane === "pruned") return "pruned";
+  return [node.lane, bestPath.has(node) && "best", !survivors.has(node) && "dead"].filter(Boolean).join(" ");
+};
+
+/**
+ * The node that a key moves to; undefined if there is none, or for other keys.
+ * @param {TreeModel} model
+ * @param {TreeNode} node
+ * @param {string} key
+ * @returns {TreeNode | null | undefined}
+ */
+export const nodeByKey = ({ start, best, bestPath, survivors, columns }, node, key) => {
+  const { children, parent } = node,
+    column = columns[node.step] ?? [start];
+  if (key === "ArrowLeft") return parent;
+  if (key === "ArrowUp") return column[column.indexOf(node) - 1];
+  if (key === "ArrowDown") return column[column.indexOf(node) + 1];
+  if (key === "Home") return start;
+  if (key === "End") return best;
+  if (key !== "ArrowRight") return undefined;
+  return children.find((child) => bestPath.has(child)) ?? children.find((child) => survivors.has(child)) ?? children[0];
+};
+
+/**
+ * Scroll position that shows a column with a margin beside it; unchanged if it is visible.
+ * @param {Box} box
+ * @param {{scrollLeft: number, clientWidth: number}} stage
+ */
+export const scrollToBox = ({ left, width }, { scrollLeft, clientWidth }) => {
+  const margin = Math.min(80, clientWidth / 4);
+  if (left - margin < scrollLeft) return left - margin;
+  return Math.max(scrollLeft, left + width + margin - clientWidth);
+};
+
+/**
+ * Numbers of the first and the last step of which a part is visible, from 1.
+ * @param {{left: number, width: number}[]} places the root's column first
+ * @param {number} left
+ * @param {number} width
+ * @returns {[number, number]}
+ */
+export const stepsInView = (places, left, width) => {
+  const isVisible = (place) => place.left + place.width > left && place.left < left + width;
+  return [Math.max(1, places.findIndex(isVisible)), Math.max(1, places.findLastIndex(isVisible))];
+};

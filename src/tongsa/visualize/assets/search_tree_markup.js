@@ -16,6 +16,7 @@ export const treeMarkup = () => [
     { "aria-labelledby": "tree-title" },
     make("div", { class: "headline" }, make("h2", { id: "tree-title" }), make("ul", { id: "marks", class: "small" })),
     make("div", { id: "readout", role: "status" }),
+    minimapElement(),
     make("div", { id: "stage", tabindex: 0, role: "application" }, make("div", { id: "sheet" })),
     make("p", { id: "hint", class: "quiet small" }),
     make("ul", { id: "rules", class: "small" }),
@@ -28,6 +29,17 @@ export const treeMarkup = () => [
     make("div", { class: "scroller" }, make("table", { id: "finished" })),
   ),
 ];
+
+/** The strip of the overview: a scroll bar with a picture. */
+const minimapElement = () => {
+  const attributes = { tabindex: 0, role: "scrollbar", "aria-controls": "stage", "aria-orientation": "horizontal" };
+  return make(
+    "div",
+    { id: "minimap", hidden: "", "aria-valuenow": 0, ...attributes },
+    make("canvas", { "aria-hidden": true }),
+    make("div", { class: "frame" }),
+  );
+};
 
 /** Set the position and the size of an element in CSS pixels. */
 export const placeAt = (element, { left, top, width, height = 0 }) => {

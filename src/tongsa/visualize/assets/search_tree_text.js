@@ -1,7 +1,9 @@
 /** Texts about a search: its rules, a hypothesis, the finished outputs. */
-import { make } from "./dom.js";
+import { $, make } from "./dom.js";
 import { probability, signed } from "./format.js";
 import { prefixText } from "./search_tree_data.js";
+import { textRows } from "./texts.js";
+import { WORDS } from "./view_words.js";
 
 /** @typedef {import("./types.d.ts").SearchTreeResponse} Tree */
 /** @typedef {import("./search_tree_data.js").TreeNode} TreeNode */
@@ -147,3 +149,41 @@ export const finishedTable = (words, tree, finished, onSelect) => {
     make("tbody", {}, ...rows),
   ];
 };
+
+/**
+ * Show the texts of the panel: source, rules, legend, why the search stopped, finished outputs.
+ * @param {ShadowRoot | HTMLElement} root
+ * @param {import("./search_tree_data.js").TreeModel} model
+ * @param {{language: string, hasHeader?: boolean, onSelect: (node: TreeNode) => void}} options
+ */
+export const showTreeTexts = (root, { tree, finished, best, layout }, { language, hasHeader, onSelect }) => {
+  const { page, tree: words } = WORDS[language],
+    element = (/** @type {string} */ id) => $(id, root);
+  const notes = [tree.truncated && words.truncated, tree.beam_groups > 1 && words.beamGroups(tree.beam_groups)];
+  const texts = {
+    text: tree.text,
+    translation: tree.translation || words.empty,
+    is_label: false,
+    reference: "",
+    score: null,
+  };
+  element("texts").replaceChildren(...(hasHeader ? [] : textRows(texts, page)));
+  element("note").textContent = notes.filter(Boolean).join(" ");
+  element("rules").replaceChildren(...ruleItems(words, tree));
+  element("tree-title").textContent = words.title;
+  element("marks").replaceChildren(...Object.entries(words.marks).map(legendItem));
+  element("hint").textContent = words.hint;
+  element("stage").setAttribute("aria-label", words.stage);
+  element("finished-lane").textContent = words.finishedLane;
+  if (layout.hasPruned) element("pruned-lane").textContent = words.prunedLane;
+  element("stop-title").textContent = words.stopTitle;
+  const bound = tree.score_bound === null ? "" : signed(tree.score_bound);
+  /** @type {(tree: Tree, best: string, bound: string) => string} */
+  const stopReason = words.stopReason[tree.stop_reason];
+  element("stop").textContent = stopReason(tree, signed(scoreOf(tree, best)), bound);
+  element("finished-title").textContent = words.finishedTitle;
+  element("finished").replaceChildren(...finishedTable(words, tree, finished, onSelect));
+};
+
+const legendItem = ([style, text]) =>
+  make("li", {}, make("i", { class: style, "aria-hidden": "true", text: style === "pruned" ? "−0.42" : "" }), text);

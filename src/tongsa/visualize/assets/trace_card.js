@@ -14,6 +14,7 @@ import {
   hasColumnLabels,
   movedIndex,
 } from "./trace_layout.js";
+import { lensLine } from "./trace_lens.js";
 import { formulaElement } from "./trace_math.js";
 import { magnitude, matrixOf, rectangleOf } from "./trace_tensor.js";
 
@@ -41,6 +42,7 @@ export const traceCard = (app, id, signal) => {
     legend = make("span", { class: "quiet small figure" });
   const body = make("div", { class: "more-body" });
   const more = make("details", { class: "more" }, make("summary", { text: labels.data }), body);
+  const lens = lensLine(app, id);
   const heading = make("h4", { text: cardTitle(app, id) });
   const element = make(
     "section",
@@ -55,6 +57,7 @@ export const traceCard = (app, id, signal) => {
     ),
     ...sliceChoosers(meta, slices, labels, () => refresh(), signal),
     plot,
+    lens.element,
     make("div", { class: "card-foot" }, legend, more),
   );
   /** @type {any} */
@@ -111,6 +114,7 @@ export const traceCard = (app, id, signal) => {
     canvas.style.width = `${drawing.layout.width}px`;
     canvas.style.height = `${drawing.layout.height}px`;
     describe();
+    lens.show();
     if (loaded?.data) fillNumbers();
     paint();
     if (more.open) showData();

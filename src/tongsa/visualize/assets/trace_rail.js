@@ -2,6 +2,7 @@
 import { make } from "./dom.js";
 import { cardTitle } from "./trace_card_data.js";
 import { isOpen } from "./trace_layout.js";
+import { lensAfter, lensAt, lensText } from "./trace_lens.js";
 import { matrixOf } from "./trace_tensor.js";
 
 export const stageTitle = (app, { title, title_ko: korean }) => (app.state.language === "ko" && korean) || title;
@@ -78,9 +79,12 @@ export const traceRail = (app, element) => {
       class: "rail-group",
       "data-group": group.id,
       "aria-expanded": open,
-      text: groupTitle(app, group),
       click: () => app.goToGroup(group),
     });
+    button.append(
+      make("span", { text: groupTitle(app, group) }),
+      make("span", { class: "quiet small figure lens" }),
+    );
     const isSingle = group.stages.length === 1 && group.layer === null;
     return make(
       "li",
@@ -103,8 +107,13 @@ export const traceRail = (app, element) => {
     for (const button of tensorButtons()) {
       const { shape, axes } = app.store().meta(button.dataset.to);
       const size = /** @type {Element} */ (button.lastElementChild);
-      size.textContent = facts.get(button.dataset.to) ?? shape.slice(axes[0] === "head" ? 1 : 0).join("×");
+      const known = [facts.get(button.dataset.to), lensText(lensAt(app, button.dataset.to))].filter(Boolean);
+      size.textContent = known.join(" ") || shape.slice(axes[0] === "head" ? 1 : 0).join("×");
     }
+    const groups = app.groups();
+    element.querySelectorAll(".rail-group .lens").forEach((fact, i) => {
+      fact.textContent = lensText(lensAfter(app, groups[i]));
+    });
   };
   /** Mark the card at the top of the window. */
   const mark = (id) => {

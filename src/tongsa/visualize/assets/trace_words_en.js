@@ -115,6 +115,8 @@ export const ENGLISH = {
   scoreLine: "score = log p / length penalty",
   label: "Label",
   bestPath: "Best path, step by step",
+  lens: "Logit lens",
+  lensHelp: "If the layers after this one added nothing, the model would write this token.",
   norm: "‖x‖",
   cosine: "cosine to the previous card",
   tour: "Tour",

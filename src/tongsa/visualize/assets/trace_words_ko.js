@@ -108,6 +108,8 @@ export const KOREAN = {
   scoreLine: "점수 = log p / 길이 벌점",
   label: "레이블",
   bestPath: "최선 경로의 단계별 값",
+  lens: "로짓 렌즈",
+  lensHelp: "이 뒤의 층이 아무것도 더하지 않는다면 모델이 쓸 토큰입니다.",
   norm: "‖x‖",
   cosine: "앞 카드와의 코사인 유사도",
   tour: "둘러보기",

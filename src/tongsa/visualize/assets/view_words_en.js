@@ -100,6 +100,7 @@ export const english = {
       pruned: "pruned, with the distance to the last kept",
     },
     hint: "Each box is a token with its probability given the prefix before it; the best prefix is on top. Point at a box, tap it, or focus the tree and use the arrow keys: ← parent, → best continuation, ↑ ↓ within a step.",
+    minimap: "Overview of all steps", stepsOf: (first, last, count) => `Steps ${first} to ${last} of ${count}`,
     stage: "Search tree. Use the arrow keys to move between prefixes.", finishedLane: "finished", prunedLane: "pruned",
     tokenProbability: "token probability", logProb: "log p of the prefix", rankingScore: "after search rules",
     score: "score",

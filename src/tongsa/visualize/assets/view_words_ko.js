@@ -100,6 +100,7 @@ export const korean = {
       pruned: "탈락한 후보, 마지막으로 유지된 후보와의 차이",
     },
     hint: "상자는 토큰과, 앞의 접두부가 주어졌을 때의 확률입니다. 위에 있을수록 좋은 접두부입니다. 상자를 가리키거나 누르세요. 트리를 선택하고 화살표 키를 써도 됩니다. ←는 부모, →는 가장 좋은 다음 토큰, ↑ ↓는 같은 단계입니다.",
+    minimap: "모든 단계 한눈에 보기", stepsOf: (first, last, count) => `${count}단계 중 ${first}~${last}단계`,
     stage: "탐색 트리. 화살표 키로 접두부 사이를 이동합니다.", finishedLane: "완성", prunedLane: "탈락",
     tokenProbability: "토큰 확률", logProb: "접두부의 log p", rankingScore: "탐색 규칙 적용 후",
     score: "점수",
