@@ -13,6 +13,8 @@ from tongsa import bundle, storage
 from tongsa.config import Table
 from tongsa.evaluation.evaluate import EvaluationReport
 from tongsa.evaluation.metrics import compute_metrics
+from tongsa.runs.compared_systems import ComparisonOptions
+from tongsa.runs.comparison import compare_systems
 from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on
 from tongsa.runs.grid import GridRun
 from tongsa.runs.ladder_data import LadderData
@@ -100,7 +102,7 @@ class LadderReport:
 def write_ladder_report(
     folder: Path, runs: Sequence[GridRun], data: LadderData, titles: Mapping[str, str], tokenize: str = ""
 ) -> LadderReport:
-    """Score the runs on the test set and write ladder.md, ladder.json and the page of one sentence."""
+    """Score the runs on the test set; write ladder.md, ladder.json, the comparison and the page of one sentence."""
     finished = [run for run in runs if run.state == "finished"]
     sources = [line.split("\t")[0] for line in Path(data.pairs.test[0]).read_text("utf-8").splitlines()]
     bands = length_bands([len(source.split()) for source in sources])
@@ -111,6 +113,11 @@ def write_ladder_report(
     storage.write_text(files[1], json.dumps(report.record(), indent=1, ensure_ascii=False))
     first_runs = {run.variant: run.folder for run in reversed(finished) if _reads_source(run)}
     ordered = [first_runs[name] for name in titles if name in first_runs]
+    readers = [run.folder for run in finished if _reads_source(run)]
+    if len(readers) > 1:
+        options = ComparisonOptions(tokenize=tokenize if data.task == "seq2seq" else "")
+        comparison = compare_systems(readers, EvaluationSet(files=data.pairs.test), options)
+        files.append(comparison.save(folder / "compare.html"))
     if ordered:
         files += write_family(folder / "family.html", ordered, data.probe.source, reference=data.probe.target)[:1]
     return report
