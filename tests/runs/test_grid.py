@@ -133,26 +133,40 @@ def test_changed_data_are_refused_before_anything_is_trained(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("vary", "message"),
+    ("vary", "message", "remedy"),
     [
         (
             "model.atention=dot,additive",
             r"^--vary model.atention=dot: model.atention: unknown key; did you mean 'attention",
+            "model.attention=dot,additive",
         ),
-        ("attention=dot", r"did you mean 'model.attention'"),
-        ("model.norm=pre,past", r"^--vary model.norm=past: model.norm: 'past' is not one of 'post', 'pre'"),
-        ("training.ema=0.9,high", r"^--vary training.ema=high: training.ema: 'high' is not a number"),
-        ("model.kind=transformer,transfomer", r"did you mean 'transformer"),
-        ("training.seed=1,2", "Give --seeds N instead"),
-        ("model.norm=pre,pre", "the same value twice"),
-        ("model.width=32,64", "--set has the same key. Give it once"),
-        ("model.norm", "Write KEY=VALUE,VALUE"),
+        ("attention=dot", r"did you mean 'model.attention'", "model.attention=dot"),
+        (
+            "model.norm=pre,past",
+            r"^--vary model.norm=past: model.norm: 'past' is not one of 'post', 'pre'",
+            "model.norm=pre,post",
+        ),
+        ("training.ema=0.9,x", r"^--vary training.ema=x: training.ema: 'x' is not a number", "training.ema=0.9,0"),
+        ("model.kind=transformer,transfomer", r"did you mean 'transformer", "model.kind=transformer"),
+        ("training.seed=1,2", "Give --seeds N instead", ""),
+        ("model.norm=pre,pre", "Write --vary model.norm=VALUE,VALUE", "model.norm=pre,post"),
+        ("model.width=32,64", "--set has the same key. Give it once", "model.value_width=8,16"),
+        ("model.norm", "Write KEY=VALUE,VALUE, for example model.norm=pre,post.", "model.norm=pre,post"),
     ],
 )
-def test_a_wrong_setting_is_refused_before_anything_is_written(tmp_path: Path, vary: str, message: str) -> None:
+def test_a_wrong_setting_is_refused_before_anything_is_written(
+    tmp_path: Path, vary: str, message: str, remedy: str
+) -> None:
     with pytest.raises(InputError, match=message):
         train_grid(grid_of(tmp_path, vary=(parse_vary(vary),)), quiet=True)
     assert not (tmp_path / "grid").exists()
+    remedied = {"vary": (parse_vary(remedy),)} if remedy else {"vary": (), "seeds": (1, 2)}
+    assert prepare_grid(grid_of(tmp_path, **remedied), GridDisplay(0, 0, quiet=True))
+
+
+def test_a_key_is_varied_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"another --vary has the same key\. Give it once"):
+        grid_of(tmp_path, vary=(NORMS, Vary("model.norm", ("pre",))))
 
 
 def test_an_error_of_set_is_not_blamed_on_vary(tmp_path: Path) -> None:

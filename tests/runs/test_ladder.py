@@ -131,7 +131,7 @@ def test_wrong_arguments_are_refused_with_a_remedy_that_works(tmp_path: Path) ->
         failed = run_command(*ladder, "cho", *wrong, cwd=tmp_path)
         assert (failed.code, remedy in failed.error) == (2, True), failed.stderr
     without_data = run_command("ladder", "--dev", "pairs.tsv", "-o", "out", cwd=tmp_path)
-    assert (without_data.code, "only together with --data FILE" in without_data.error) == (2, True)
+    assert (without_data.code, "Leave it out, or add --data FILE." in without_data.error) == (2, True)
     done = run_command(*ladder, "cho", "--seeds", "1", cwd=tmp_path)
     assert done.code == 0, done.stderr
     assert "| cho | Cho et al. 2014 |" in done.stdout

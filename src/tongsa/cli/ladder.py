@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tongsa.cli.data_arguments import add_training_data_arguments
 from tongsa.cli.grid_arguments import add_run_arguments, parse_seeds, repeat_command
-from tongsa.cli.model_arguments import add_set_argument
+from tongsa.cli.model_arguments import add_device_arguments, add_set_argument
 from tongsa.cli.output import print_result, print_status
 from tongsa.errors import EXIT_FAILURE, EXIT_OK, InputError
 
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tokenize", default="", metavar="NAME", help="sacreBLEU tokenizer (default: by language)")
     group.add_argument("--quick", action="store_true", help="few pairs and steps, to see that it works")
     add_run_arguments(group)
+    add_device_arguments(parser)
     add_set_argument(parser, "training.steps=5000")
     parser.add_argument(
         "-o",
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     if options.data:
         data = DataFiles(train=tuple(options.data), dev=tuple(options.dev), test=tuple(options.test))
     elif surplus := [name for name in ("dev", "test", "columns", "header") if getattr(options, name)]:
-        raise InputError(f"--{surplus[0]}: only together with --data FILE. Leave it out.")
+        raise InputError(f"--{surplus[0]}: only together with data. Leave it out, or add --data FILE.")
     else:
         data = write_phrasebook(options.folder / "phrasebook")
     plan = LadderPlan(
@@ -84,5 +85,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> list[str]:
-    flags = {"data.columns": options.columns, "data.header": "true" if options.header else None}
+    flags = {
+        "data.columns": options.columns,
+        "data.header": "true" if options.header else None,
+        "training.threads": options.threads,
+        "training.device": options.device,
+    }
     return [*options.set, *(f"{key}={value}" for key, value in flags.items() if value is not None)]

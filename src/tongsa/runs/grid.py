@@ -158,7 +158,7 @@ def _with_score(run: GridRun) -> GridRun:
     validations = [record for record in read_journal(run.folder / "journal.jsonl") if "validation" in record]
     best = dev_score(validations, recipe.training.best_metric)
     if best is None:
-        return replace(run, state="failed", message="no validation. Set training.validate_every below training.steps.")
+        return replace(run, state="failed", message="no validation in journal.jsonl")
     metric, value, split = best["name"], best["value"], "dev"
     scores = run.folder / "scores.json"
     if recipe.data.test and scores.is_file():

@@ -86,7 +86,7 @@ class GridPlan:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise InputError(f"seeds {list(self.seeds)}: give at least one seed, and each once.")
         if any(assignment.partition("=")[0].strip() == "training.seed" for assignment in self.settings):
-            raise InputError("--set training.seed: a grid has its own seeds. Leave it out, and give --seeds N.")
+            raise InputError("--set training.seed: a grid has seeds of its own. Leave it out, and give --seeds N.")
 
     def _check_vary(self) -> None:
         assigned = [assignment.partition("=")[0].strip() for assignment in self.settings]
