@@ -61,7 +61,7 @@ class ByteNetConfig:
     convolution: Literal["full", "separable"] = "full"
     """Convolution with the dilation: one matrix as in the paper, or a depthwise separable one (Kaiser et al. 2017)."""
     dropout: Fraction = 0.0
-    """On embeddings, on the output of every block and before the output layer: the paper has none."""
+    """On embeddings, on the output of every block and before the output layer."""
     tie_embeddings: Literal["all", "target", "none"] = "none"
     """One matrix for source, target and output; for target and output; or three."""
 
@@ -86,10 +86,9 @@ class ByteNetConfig:
             raise ValueError(
                 'tie_embeddings = "all": needs one vocabulary for both sides. Set tokenizer.shared = true.'
             )
-        source_embedding = ByteNetEmbedding(source_vocab_size, self)
-        target_embedding = (
-            source_embedding if self.tie_embeddings == "all" else ByteNetEmbedding(target_vocab_size, self)
-        )
+        source_embedding = target_embedding = ByteNetEmbedding(source_vocab_size, self)
+        if self.tie_embeddings != "all":
+            target_embedding = ByteNetEmbedding(target_vocab_size, self)
         output_embedding = target_embedding.token_embedding
         if self.tie_embeddings == "none":
             output_embedding = embedding_table(target_vocab_size, self.width)
