@@ -1,7 +1,6 @@
 """Cost of a function, measured: CPU seconds, peak bytes, bytes kept for the backward pass, multiply-adds.
 
-Seconds are CPU time of one thread. On an idle core that is wall time; on a shared machine, the time of other programs is
-left out.
+Seconds are CPU time of one thread. On an idle core that is wall time; on a shared machine, other programs do not count.
 """
 
 import math

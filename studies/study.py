@@ -44,6 +44,15 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
+def table_in(language: Language, header: Sequence[object], rows: Sequence[Sequence[object]]) -> Table:
+    """Return a table in one language; cells that are not a Text are the same in both."""
+
+    def select(cells: Sequence[object]) -> list[str]:
+        return [cell[language] if isinstance(cell, Text) else str(cell) for cell in cells]
+
+    return Table(select(header), [select(row) for row in rows])
+
+
 Verdict = Literal["holds", "fails", "partly", "undecided"]
 VERDICTS: dict[Verdict, Text] = {
     "holds": Text("holds here", "여기서 성립합니다"),

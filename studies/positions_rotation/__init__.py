@@ -1,0 +1,1 @@
+"""Sinusoidal positions as rotations."""
