@@ -1,1 +1,1 @@
-"""What the deviations of known Transformer implementations cost."""
+"""Cost of the deviations of known Transformer implementations."""

@@ -1,4 +1,4 @@
-"""What the deviations of known Transformer implementations cost: each alone, and each implementation's model.
+"""Cost of the deviations of known Transformer implementations: each alone, and each implementation's whole model.
 
 The models of the implementations are the tables [model] of recipes/implementations/*.toml without sizes and dropout
 rate. Data, tokenizer, sizes, dropout rate and training are the same for all.

@@ -28,7 +28,7 @@ from models.rewritten_layers import (
 
 
 def tensor2tensor(model: Any, inputs: Inputs, eps: float) -> Tensor:
-    """transformer_base: the decoder's first input is a zero vector, not an embedding."""
+    """transformer_base of 2023: the decoder's first input is a zero vector, not an embedding."""
 
     def embed(embedding: Any, tokens: Tensor) -> Tensor:
         x = scale_embedding(embedding, tokens)
@@ -40,8 +40,8 @@ def tensor2tensor(model: Any, inputs: Inputs, eps: float) -> Tensor:
     return F.linear(hidden, model.encoder.embedding.token_embedding.weight)
 
 
-def tensor2tensor_v1(model: Any, inputs: Inputs, eps: float) -> Tensor:
-    """transformer_base_v1, with the zero vector as well."""
+def tensor2tensor_2017(model: Any, inputs: Inputs, eps: float) -> Tensor:
+    """Its first public version: post-norm, with biases, with the zero vector as well."""
     table = model.encoder.embedding
     target = F.pad(scale_embedding(table, inputs.target[:, 1:]), (0, 0, 1, 0))
     embedded = [x + timing_signal(*x.shape[1:]) for x in (scale_embedding(table, inputs.source), target)]
@@ -220,7 +220,7 @@ REWRITTEN: dict[str, tuple[Callable[[Any, Inputs, float], Tensor], float]] = {
     "joeynmt": (joeynmt, 1e-6),
     "simple-nmt": (simple_nmt, 1e-5),
     "tensor2tensor": (tensor2tensor, 1e-6),
-    "tensor2tensor-v1": (tensor2tensor_v1, 1e-6),
+    "tensor2tensor-2017": (tensor2tensor_2017, 1e-6),
     "torch-nn-transformer": (torch_nn_transformer, 1e-5),
     "transformer-evolution": (transformer_evolution, 1e-12),
 }

@@ -80,7 +80,7 @@ def pre_norm_stacks(model: Any, embed: Callable[[Any, Tensor], Tensor], inputs: 
 
 
 def post_norm_stacks(model: Any, embedded: tuple[Tensor, Tensor], inputs: Inputs, eps: float, **options: Any) -> Tensor:
-    """norm(x + sublayer(x)): the paper, tensor2tensor v1, fairseq, bentrevett, transformer-evolution."""
+    """norm(x + sublayer(x)): the paper, tensor2tensor of 2017, fairseq, bentrevett, transformer-evolution."""
     padding = ~inputs.source_mask.unsqueeze(1)
     memory, x = embedded
     for layer in model.encoder.layers:

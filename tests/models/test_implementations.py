@@ -16,6 +16,7 @@ from torch.testing import assert_close
 from models.rewritten import REWRITTEN
 from models.rewritten_layers import Inputs
 from tiny import SIZE, padded_batch, sentence
+from tongsa.config import to_table
 from tongsa.interface import EncoderDecoder, load_tensors, named_tensors
 from tongsa.models.structured_self_attention import StructuredSelfAttentionConfig
 from tongsa.models.transformer.seq2seq import TransformerConfig
@@ -169,3 +170,24 @@ def test_the_settings_of_nsmc_study_give_its_probabilities_without_padding() -> 
     batch = padded_batch(sentence(5), sentence(9))
     _, weights = theirs(batch.tokens, batch.lengths)
     assert weights[0, :, 5:].sum(dim=1).min() > 0.1
+
+
+def settings_table() -> str:
+    """Return the table of docs/implementations.md: the settings of each recipe that differ from the defaults."""
+    lines = ["| name | `--set` |", "|---|---|"]
+    for path in sorted(RECIPES.glob("*.toml")):
+        model = tomllib.loads(path.read_text("utf-8"))["model"]
+        kept = {key: value for key, value in model.items() if key not in (*SIZES, "kind", "dropout")}
+        defaults = to_table(TransformerConfig())
+        pairs = [(f"model.{key}", value, defaults[key]) for key, value in kept.items() if key != "sinusoid"]
+        formula = kept.get("sinusoid", {})
+        pairs += [(f"model.sinusoid.{key}", value, defaults["sinusoid"][key]) for key, value in formula.items()]
+        changes = [f"{key}={str(value).lower()}" for key, value, default in pairs if value != default]
+        lines.append(f"| `{path.stem}` | {' '.join(f'`{change}`' for change in changes)} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", ["docs/implementations.md", "docs/ko/implementations.md"])
+def test_the_documents_have_the_settings_of_the_recipes(page: str) -> None:
+    text = (RECIPES.parents[1] / page).read_text("utf-8")
+    assert f"<!-- settings -->\n{settings_table()}\n<!-- end -->" in text

@@ -1,7 +1,7 @@
 """A Transformer language model: the decoder of Vaswani et al. (2017) without cross-attention.
 
 This is the stack of Radford et al. (2018) with the settings of the first paper. With `norm = "pre"`, `activation =
-"gelu"` and `positions = "learned"` it is close to Radford et al. (2019), who do not scale embeddings by √width.
+"gelu"`, `positions = "learned"` and `scale_embeddings = false` it is that of Radford et al. (2019).
 """
 
 from dataclasses import dataclass
