@@ -92,7 +92,7 @@ def test_a_setting_with_a_single_run_is_tested_over_sentences_only_and_it_is_sai
     assert describe_seeds(compare_settings([[runs[0]], [runs[1]]]).pairs[0]) == ""
 
 
-def test_the_score_of_a_setting_is_the_mean_of_its_runs_with_an_interval_that_cannot_be_negative() -> None:
+def test_the_score_of_a_setting_is_the_mean_of_its_runs_with_an_interval_inside_its_range() -> None:
     rows = np.zeros((50, 2))
     rows[:, 1] = 1
     once = rows.copy()
@@ -101,6 +101,9 @@ def test_the_score_of_a_setting_is_the_mean_of_its_runs_with_an_interval_that_ca
     score = score_setting(runs)
     assert score.value == 1.0 and score.runs == (0.0, 2.0)
     assert score.interval.low == 0.0 < score.interval.high
+    rows[:, 0] = 1
+    always = MetricStatistics("exact_match", "", rows, percentages)
+    assert score_setting([always, runs[1]]).interval == (0.0, 100.0)
 
 
 def test_two_tests_that_disagree_are_not_evidence() -> None:

@@ -25,14 +25,14 @@ from visualize.examples import HOSTILE, UNSAFE, ParsedPage
 PAIRS = reversing(30, seed=3)
 
 
-def shortened(bundle: Bundle) -> Bundle:
+def with_short_outputs(bundle: Bundle) -> Bundle:
     """Return a model whose outputs are short: random weights do not stop."""
     return replace(bundle, decoding=DecodingConfig(beam=1, max_extra_tokens=2), metrics=("chrf", "exact_match"))
 
 
 def write_run(folder: Path, seed: int = 1, **settings: Any) -> Path:
     """Write a random model as a run with settings and a journal."""
-    run = save_run(folder, shortened(transformer(seed=seed)))
+    run = save_run(folder, with_short_outputs(transformer(seed=seed)))
     table = {"data": {}, "model": {"kind": "transformer"} | settings, "training": {"seed": seed}}
     (run / "run.toml").write_text(dump_toml(table), "utf-8")
     updates = [{"step": step, "loss": 5 / step, "tokens": 100, "seconds": 0.5} for step in (1, 2)]
@@ -78,25 +78,25 @@ def test_outputs_are_decoded_once_and_again_when_anything_changes(tmp_path: Path
     data = write_pairs(tmp_path / "test.tsv", PAIRS)
     runs = [write_run(tmp_path / "one", 1), write_run(tmp_path / "two", 2)]
 
-    def decoded(*arguments: object) -> int:
+    def count_decoded(*arguments: object) -> int:
         result = run_command("compare", *runs, "--data", data, "-o", tmp_path / "c.html", "--json", *arguments)
         assert result.code == 0, result.stderr
         return len(re.findall(r"sentences in", result.stderr))
 
-    assert decoded() == 2
+    assert count_decoded() == 2
     first = json.loads(next((runs[0] / "outputs").iterdir()).read_text("utf-8"))
     assert len(first["texts"]) == len(PAIRS)
-    assert decoded() == 0
-    assert decoded("--beam", 2) == 2  # other settings
+    assert count_decoded() == 0
+    assert count_decoded("--beam", 2) == 2  # other settings
     saved = next((runs[1] / "outputs").iterdir())
     for file in (runs[1] / "outputs").iterdir():
         file.write_text("{", "utf-8")  # damaged
-    assert decoded() == 1
+    assert count_decoded() == 1
     assert json.loads(saved.read_text("utf-8"))["texts"]
     write_run(tmp_path / "two", 5)  # another model in the same folder
-    assert decoded() == 1
+    assert count_decoded() == 1
     write_pairs(data, PAIRS[1:])
-    assert decoded() == 2
+    assert count_decoded() == 2
 
 
 def test_a_file_of_outputs_has_the_scores_of_the_model_that_wrote_it(tmp_path: Path, runs: list[Path]) -> None:
@@ -115,7 +115,7 @@ def test_a_file_of_outputs_has_the_scores_of_the_model_that_wrote_it(tmp_path: P
 
 
 def test_perplexity_is_compared_only_between_equal_tokenizers(tmp_path: Path, runs: list[Path]) -> None:
-    other = save_run(tmp_path / "other", shortened(transformer(target=TARGET, tie_embeddings="target")))
+    other = save_run(tmp_path / "other", with_short_outputs(transformer(target=TARGET, tie_embeddings="target")))
     comparison = tongsa.compare([runs[0], other], pairs=PAIRS)
     assert list(comparison.metrics) == ["chrf", "exact_match"]
     assert any("different tokenizers" in remark for remark in comparison.remarks)
@@ -123,7 +123,7 @@ def test_perplexity_is_compared_only_between_equal_tokenizers(tmp_path: Path, ru
 
 
 def test_a_metric_that_is_not_a_number_is_left_out_and_said(tmp_path: Path, runs: list[Path]) -> None:
-    short = save_run(tmp_path / "short", shortened(transformer(positions="learned", max_positions=16)))
+    short = save_run(tmp_path / "short", with_short_outputs(transformer(positions="learned", max_positions=16)))
     too_long = [(source, "가 " * 20) for source, _ in PAIRS]
     comparison = tongsa.compare([runs[0], short], pairs=too_long)
     assert list(comparison.metrics) == ["chrf", "exact_match"]
@@ -131,7 +131,7 @@ def test_a_metric_that_is_not_a_number_is_left_out_and_said(tmp_path: Path, runs
 
 
 def test_a_model_that_gives_nan_is_named(tmp_path: Path, runs: list[Path]) -> None:
-    broken = shortened(transformer(seed=8))
+    broken = with_short_outputs(transformer(seed=8))
     with torch.no_grad():
         next(broken.model.parameters()).fill_(float("nan"))
     with pytest.raises(InputError, match="broken: model: its scores are NaN"):
@@ -157,13 +157,13 @@ def test_classifiers_and_language_models_are_compared_too(tmp_path: Path) -> Non
 
 def test_tables_hold_the_same_numbers_in_every_format(comparison: Comparison, tmp_path: Path) -> None:
     value = f"{comparison.score('dot', 'chrf'):.2f}"
-    rows = {row["system"]: row for row in csv.DictReader(io.StringIO(saved(comparison, tmp_path / "t.csv")))}
+    rows = {row["system"]: row for row in csv.DictReader(io.StringIO(save_table(comparison, tmp_path / "t.csv")))}
     assert rows["dot"]["chrf"] == value and rows["dot"]["runs"] == "2"
     assert float(rows["dot"]["chrf_low"]) <= float(value) <= float(rows["dot"]["chrf_high"])
-    assert f"| dot | 2 | {value} [" in saved(comparison, tmp_path / "t.md")
-    latex = saved(comparison, tmp_path / "t.tex")
+    assert f"| dot | 2 | {value} [" in save_table(comparison, tmp_path / "t.md")
+    latex = save_table(comparison, tmp_path / "t.tex")
     assert f"dot (2 runs) & {value} & " in latex and latex.count("\\\\") == 1 + 2 * 2
-    numbers = json.loads(saved(comparison, tmp_path / "t.json"))
+    numbers = json.loads(save_table(comparison, tmp_path / "t.json"))
     assert f"{numbers['metrics'][0]['scores'][0]['value']:.2f}" == value
     assert value in str(comparison)
     assert max(map(len, str(comparison).splitlines())) <= 80
@@ -171,7 +171,7 @@ def test_tables_hold_the_same_numbers_in_every_format(comparison: Comparison, tm
         comparison.save(tmp_path / "t.xlsx")
 
 
-def saved(comparison: Comparison, path: Path) -> str:
+def save_table(comparison: Comparison, path: Path) -> str:
     return comparison.save(path).read_text("utf-8")
 
 
@@ -184,8 +184,8 @@ def test_names_are_escaped_in_every_format(tmp_path: Path) -> None:
             "".join(f"{output if j % (i + 2) else HOSTILE}\n" for j, output in enumerate(outputs)), "utf-8", "replace"
         )
     comparison = tongsa.compare(files, pairs=[(f"{source} {HOSTILE}", target) for source, target in PAIRS])
-    assert r"a\_b \& 50\%" in saved(comparison, tmp_path / "t.tex")
-    assert r"x\|\<b\>y" in saved(comparison, tmp_path / "t.md")
+    assert r"a\_b \& 50\%" in save_table(comparison, tmp_path / "t.tex")
+    assert r"x\|\<b\>y" in save_table(comparison, tmp_path / "t.md")
     assert not re.search(UNSAFE, ParsedPage(comparison.page.html).json_text)
 
 
@@ -247,7 +247,7 @@ def folder(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "unfinished").mkdir()
     (path / "unfinished" / "run.toml").write_text("", "utf-8")
     save_run(path / "labels", random_bundle("transformer_classifier", CONFIGS["transformer_classifier"], target=LABELS))
-    save_run(path / "german", replace(shortened(transformer()), target_language="de"))
+    save_run(path / "german", replace(with_short_outputs(transformer()), target_language="de"))
     (path / "recipe.toml").write_text("", "utf-8")
     (path / "a.en").write_text("a\nb\n", "utf-8")
     (path / "a.ko").write_text("가\n", "utf-8")

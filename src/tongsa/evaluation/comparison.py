@@ -23,8 +23,10 @@ from tongsa.evaluation.significance import detectable_difference, holm, paired_t
 SIGNIFICANCE_LEVEL, POWER = 0.05, 0.8
 SAMPLES = 10_000
 """Samples of the bootstrap. The smallest p-value is 1 / 10,001: it must stay below 0.05 after the correction."""
-SIGNED_METRICS = frozenset({"comet"})
-"""Metrics that may be negative."""
+SIGNED_SCORES = frozenset({"comet"})
+"""Scores that may be negative."""
+UNLIMITED_SCORES = frozenset({"comet", "ter", "per", "perplexity", "length_ratio"})
+"""Scores that may be above 100."""
 MAX_SETTINGS = 24
 """With 276 pairs the smallest corrected p-value is 0.028."""
 Verdict = Literal["better", "worse", "disagree", "none"]
@@ -132,11 +134,13 @@ def compare_settings(settings: Sequence[Runs]) -> MetricComparison:
 
 
 def score_setting(runs: Runs) -> SettingScore:
-    """Return the mean of the runs; the interval of a quantity that cannot be negative ends at 0."""
+    """Return the mean of the runs; the interval ends at 0 and at 100 if the quantity cannot be beyond."""
     values = tuple(run.value() for run in runs)
     low, high = seed_interval(runs)
-    if runs[0].name not in SIGNED_METRICS and low < 0:
+    if runs[0].name not in SIGNED_SCORES and low < 0:
         low = 0.0
+    if runs[0].name not in UNLIMITED_SCORES and high > 100:
+        high = 100.0
     return SettingScore(float(np.mean(values)), Interval(low, high), values)
 
 

@@ -11,7 +11,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class Slice:
     label: str
     count: int
     scores: dict[str, Score]
+    statistics: dict[str, MetricStatistics] = field(default_factory=dict, repr=False)
+    """Statistics of each score, to compare systems or to join runs."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,14 @@ def slice_by_length(
     bins = [bisect_left(LENGTH_ENDS, length(text)) for text in texts]
     slices = []
     for i in sorted(set(bins)):
-        scores = {}
+        parts = {}
         for name, metric in statistics.items():
             # the rows of WER and PER are distinct sources, in the order of their first occurrence
             rows = bins if len(metric.rows) == len(bins) else list(dict(zip(texts, bins, strict=True)).values())
-            scores[name] = _part_score(metric, np.array(rows) == i)
-        slices.append(Slice(_bin_label(LENGTH_ENDS, i, first=1), bins.count(i), scores))
+            part = metric.rows[np.array(rows) == i]
+            parts[name] = MetricStatistics(metric.name, metric.signature, part, metric.score)
+        scores = {name: _score(part, bootstrap_interval(part)) for name, part in parts.items()}
+        slices.append(Slice(_bin_label(LENGTH_ENDS, i, first=1), bins.count(i), scores, parts))
     return SliceTable("length", f"length of the {side} in {unit}", "sentences", tuple(slices))
 
 
@@ -104,11 +108,6 @@ def length_measure(texts: Sequence[str]) -> tuple[str, Callable[[str], int]]:
     if is_unspaced(sample) or words < MIN_WORDS_PER_SOURCE:
         return "characters", lambda text: len("".join(text.split()))
     return "words", lambda text: len(text.split())
-
-
-def _part_score(metric: MetricStatistics, is_part: "np.ndarray[Any, np.dtype[np.bool_]]") -> Score:
-    part = MetricStatistics(metric.name, metric.signature, metric.rows[is_part], metric.score)
-    return _score(part, bootstrap_interval(part))
 
 
 # By frequency in the training data
@@ -204,13 +203,11 @@ def _word_slices(
     metrics = iter(statistics)
     slices = []
     for label, bin_columns in zip(labels, columns, strict=True):
-        scores = {}
-        for name in bin_columns:
-            metric = next(metrics)
-            scores[name] = _score(metric, score_interval(next(resampled), LEVEL))
+        parts = {name: next(metrics) for name in bin_columns}
+        scores = {name: _score(part, score_interval(next(resampled), LEVEL)) for name, part in parts.items()}
         rows, _ = bin_columns["recall"]
         if rows.any():  # no line for a bin without words
-            slices.append(Slice(label, int(rows[:, 1].sum()), scores))
+            slices.append(Slice(label, int(rows[:, 1].sum()), scores, parts))
     return tuple(slices)
 
 

@@ -18,6 +18,7 @@ from tongsa.errors import InputError
 from tongsa.evaluation.comparison import MetricComparison, compare_settings, describe_pair
 from tongsa.runs.compared_systems import ComparedSystems, ComparisonOptions, collect_systems
 from tongsa.runs.comparison_data import comparison_data
+from tongsa.runs.comparison_slices import slice_data
 from tongsa.runs.comparison_tables import (
     csv_table,
     latex_table,
@@ -83,7 +84,8 @@ class Comparison:
     @cached_property
     def data(self) -> dict[str, Any]:
         """All numbers, ready for JSON."""
-        return comparison_data(self.compared, list(self.metrics.values()))
+        data = comparison_data(self.compared, list(self.metrics.values()))
+        return data | {"slices": slice_data(self.compared)}
 
     @property
     def page(self) -> Page:

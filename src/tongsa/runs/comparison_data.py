@@ -28,7 +28,7 @@ SENTENCE_METRICS = ("comet", "chrf", "bleu", "ter", "exact_match", "accuracy")
 
 
 def comparison_data(compared: ComparedSystems, metrics: Sequence[MetricComparison]) -> dict[str, Any]:
-    """Return the data of the page without curves and views, ready for JSON."""
+    """Return the data of the page without slices, curves and views, ready for JSON."""
     test_set = compared.test_set
     spaced = not lacks_spaces(test_set.references)
     return {
@@ -43,7 +43,6 @@ def comparison_data(compared: ComparedSystems, metrics: Sequence[MetricCompariso
         "settings": [{"name": group.name, "systems": list(group.members)} for group in compared.groups],
         "systems": [system_data(compared, i) for i in range(len(compared.systems))],
         "differences": {"keys": compared.differences.keys, "rows": compared.differences.rows},
-        "slices": [],
         "traits": trait_data(compared),
         "sentences": sentence_data(compared),
         "ngrams": ngram_data(compared, spaced=spaced),

@@ -49,7 +49,15 @@ import { signed } from "./format.js";
 /** @typedef {{ system: number, points: [number, number, number, number][] }} CurveLine step, tokens, seconds, value */
 /** @typedef {{ name: string, lines: CurveLine[] }} CurvePanel */
 /** @typedef {{ label: string, count: number }} Bin */
-/** @typedef {{ by: string, metric: string, unit: string, bins: Bin[], lines: (Estimate | null)[][] }} Slice */
+/**
+ * @typedef {object} Slice one score of each setting by a property of sentences or words
+ * @property {string} by
+ * @property {string} metric
+ * @property {string} unit of the counts
+ * @property {string} [of] run whose training data was counted
+ * @property {Bin[]} bins
+ * @property {(Estimate | null)[][]} lines of each setting
+ */
 /**
  * @typedef {object} Sentence
  * @property {number} line in the test file

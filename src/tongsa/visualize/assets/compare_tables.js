@@ -17,6 +17,9 @@ export const settingsSection = ({ data, words }) => {
   return [scrollTable(words.settings, headers, keys.map((key, i) => row(key, rows.map((values) => values[i]))), "keys-table")];
 };
 
+/** Estimated width of a letter of a label, and of the vertical axis with its labels, in CSS pixels. */
+const [LETTER_WIDTH, AXIS_WIDTH] = [6.5, 60];
+
 /** Name of a column → value of a system as text. @type {Record<string, (system: System, words: any) => string>} */
 const COSTS = {
   kind: ({ kind }) => kind || "–",
@@ -73,17 +76,29 @@ export const sliceLines = ({ lines }) => lines.map((line, series) => ({
   points: line.flatMap((estimate, x) => (estimate?.value == null ? [] : [{ x, value: estimate.value, low: estimate.low, high: estimate.high }])),
 })).filter(({ points }) => points.length);
 
+/**
+ * Return every how many labels there is room for one.
+ * @param {string[]} labels
+ * @param {number} width of the chart
+ */
+export const labelStep = (labels, width) => {
+  const widest = Math.max(...labels.map((label) => label.length)) * LETTER_WIDTH + LETTER_WIDTH;
+  return Math.max(1, Math.ceil((widest * labels.length) / Math.max(1, width - AXIS_WIDTH)));
+};
+
 /** @param {View} view @param {Slice} slice @param {AbortSignal} signal */
 const sliceFigure = (view, slice, signal) => {
   const { words } = view, picture = make("div", { class: "picture" }), lines = sliceLines(slice);
+  const texts = slice.bins.map(({ label, count }) => [label, `n ${compact(count)}`]);
   /** @type {[number, number]} */
   const range = [-0.4, slice.bins.length - 0.6];
   const title = words.sliceAxes[slice.by], { brokenAxis } = words;
   onWidthChange(picture, (width) => {
-    const marks = slice.bins.map(({ label, count }, x) => ({ x, text: label, note: `n ${compact(count)}` }));
+    const step = labelStep(texts.flat(), width);
+    const marks = texts.flatMap(([text, note], x) => (x % step ? [] : [{ x, text, note }]));
     picture.replaceChildren(lineChart({ lines, marks, range, title, mode: "range", brokenAxis }, width));
   }, signal);
-  const caption = words.sliceCaption(metricTitle(words, slice.metric), words.sliceNames[slice.by]);
+  const caption = words.sliceCaption(metricTitle(words, slice.metric), words.sliceNames[slice.by](slice.of));
   return make("figure", {}, make("figcaption", { text: caption }), picture, sliceTable(view, slice));
 };
 

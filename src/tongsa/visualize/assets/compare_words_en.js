@@ -47,8 +47,11 @@ export const english = {
   duration: (seconds) => (seconds < 90 ? `${seconds.toFixed(1)} s` : `${(seconds / 60).toFixed(1)} min`),
   slices: "Slices of the test set",
   slicesHelp: "Bands are 95 % intervals. n is the number of sentences or words in a slice: small slices have wide bands.",
-  sliceNames: { length: "source length", frequency: "frequency in the training data", position: "position in the sentence" },
-  sliceAxes: { length: "words of the source", frequency: "occurrences in the training data", position: "part of the sentence" },
+  sliceNames: {
+    length: () => "source length", frequency: (run) => `frequency in the training data of ${run}`,
+    position: () => "position in the sentence",
+  },
+  sliceAxes: { length: "length of the source", frequency: "occurrences of the word", position: "part of the sentence" },
   sliceCaption: (metric, by) => `${metric} by ${by}`,
   slice: "Slice", asTable: "As a table",
   traits: "Traits of the outputs",

@@ -45,8 +45,10 @@ export const korean = {
   duration: (seconds) => (seconds < 90 ? `${seconds.toFixed(1)}초` : `${(seconds / 60).toFixed(1)}분`),
   slices: "나누어 본 점수",
   slicesHelp: "띠는 95% 신뢰 구간입니다. n은 그 부분에 속한 문장이나 단어의 수입니다. 작은 부분일수록 띠가 넓습니다.",
-  sliceNames: { length: "원문 길이", frequency: "학습 데이터의 빈도", position: "문장 안의 위치" },
-  sliceAxes: { length: "원문의 단어 수", frequency: "학습 데이터에 나온 횟수", position: "문장의 부분" },
+  sliceNames: {
+    length: () => "원문 길이", frequency: (run) => `${run} 학습 데이터의 빈도`, position: () => "문장 안의 위치",
+  },
+  sliceAxes: { length: "원문의 길이", frequency: "단어가 나온 횟수", position: "문장 안의 위치" },
   sliceCaption: (metric, by) => `${by}별 ${metric}`,
   slice: "부분", asTable: "표로 보기",
   traits: "출력의 특징",
