@@ -4,7 +4,7 @@
 
 `record` returns its value. Outside `recording()` it does nothing else. Inside, the tensor is kept with its name, the
 path of the module, the time step of a loop, the operands, and the line of code that called `record`. An edit may
-replace the value at the same point. `nn/equations.py` explains every name.
+replace the value at the same point. `visualize/equations.py` explains every name.
 
 Operands are found by identity: an operand that was recorded before, or that is a view of a recorded tensor, refers to
 it. Parameters, numbers and masks are operands too.
@@ -43,6 +43,8 @@ class RecordedTensor:
     """Symbol → index of the recorded tensor that the operand is, or is a part of."""
     file: str
     line: int
+    is_edited: bool = False
+    """The value is that of an edit, not what the operands give."""
 
 
 TensorEdit = Callable[[RecordedTensor], Tensor | None]
@@ -171,7 +173,7 @@ class Recorder:
         )
         for edit in self.edits:
             edited = edit(recorded)
-            recorded = recorded if edited is None else replace(recorded, value=edited)
+            recorded = recorded if edited is None else replace(recorded, value=edited, is_edited=True)
         if all(recorded.value is not operand for operand in operands.values()):  # else nothing was computed
             self._keep(recorded)
         return recorded.value
@@ -182,8 +184,6 @@ class Recorder:
         self.tensors.append(recorded)
         self._index_by_id[id(recorded.value)] = index
         self._own_storage(recorded.value, index)
-        if recorded.name == "dropout.output":  # what reads x from now on reads what dropout left of it
-            self._index_by_id[id(recorded.operands["x"])] = index
 
     def copy(self, value: Tensor, original: Tensor) -> None:
         index = self.index(original)
