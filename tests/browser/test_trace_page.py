@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
-from export.bundles import SOURCE, random_bundle
+from export.bundles import SOURCE, random_bundle, transformer
 from tiny import CONFIGS, kind_of
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.visualize.packing import pack_floats, unpack_floats
@@ -282,6 +282,25 @@ def open_live_trace(page: Page) -> Locator:
     return page.locator(".trace-edits")
 
 
+def test_a_page_of_a_long_text_says_what_was_recorded_and_its_checks_agree(open_trace: OpenTrace) -> None:
+    bundle = transformer(width=128, ffn_width=256, max_positions=256, norm="pre", encoder_layers=5, decoder_layers=3)
+    text = " ".join("abcdefg"[i % 7] for i in range(60))
+    data = trace(bundle, text, target=text).data
+    page = open_trace(data, "#layer=4&step=3")
+    expect(page.locator("#card-text .note")).to_have_text(
+        "Recorded layers: 1, 3, 5 of 5. Numbers are stored in half precision: about three digits. With all layers in"
+        " full precision the page would be too large. For others: tongsa trace … --layers 2,4"
+    )
+    expect(page.locator(".checks")).to_have_class(re.compile("ok"))  # half precision is no error
+    assert page.locator("#layer option").all_inner_texts() == ["1", "3", "5"]
+    expect(page.locator("#layer")).to_have_value("3")
+    titles = page.locator(".group > h2").all_inner_texts()
+    assert "Encoder 3" in titles and "Decoder 3" in titles
+    page.locator(".plot").first.focus()
+    page.keyboard.press("}")
+    expect(page.locator("#layer")).to_have_value("5")
+
+
 def test_an_edit_shows_before_after_and_difference(page: Page, post: Post) -> None:
     data = post("/v1/trace", {"text": TEXT, "model": "en-ko"})
     edits = open_live_trace(page)
@@ -312,6 +331,62 @@ def test_a_token_is_forced_and_a_refusal_is_shown(page: Page, post: Post, visito
     edits.get_by_role("button", name="Apply").first.click()
     expect(edits.locator(".outputs")).to_contain_text("After")
     expect(page.locator("#card-output tr.best th")).to_have_text(top[1]["token"].replace("▁", "·"))
+
+
+def test_an_attention_row_is_edited_and_the_model_decodes_on(page: Page, post: Post) -> None:
+    data = post("/v1/trace", {"text": TEXT, "model": "en-ko"})
+    path = "decoder.layers.0.cross_attention.attention"
+    id_ = tensor_id(data, f"{path}.attention.weights")
+    edits = open_live_trace(page)
+    expect(edits).to_contain_text("Select a cell of attention weights first.")
+    weights = card(page, id_)
+    weights.scroll_into_view_if_needed()
+    weights.locator(".plot").focus()
+    for key in ("ArrowRight", "ArrowRight", "Enter"):  # the first row, second key
+        page.keyboard.press(key)
+    sliders = edits.locator(".row-editor input[type=range]")
+    expect(sliders).to_have_count(len(data["source"]["tokens"]))
+    last = len(data["source"]["tokens"]) - 1
+    for i in range(last + 1):
+        sliders.nth(i).fill("1" if i == last else "0")  # all weight on </s>
+    edits.get_by_label(re.compile("Weights are divided by their sum")).check()
+    edits.get_by_role("button", name="Apply").first.click()
+    expect(edits.locator(".outputs")).to_contain_text("After:")
+    expected = post(
+        "/v1/trace",
+        {
+            "text": TEXT,
+            "model": "en-ko",
+            "edits": [{"type": "attention_row", "path": path, "head": 1, "query": 1, "weights": [0.0] * last + [1.0]}],
+        },
+    )
+    expect(edits.locator(".outputs")).to_have_text(
+        f"Before: {data['texts']['output']} ⟶ After: {expected['texts']['output']}"
+    )
+    weights = card(page, tensor_id(expected, f"{path}.attention.weights"))
+    weights.scroll_into_view_if_needed()
+    expect(weights).to_have_class(re.compile("changed"))
+    weights.locator("summary").click()
+    row = [float(cell) for cell in weights.locator("tbody tr").first.locator("td").all_inner_texts()]
+    assert row == [0.0] * last + [1.0]
+
+
+def test_a_layer_that_was_not_recorded_is_loaded_from_the_server(page: Page) -> None:
+    bundle = transformer(norm="pre", encoder_layers=3, decoder_layers=3)
+    asked: list[Any] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.post_data_json)
+        layers = asked[-1].get("layers", [1, 3])
+        route.fulfill(json=trace(bundle, "a b c", target="b d", layers=layers).data)
+
+    page.route("**/v1/trace", answer)
+    open_live_trace(page)
+    expect(page.locator("#card-text .note")).to_contain_text("The list of layers offers the others.")
+    page.locator("#layer").select_option("2")
+    expect(page.locator(".group > h2", has_text="Decoder 2")).to_be_visible()
+    assert asked[1]["layers"] == [2] and asked[1]["text"] == TEXT
+    expect(page.locator("#layer")).to_have_value("2")
 
 
 def test_the_difference_of_two_logits_is_split_over_the_model(page: Page, post: Post) -> None:

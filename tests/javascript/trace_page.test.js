@@ -4,6 +4,8 @@ import { test } from "node:test";
 
 import {
   inLayer,
+  movedLayer,
+  nearestLayer,
   parseCell,
   readSelection,
   writeSelection,
@@ -21,7 +23,7 @@ import { parseFormula } from "../../src/tongsa/visualize/assets/trace_math.js";
 import { bestPath, prefixOf } from "../../src/tongsa/visualize/assets/trace_output.js";
 import { matrixOf } from "../../src/tongsa/visualize/assets/trace_tensor.js";
 import { tourCell, tourSteps } from "../../src/tongsa/visualize/assets/trace_tour.js";
-import { normalizedRow } from "../../src/tongsa/visualize/assets/trace_what_if.js";
+import { normalizedRow } from "../../src/tongsa/visualize/assets/trace_row_editor.js";
 
 const TRACE = {
   stages: [{ id: "a", side: "encoder", layer: 1, tensors: ["t0", "t1"] }],
@@ -31,7 +33,7 @@ const TRACE = {
 test("the address keeps the selection, and a wrong one is corrected", () => {
   const limits = {
     steps: 6,
-    layers: 2,
+    layers: [1, 2],
     heads: 4,
     tour: 14,
     tensors: { t3: { shape: [4, 6, 6] } },
@@ -182,4 +184,10 @@ test("the best path of a search is found from its end", () => {
 test("an edited row sums to one", () => {
   assert.deepEqual(normalizedRow([2, 0, -1, 2]), [0.5, 0, 0, 0.5]);
   assert.deepEqual(normalizedRow([0, 0]), [0.5, 0.5]);
+});
+
+test("layers that were left out are passed over", () => {
+  assert.equal(nearestLayer([1, 6], 3), 1);
+  assert.equal(nearestLayer([2, 6], 1), 2);
+  assert.deepEqual([movedLayer([1, 6], 1, 2), movedLayer([1, 6], 6, 5), movedLayer([1, 6], 6, 7)], [6, 1, 6]);
 });

@@ -113,6 +113,14 @@ def test_every_equation_is_recorded_by_some_kind() -> None:
     assert equations().keys() == names | in_training
 
 
+def check_page_numbers(result: Trace) -> None:
+    """Compare the numbers that the page shows, stored or computed, with the recorded ones."""
+    page = PageTensors(result.data)
+    for (key, tensor), array_key in zip(result.data["tensors"].items(), result.tensors, strict=True):
+        if tensor["name"] != "output.logits":
+            np.testing.assert_allclose(page[key], result.tensors[array_key], rtol=1e-4, atol=2e-5, err_msg=array_key)
+
+
 @kinds
 def test_tensors_are_computed_again_from_their_operands(kind: str) -> None:
     result = tiny_trace(kind)
@@ -291,6 +299,7 @@ def test_every_possible_edit_changes_the_logits(kind: str) -> None:
     for edit_type in possible & EDITS.keys():
         edited = result.text_model.trace(text, target=target, edits=[{"type": edit_type, **EDITS[edit_type]}])
         assert not torch.equal(edited.run.logits, result.run.logits), edit_type
+        check_page_numbers(edited)
         again = result.text_model.trace(text, target=target, edits=[{"type": edit_type, **EDITS[edit_type]}])
         assert torch.equal(edited.run.logits, again.run.logits), edit_type
     for tensor in result.data["tensors"].values():
@@ -303,6 +312,7 @@ def test_every_possible_edit_changes_the_logits(kind: str) -> None:
             key = next(key for key in edited.tensors if key.startswith(tensor["path"]) and key.endswith("weights"))
             rows = edited.tensors[key].reshape(-1, *tensor["shape"][-2:])
             np.testing.assert_allclose(rows[0, -1], np.array(weights) / 2)
+            check_page_numbers(edited)
             if "head" in tensor["axes"]:
                 edited = result.text_model.trace(text, target=target, edits=[heads_off])
                 assert not torch.equal(edited.run.logits, result.run.logits)
@@ -345,7 +355,8 @@ def test_the_logit_lens_ends_with_what_the_model_writes(kind: str) -> None:
     has_stream = kind_of(kind) in ("transformer", "transformer_lm")
     assert bool(result.logit_lens) == has_stream
     if has_stream:
-        layers = len(result.text_model.model.decoder.layers)
+        decoder: Any = result.text_model.model.decoder
+        layers = len(decoder.layers)
         sublayers = 3 if kind_of(kind) == "transformer" else 2
         assert len(result.logit_lens) == 1 + layers * sublayers  # the embedding, and each sub-layer
         probabilities, tokens = result.run.logits.softmax(dim=-1).max(dim=-1)

@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from tongsa.cli.model_arguments import add_run_argument
 from tongsa.cli.output import add_output_argument, print_status, write_page
@@ -42,4 +43,15 @@ def run(options: argparse.Namespace) -> None:
     result.tour = tour
     if result.example.truncated:
         print_status(f"truncated, the text is longer than the model can read: {result.example.text[:60]}…")
+    if result.is_reduced:
+        print_status(_reduction(result.data["recorded"]))
     write_page(options.output, result.page.html)
+
+
+def _reduction(recorded: dict[str, Any]) -> str:
+    """Return what a page lacks because of its size."""
+    layers = None if recorded["chosen"] else recorded["layers"]
+    parts = [f"layers {', '.join(map(str, layers))} of {len(recorded['all_layers'])}"] if layers else []
+    parts += ["numbers in half precision"] if recorded["precision"] == "float16" else []
+    reason = "or the page would be too large. Choose layers with --layers, or shorten the text."
+    return f"recorded: {'; '.join(parts)}, {reason}"

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tongsa.nn.recording import is_recording_tensors, record
+from tongsa.nn.recording import is_recording_tensors, record, record_copy
 
 UINT16_LEVELS = 1 << 16
 _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
@@ -110,7 +110,9 @@ class Dropout(nn.Module):
     def add_residual(self, residual: Tensor, values: Tensor) -> Tensor:
         """Return residual + dropout(values), in one pass."""
         if is_recording_tensors():
-            return residual + self(values)  # type: ignore[no-any-return]
+            dropped: Tensor = self(values)
+            record_copy(values, dropped)  # as an operand of the sum, values are what dropout left of them
+            return residual + dropped
         return (
             self._apply_function(_DropoutAddFunction, residual, values)
             if self._uses_packed_mask(values)

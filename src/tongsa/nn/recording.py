@@ -43,6 +43,8 @@ class RecordedTensor:
     """Symbol → index of the recorded tensor that the operand is, or is a part of."""
     file: str
     line: int
+    is_edited: bool = False
+    """The value is that of an edit, not what the operands give."""
 
 
 TensorEdit = Callable[[RecordedTensor], Tensor | None]
@@ -171,7 +173,7 @@ class Recorder:
         )
         for edit in self.edits:
             edited = edit(recorded)
-            recorded = recorded if edited is None else replace(recorded, value=edited)
+            recorded = recorded if edited is None else replace(recorded, value=edited, is_edited=True)
         is_operand = any(recorded.value is operand for operand in operands.values())
         if not is_operand and id(recorded.value) not in self._index_by_id:  # else nothing was computed
             self._keep(recorded)
@@ -183,8 +185,6 @@ class Recorder:
         self.tensors.append(recorded)
         self._index_by_id[id(recorded.value)] = index
         self._own_storage(recorded.value, index)
-        if recorded.name == "dropout.output":  # what reads x from now on reads what dropout left of it
-            self._index_by_id[id(recorded.operands["x"])] = index
 
     def copy(self, value: Tensor, original: Tensor) -> None:
         index = self.index(original)

@@ -75,8 +75,7 @@ class Attribution:
 
     def _walk(self, tensor: TraceTensor, direction: Vector, row: int) -> Iterator[LogitTerm]:
         """Yield the terms of direction · tensor[row]."""
-        if tensor.name == "lstm.state":  # [h, c]: only h is read
-            tensor = self.owners[tensor.first.sources["x"]]
+        tensor = self._read_part(tensor)
         equation = equations().get(tensor.name)
         operation = equation.operation if equation else ""
         if tensor.name == "attention.output":
@@ -92,7 +91,11 @@ class Attribution:
 
     def _operand(self, tensor: TraceTensor, symbol: str) -> TraceTensor | None:
         index = tensor.first.sources.get(symbol)
-        return None if index is None else self.owners[index]
+        return None if index is None else self._read_part(self.owners[index])
+
+    def _read_part(self, tensor: TraceTensor) -> TraceTensor:
+        """Return the tensor itself; of [h, c], the state of an LSTM, only h is read."""
+        return self.owners[tensor.first.sources["x"]] if tensor.name == "lstm.state" else tensor
 
     def _row(self, tensor: TraceTensor, row: int) -> Vector:
         array = tensor.array.astype(np.float64)

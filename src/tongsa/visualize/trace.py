@@ -11,9 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from tongsa.bundle import Bundle
 from tongsa.data.normalize import normalize
 from tongsa.decoding.translator import Translator
@@ -22,19 +19,18 @@ from tongsa.visualize import search_tree
 from tongsa.visualize.contrast import Attribution, contrast_data
 from tongsa.visualize.equations import equations
 from tongsa.visualize.logit_lens import LensToken, logit_lens
-from tongsa.visualize.packing import FloatType, pack_floats
+from tongsa.visualize.packing import FloatType
 from tongsa.visualize.page import Page
 from tongsa.visualize.panels import AnyTextModel, load_text_model
 from tongsa.visualize.tours import default_tour
 from tongsa.visualize.trace_example import Example, RecordedRun, make_example, run_recorded
+from tongsa.visualize.trace_output import output_data
 from tongsa.visualize.trace_source import excerpts, source_line
 from tongsa.visualize.trace_stages import Stage, StageNote, is_of_source, layer_number, new_stage, stages_of
 from tongsa.visualize.trace_tensors import INTERNAL_NAMES, Array, TensorWriter, TraceTensor, join_steps
 from tongsa.visualize.what_if import Edit, possible_edits, run_edited, token_id
 
 VERSION = 1
-TOP = 5
-"""Tokens of each step that are listed with logit and probability."""
 MAX_CONTRASTS = 1
 """Steps whose decision is explained on the page."""
 MAX_FLOAT32_NUMBERS = 420_000
@@ -53,9 +49,20 @@ class Trace:
         self.tour: dict[str, Any] | None = None
         """A guided tour that replaces the built-in one."""
         self._all, self._owners = join_steps(run.recorder.tensors)
-        numbers = {number for tensor in self._all if (number := layer_number(tensor.path))}
-        if layers is not None and not set(layers) <= numbers:
-            raise InputError(f"layers {list(layers)}: the model has layers 1 to {max(numbers, default=0)}. Give these.")
+        if layers is not None and not set(layers) <= {*self.all_layers}:
+            count = max(self.all_layers, default=0)
+            raise InputError(f"layers {list(layers)}: the model has layers 1 to {count}. Give these.")
+
+    @cached_property
+    def all_layers(self) -> list[int]:
+        """Numbers of the model's layers, from 1."""
+        return sorted({number for tensor in self._all if (number := layer_number(tensor.path))})
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether the page lacks layers, or has half precision, because of its size."""
+        recorded = self.data["recorded"]
+        return recorded["precision"] == "float16" or (self.layers is None and recorded["layers"] is not None)
 
     @cached_property
     def tensors(self) -> dict[str, Array]:
@@ -96,9 +103,13 @@ class Trace:
         """Layers of the page: those that were asked for, or the first and the last if all are too many numbers."""
         if self.layers is not None:
             return list(self.layers)
-        numbers = {number for tensor in self._all if (number := layer_number(tensor.path))}
-        is_too_large = self._count_numbers(self._tensors_of(None)) > MAX_FLOAT16_NUMBERS
-        return sorted({min(numbers), max(numbers)}) if is_too_large and numbers else None
+        if self._count_numbers(self._tensors_of(None)) <= MAX_FLOAT16_NUMBERS:
+            return None
+        numbers: dict[str, list[int]] = {}
+        for tensor in self._all:
+            if number := layer_number(tensor.path):
+                numbers.setdefault(tensor.path.partition(".")[0], []).append(number)  # of the encoder, of the decoder
+        return sorted({number for side in numbers.values() for number in (min(side), max(side))}) or None
 
     def _writer(self, tensors: Sequence[TraceTensor], dtype: FloatType = "float32") -> TensorWriter:
         return TensorWriter(self.run.recorder.tensors, self._owners, tensors, dtype)
@@ -133,11 +144,15 @@ class Trace:
                 file: [excerpt._asdict() for excerpt in functions]
                 for file, functions in excerpts(locations.values()).items()
             },
-            "output": self._output_data(),
+            "output": output_data(
+                self.text_model, self.run.logits, self.example.outputs, is_edited=self._all[-1].is_edited
+            ),
             "logit_lens": {id_: lens for id_, lens in self._lens.items() if id_ in tensors},
             "search": self._tree,
             "recorded": {
                 "layers": self._page_layers,
+                "all_layers": self.all_layers,
+                "chosen": self.layers is not None,
                 "precision": precision,
                 "numbers": numbers,
                 "truncated": self.example.truncated,
@@ -232,24 +247,6 @@ class Trace:
             return ""
         return "unweighted" if self.run.memory.shape[1] > 1 else "no_attention"
 
-    def _output_data(self) -> dict[str, Any]:
-        """Return the five likeliest tokens of each step, and the output embeddings that explain their logits."""
-        logits, tokenizer = self.run.logits, self.text_model.target_tokenizer
-        normalizer = logits.logsumexp(dim=-1)
-        values, ids = logits.topk(min(TOP, logits.shape[1]))
-        top = [
-            [
-                {"token": token, "id": id_, "logit": value, "probability": float(torch.tensor(value - total).exp())}
-                for token, id_, value in zip(tokenizer.token_strings(row), row, row_values, strict=True)
-            ]
-            for row, row_values, total in zip(ids.tolist(), values.tolist(), normalizer.tolist(), strict=True)
-        ]
-        chosen = [
-            {"id": id_, "logit": logits[step, id_].item(), "log_prob": (logits[step, id_] - normalizer[step]).item()}
-            for step, id_ in enumerate(self.example.outputs)
-        ]
-        return {"logsumexp": normalizer.tolist(), "top": top, "chosen": chosen, "embedding": self._output_rows(ids)}
-
     @cached_property
     def logit_lens(self) -> dict[str, list[LensToken]]:
         """State of a Transformer decoder's residual stream, by its key → the token that each position would write."""
@@ -258,13 +255,6 @@ class Trace:
     @cached_property
     def _lens(self) -> Mapping[str, list[LensToken]]:
         return logit_lens(self.text_model, self.run, self._all, self._owners)
-
-    def _output_rows(self, ids: Tensor) -> dict[str, Any]:
-        tokens = sorted({*ids.flatten().tolist(), *self.example.outputs})
-        projection = self.text_model.model.decoder.output
-        rows = projection.weight[tokens].detach().float().cpu().numpy()
-        bias = None if projection.bias is None else projection.bias[tokens].detach().float().tolist()
-        return {"ids": tokens, "shape": list(rows.shape), "values": pack_floats(rows), "bias": bias}
 
     @cached_property
     def _tree(self) -> Mapping[str, Any] | None:

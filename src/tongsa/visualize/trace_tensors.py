@@ -52,6 +52,11 @@ class TraceTensor:
         return self.first.time is not None
 
     @property
+    def is_edited(self) -> bool:
+        """Whether an edit replaced the value: then it does not follow from the operands."""
+        return any(step.is_edited for step in self.steps)
+
+    @property
     def axes(self) -> tuple[str, ...]:
         rank = self.first.value.dim() - 1
         return self.equation.axes if self.equation else ("token", *["width"] * rank)[:rank]
@@ -119,7 +124,7 @@ class TensorWriter:
 
     def is_recomputed(self, tensor: TraceTensor) -> bool:
         """Return True if the page computes the values again: all operands are whole tensors of the page."""
-        if tensor.equation is None or tensor.equation.operation not in RECOMPUTED:
+        if tensor.equation is None or tensor.equation.operation not in RECOMPUTED or tensor.is_edited:
             return False
         operands = self.operands(tensor)
         is_complete = tensor.first.operands.keys() - {"mask"} == {*operands, *self._constants(tensor)}
@@ -137,6 +142,8 @@ class TensorWriter:
             "axes": list(tensor.axes),
             "shape": list(array.shape),
             "operands": self.operands(tensor),
+            "left_out": self._left_out(tensor),
+            "edited": tensor.is_edited,
             "parameters": self._constants(tensor),
             "dtype": self.dtype,
             "occurrence": tensor.occurrence,
@@ -152,9 +159,15 @@ class TensorWriter:
 
     def operands(self, tensor: TraceTensor) -> dict[str, Any]:
         """Return the operands that are part of the page: an id, or an object for a part or another time step."""
+        return {symbol: operand for symbol, operand in self._operands(tensor).items() if operand is not None}
+
+    def _left_out(self, tensor: TraceTensor) -> list[str]:
+        """Return the symbols of operands in layers that are not part of the page."""
+        return [symbol for symbol, operand in self._operands(tensor).items() if operand is None]
+
+    def _operands(self, tensor: TraceTensor) -> dict[str, str | dict[str, Any] | None]:
         step = max(tensor.steps, key=self._loop_operands)  # the first step of a loop reads the initial state
-        operands = {symbol: self._operand(tensor, step, symbol, index) for symbol, index in step.sources.items()}
-        return {symbol: operand for symbol, operand in operands.items() if operand is not None}
+        return {symbol: self._operand(tensor, step, symbol, index) for symbol, index in step.sources.items()}
 
     def _loop_operands(self, step: RecordedTensor) -> int:
         return sum(self.recorded[index].time is not None for index in step.sources.values())

@@ -97,6 +97,10 @@ class TensorData(TypedDict):
     shape: list[int]
     operands: dict[str, TensorId | OperandPart]
     """Symbol → id of a tensor, or a part of one."""
+    left_out: list[str]
+    """Symbols of operands in layers that this trace leaves out."""
+    edited: bool
+    """An edit replaced the values; they do not follow from the operands."""
     parameters: dict[str, float | PackedVector]
     """Symbol → number, or learned vector."""
     file: str
@@ -162,12 +166,18 @@ class TraceOutput(TypedDict):
     chosen: list[ChosenToken]
     embedding: OutputEmbedding
     """Rows of the output matrix for the listed tokens."""
+    logits: str | None
+    """Logits of the listed tokens, packed; null unless they were edited, as they are products with the rows."""
 
 
 @documented
 class RecordedScope(TypedDict):
     layers: list[int] | None
     """Layers of this trace; null is all."""
+    all_layers: list[int]
+    """Layers of the model."""
+    chosen: bool
+    """The layers were asked for; otherwise some may be left out because of the size."""
     precision: Literal["float32", "float16"]
     numbers: int
     truncated: bool

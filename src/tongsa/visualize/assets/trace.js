@@ -100,16 +100,33 @@ const drawTrace = (root, data, options) => {
   const listeners = {
     onPoint: showPointed,
     onChange: show,
-    onPin: (isPinned) => views.inspector.setOpen(isPinned),
+    onPin: (isPinned) => {
+      views.inspector.setOpen(isPinned);
+      views.edits.showRow();
+    },
     onMessage: (text) => views.edits.setMessage(text),
   };
   /** @type {any} */
   const app = traceModel(data, { language, saved, onChange, request, signal }, listeners);
+  const { all_layers: all = [], layers: recorded = null } = data.recorded ?? {};
+  const layers = {
+    /** Layers that were not recorded, but that the server can record. */
+    otherLayers: () => (request && recorded ? all.filter((layer) => !recorded.includes(layer)) : []),
+    loadLayers: async (list) => {
+      const answer = await app.requestLayers(list);
+      if (answer) options.onReplace(answer, { ...options.saved, layer: String(list[0]) });
+    },
+  };
   const startEdit = (edit) => {
     views.edits.open();
     app.requestEdits([edit]);
   };
-  Object.assign(app, navigation(app, views), { openPanel, copy: copier(app, parts.toast), whatIf: startEdit });
+  Object.assign(app, navigation(app, views), {
+    ...layers,
+    openPanel,
+    copy: copier(app, parts.toast),
+    whatIf: startEdit,
+  });
   Object.assign(views, {
     header: traceHeader(app, parts.header, signal),
     rail: traceRail(app, parts.rail),
@@ -136,19 +153,22 @@ const drawTrace = (root, data, options) => {
 const drawTraces = (root, traces, options) => {
   let controller = new AbortController();
   options.signal?.addEventListener("abort", () => controller.abort(), { once: true });
-  const start = (sentence, language, saved) => {
-    const shown = traces[Math.min(sentence, traces.length - 1)];
-    return drawTrace(root, shown, { ...options, language, saved, signal: controller.signal });
+  const start = (trace, language, saved) =>
+    drawTrace(root, trace, { ...options, language, saved, signal: controller.signal, onReplace: replace });
+  /** Draw another trace in place of the one that is shown. */
+  const replace = (trace, saved) => {
+    const { language } = drawn.state;
+    controller.abort();
+    controller = new AbortController();
+    drawn.trace.remove();
+    drawn = start(trace, language, saved);
   };
-  let drawn = start(options.sentence ?? 0, options.language, options.saved);
+  const traceOf = (sentence) => traces[Math.min(sentence, traces.length - 1)];
+  let drawn = start(traceOf(options.sentence ?? 0), options.language, options.saved);
   return {
     setLanguage: (/** @type {string} */ language) => drawn.setLanguage(language),
     setSentence: (/** @type {number} */ sentence) => {
-      if (traces.length < 2) return;
-      controller.abort();
-      controller = new AbortController();
-      drawn.trace.remove();
-      drawn = start(sentence, drawn.state.language, {});
+      if (traces.length > 1) replace(traceOf(sentence), {});
     },
   };
 };

@@ -22,6 +22,17 @@ export const parseCell = (text, tensors) => {
   return isInside ? { tensor, index } : null;
 };
 
+/**
+ * The layer to open for a number: itself, the next one below, or the first.
+ * @param {number[]} layers in order; some may be left out
+ * @param {number} layer
+ */
+export const nearestLayer = (layers, layer) => layers.findLast((other) => other <= layer) ?? layers[0];
+
+/** The layer after a move up or down, where some layers may be left out. */
+export const movedLayer = (layers, from, to) =>
+  to > from ? (layers.find((other) => other >= to) ?? layers[layers.length - 1]) : nearestLayer(layers, to);
+
 const integer = (text, otherwise) => (/^\d{1,6}$/.test(text ?? "") ? Number(text) : otherwise);
 
 /** @returns {Token | null} */
@@ -36,13 +47,13 @@ export const parseToken = (text, counts) => {
  * Read a selection; whatever the address says, the result is valid for this trace.
  *
  * @param {Record<string, string>} saved
- * @param {{steps: number, layers: number, heads: number, tour: number, tensors: Record<string, {shape: number[]}>,
+ * @param {{steps: number, layers: number[], heads: number, tour: number, tensors: Record<string, {shape: number[]}>,
  *   counts: {source: number, target: number}}} limits
  * @returns {Selection}
  */
 export const readSelection = (saved, { steps, layers, heads, tour, tensors, counts }) => ({
   step: clamp(integer(saved.step, steps), 1, Math.max(1, steps)),
-  layer: clamp(integer(saved.layer, 1), 1, Math.max(1, layers)),
+  layer: nearestLayer(layers, integer(saved.layer, 1)),
   head: clamp(integer(saved.head, 1), 1, Math.max(1, heads)),
   cell: parseCell(saved.cell, tensors),
   token: parseToken(saved.token, counts),

@@ -4,7 +4,15 @@ import { make } from "./dom.js";
 
 const PLAY_INTERVAL_MS = 1200;
 
-const options = (count) => Array.from({ length: count }, (_, i) => make("option", { value: i + 1, text: i + 1 }));
+const options = (numbers) => numbers.map((number) => make("option", { value: number, text: number }));
+const upTo = (count) => Array.from({ length: count }, (_, i) => i + 1);
+
+/** Options of the layers: those of the trace, and those that the server can record instead. */
+const layerOptions = (app, recorded) => {
+  const others = app.otherLayers();
+  const offered = others.length ? [make("optgroup", { label: app.labels().otherLayers }, ...options(others))] : [];
+  return [...options(recorded), ...offered];
+};
 
 /** @param {HTMLElement} element */
 export const traceHeader = (app, element, signal) => {
@@ -59,7 +67,15 @@ export const traceHeader = (app, element, signal) => {
   const selectOf = (box) => box.querySelector("select");
   for (const box of [layer, head]) {
     const select = selectOf(box);
-    select.addEventListener("change", () => app.change({ [select.id]: Number(select.value) }), { signal });
+    select.addEventListener(
+      "change",
+      () => {
+        const value = Number(select.value);
+        if (select.id === "layer" && app.otherLayers().includes(value)) app.loadLayers([value]);
+        else app.change({ [select.id]: value });
+      },
+      { signal },
+    );
   }
 
   const follow = (side, i) => (isFollowed(side, i) ? null : { side, i });
@@ -104,14 +120,14 @@ export const traceHeader = (app, element, signal) => {
     slider.setAttribute("aria-valuetext", labels.stepOf(step, stepCount));
     readout.textContent = labels.stepOf(step, stepCount);
     stepLabel.textContent = labels.step;
-    for (const [box, count, value, name] of [
-      [layer, layers, app.state.layer, labels.layer],
-      [head, heads, app.state.head, labels.head],
+    for (const [box, choices, value, name] of [
+      [layer, layerOptions(app, layers), app.state.layer, labels.layer],
+      [head, options(upTo(heads)), app.state.head, labels.head],
     ]) {
       const select = selectOf(box);
-      box.hidden = count < 2;
+      box.hidden = choices.length < 2;
       box.querySelector("label").textContent = name;
-      if (select.options.length !== count) select.replaceChildren(...options(count));
+      select.replaceChildren(...choices);
       select.value = String(value);
     }
     previous.setAttribute("aria-label", labels.previousStep);

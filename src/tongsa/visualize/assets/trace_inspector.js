@@ -243,6 +243,10 @@ export const inspector = (app, element, signal) => {
       make("p", { class: "small quiet", text: shape }),
       ...(isMasked ? [make("p", { class: "small", text: labels.maskedCell })] : []),
       ...(isGrown ? [] : [make("p", { class: "small", text: labels.notYet })]),
+      ...(meta.edited ? [make("p", { class: "small", text: labels.editedValue })] : []),
+      ...(meta.left_out?.length
+        ? [make("p", { class: "small", text: labels.leftOut(meta.left_out.join(", ")) })]
+        : []),
       ...facts(app, cell, loaded, explanation),
       copy,
     );

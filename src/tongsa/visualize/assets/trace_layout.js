@@ -6,6 +6,7 @@
  */
 import { ARROWS } from "./dom.js";
 import { clamp } from "./format.js";
+import { nearestLayer } from "./trace_address.js";
 
 /** Space for the digits of a number in a cell, in pixels. */
 const NUMBER_WIDTH = 42;
@@ -123,13 +124,13 @@ export const stageGroups = (stages) => {
   return groups;
 };
 
-/** True if a group is open when `layer` is chosen; a side with fewer layers opens its last one. */
+/** True if a group is open when `layer` is chosen; a side without this layer opens the one before it. */
 export const isOpen = (group, groups, layer) => {
   if (group.layer === null) return true;
   const layers = groups
     .filter((other) => other.side === group.side && other.layer !== null)
     .map((other) => other.layer);
-  return group.layer === Math.min(layer, Math.max(...layers));
+  return group.layer === nearestLayer(layers, layer);
 };
 
 /** Rows of a CSV file: a header with the column names, then one line for each row. */

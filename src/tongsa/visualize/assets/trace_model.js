@@ -2,7 +2,7 @@
 import { themeColors } from "./canvas_text.js";
 import { css } from "./dom.js";
 import { clamp } from "./format.js";
-import { readSelection, writeSelection } from "./trace_address.js";
+import { movedLayer, readSelection, writeSelection } from "./trace_address.js";
 import { axisNames, isOpen, stageGroups } from "./trace_layout.js";
 import { completeStages, fittingSelection, limitsOf, movedCell, NO_REGIONS, regionsOf } from "./trace_selection.js";
 import { matchTensors, traceStore, withListedLogits } from "./trace_store.js";
@@ -42,7 +42,9 @@ const traces = (data) => {
  * @param {Listeners} listeners
  */
 export const traceModel = (data, { language, saved, onChange, request, signal }, listeners) => {
-  const { base, edit, alternative, edited } = traces(data);
+  const { base, edit, alternative, edited } = traces(data),
+    { recorded } = base.data,
+    chosenLayers = recorded?.chosen ? { layers: recorded.layers } : {};
   const read = (address) => fittingSelection(base.data, readSelection(address, limitsOf(base.data)), address);
   /** @type {any} */
   const state = { language, compare: "after", ...read(saved) };
@@ -74,7 +76,7 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
       result = { ...update };
     const lastStep = Math.max(1, steps, edited()?.data.target.outputs.length ?? 0);
     if ("step" in update) result.step = clamp(update.step, 1, lastStep);
-    if ("layer" in update) result.layer = clamp(update.layer, 1, layers);
+    if ("layer" in update) result.layer = movedLayer(layers, state.layer, update.layer);
     if ("head" in update) result.head = clamp(update.head, 1, heads);
     return result;
   };
@@ -95,7 +97,7 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
     if (!request) return;
     listeners.onMessage(model.labels().waiting);
     try {
-      const answer = await request(body);
+      const answer = await request({ ...chosenLayers, ...body });
       if (signal.aborted) return;
       if (body.contrast && !body.edits.length) {
         // the same trace: only the contrast is new
@@ -147,6 +149,16 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
     canEdit: () => request !== null,
     alternative: (id) => alternative(id, state.compare === "before"),
     requestEdits: (list) => ask({ edits: list }),
+    /** The same text with other layers; null if the server refuses. */
+    requestLayers: async (layers) => {
+      listeners.onMessage(model.labels().waiting);
+      try {
+        return await request?.({ layers });
+      } catch (error) {
+        listeners.onMessage(error instanceof Error ? error.message : String(error));
+        return null;
+      }
+    },
     requestContrast: (contrast) => ask({ edits, contrast }),
     resetEdits: () => {
       edit(null);

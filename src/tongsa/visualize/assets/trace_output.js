@@ -24,12 +24,19 @@ const table = (titles, rows) =>
     ),
   );
 
-/** What was not recorded: a text that was cut, and layers that were left out. */
+/** What was not recorded: the end of a text, layers, digits; and how to get other layers. */
 const recordedNotes = (app) => {
   const labels = app.labels(),
-    { truncated, layers } = app.store().data.recorded ?? {};
-  const notes = [truncated ? labels.truncated : "", layers ? labels.someLayers(layers.join(", ")) : ""];
-  return notes.filter(Boolean).map((text) => make("p", { class: "small note", text }));
+    { truncated, layers, chosen, all_layers: all = [], precision } = app.store().data.recorded ?? {};
+  const others = all.filter((layer) => layers && !layers.includes(layer));
+  const notes = [
+    truncated ? labels.truncated : "",
+    layers ? labels.someLayers(layers.join(", "), all.length) : "",
+    precision === "float16" ? labels.halfPrecision : "",
+    (layers && !chosen) || precision === "float16" ? labels.tooLarge : "",
+    others.length ? labels[app.canEdit() ? "chooseLayer" : "commandForLayers"](others.slice(0, 2).join(",")) : "",
+  ];
+  return notes.some(Boolean) ? [make("p", { class: "small note", text: notes.filter(Boolean).join(" ") })] : [];
 };
 
 /** Text → normalized → tokens → ids. */

@@ -4,13 +4,19 @@ import { inLayer } from "./trace_address.js";
 import { tourSteps } from "./trace_tour.js";
 import { usedIn } from "./trace_uses.js";
 
+/** Numbers of the layers that were recorded. */
+const recordedLayers = ({ stages }) => {
+  const numbers = new Set(stages.map(({ layer }) => layer ?? 1));
+  return [...numbers].sort((a, b) => a - b);
+};
+
 /** Numbers of steps, layers and heads that can be chosen. */
 export const limitsOf = (data) => {
   const tensors = Object.values(data.tensors);
   const heads = tensors.map(({ axes, shape }) => (axes[0] === "head" ? shape[0] : 1));
   return {
     steps: data.target.outputs.length,
-    layers: Math.max(1, ...data.stages.map(({ layer }) => layer ?? 1)),
+    layers: recordedLayers(data),
     heads: Math.max(1, ...heads),
     tensors: data.tensors,
     counts: { source: data.source.tokens.length, target: data.target.inputs.length },

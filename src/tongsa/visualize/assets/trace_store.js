@@ -4,7 +4,7 @@
  * @typedef {{data: Float32Array | null, masked: Uint8Array | null, check: Check | null}} Loaded
  * @typedef {{ok: boolean, delta: number, compared: number}} Check
  */
-import { compareCells, compareDigest } from "./trace_compare.js";
+import { compareCells, compareDigest, TOLERANCES } from "./trace_compare.js";
 import { compute, isComputable, partOf, rowOfTensor, shifted } from "./trace_operations.js";
 import { flatIndex, sizeOf, unpackBits, unpackFloats } from "./trace_tensor.js";
 import { explain } from "./trace_terms.js";
@@ -28,7 +28,7 @@ const maskedCells = (mask) => (mask.includes(0) ? mask.map((isRead) => 1 - isRea
  * them from the last hidden state and compares them with PyTorch's.
  */
 export const withListedLogits = (data) => {
-  const { embedding, top = [] } = data.output ?? {},
+  const { embedding, top = [], logits: edited = null } = data.output ?? {},
     found = Object.entries(data.tensors).find(([, { name }]) => name === "output.logits");
   if (!embedding || !found) return data;
   const [id, logits] = found,
@@ -50,7 +50,7 @@ export const withListedLogits = (data) => {
       weight: { shape, values },
       ...(bias ? { bias: typeof bias === "string" ? { values: bias } : bias } : {}),
     },
-    check: { rows: null, cells },
+    ...(edited ? { values: edited, dtype: "float32" } : { check: { rows: null, cells } }),
   };
   return { ...data, tensors: { ...data.tensors, [id]: listed } };
 };
@@ -81,9 +81,9 @@ export const traceStore = (data) => {
   };
   /** What an operation needs: operands with numbers, and parameters with the mask. */
   const inputs = async (id) => {
-    const { parameters, mask, shape } = data.tensors[id];
+    const { parameters, mask, shape, left_out: leftOut = [] } = data.tensors[id];
     const [operands, unpacked, bits] = await Promise.all([
-      Promise.all(operandsOf(id).map(operandTensor)),
+      Promise.all([...operandsOf(id).map(operandTensor), ...leftOut.map(() => null)]),
       unpackParameters(parameters, equation(id).variant),
       mask ? unpackBits(mask, sizeOf(shape)) : null,
     ]);
@@ -109,12 +109,14 @@ export const traceStore = (data) => {
     return first && first in data.tensors ? maskedOf(first) : null;
   };
   const checkOf = async (id) => {
-    const { shape, values, check } = data.tensors[id];
-    if (!values && !check) return null;
+    const { shape, values, check, dtype, edited } = data.tensors[id];
+    if (edited || (!values && !check)) return null;
     const result = values ? await computed(id) : await numbersOf(id);
     if (!result) return null;
-    if (values) return compareCells(result, await numbersOf(id));
-    return compareDigest(result, shape, { ...check, rows: check.rows ? await unpackFloats(check.rows) : null });
+    const tolerance = TOLERANCES[dtype ?? "float32"];
+    if (values) return compareCells(result, await numbersOf(id), tolerance);
+    const digest = { ...check, rows: check.rows ? await unpackFloats(check.rows) : null };
+    return compareDigest(result, shape, digest, tolerance);
   };
   const loadNow = async (id) => {
     const [numbers, masked, check] = await Promise.all([numbersOf(id), maskedOf(id), checkOf(id)]);
@@ -129,7 +131,8 @@ export const traceStore = (data) => {
   /** How the number at an index arose; reads refer to operands by position. */
   const explainCell = async (id, index) => {
     const { operands, parameters } = await inputs(id),
-      { shape } = data.tensors[id];
+      { shape, edited } = data.tensors[id];
+    if (edited) return { reads: [], terms: [], lines: [] }; // the operands do not explain it
     const { operation } = equation(id),
       explanation = explain(operation, operands, parameters, shape, index);
     const found = LINEAR.includes(operation) ? linearReads(id, index) : explanation.reads;
