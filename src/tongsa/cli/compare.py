@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tongsa.cli.data_arguments import add_data_argument
 from tongsa.cli.evaluate import METRICS
-from tongsa.cli.grid_arguments import add_grid_arguments, grid_plan
 from tongsa.cli.model_arguments import (
     add_device_arguments,
     add_search_arguments,
@@ -16,11 +15,10 @@ from tongsa.cli.model_arguments import (
 )
 from tongsa.cli.output import add_output_argument, check_output_file, is_stream, print_result, print_status, write_page
 from tongsa.cli.parser import ListAction, is_not_folder
-from tongsa.errors import EXIT_FAILURE, EXIT_OK, InputError
+from tongsa.errors import InputError
 
 if TYPE_CHECKING:
     from tongsa.runs.compared_systems import ComparisonOptions
-    from tongsa.runs.comparison import Comparison
     from tongsa.runs.evaluation import EvaluationSet
 
 HELP = "compare runs, models and files of outputs on a test set, with significance tests"
@@ -33,12 +31,6 @@ setting: settings are compared over seeds and sentences.
   tongsa compare runs/one runs/two --data test.tsv -o compare.html
   tongsa compare runs/mine theirs.txt --data test.de test.en --metrics bleu chrf --table compare.tex
   tongsa compare runs/one runs/two --data test.tsv --beam 1 --views 10
-
-With --vary or --seeds, the runs of a recipe are trained first, each setting with each seed, and then compared on the
-test set of the recipe. The same command continues an interrupted grid.
-
-  tongsa compare recipe.toml --vary model.attention=dot,scaled-dot,additive --seeds 3 --budget 2m
-  tongsa compare recipe.toml --seeds 5 --set training.steps=2000 --run runs/seeds --data test.tsv
 """
 DEFAULT_PAGE = Path("compare.html")
 SETTING_TABLES = ("decoding", "data")
@@ -46,7 +38,7 @@ SETTING_TABLES = ("decoding", "data")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "systems", nargs="+", type=Path, metavar="SYSTEM", help="runs, models or files of outputs; or one recipe"
+        "systems", nargs="+", type=Path, metavar="SYSTEM", help="folders of runs or models, or files of outputs"
     )
     add_data_argument(parser, "test file, or two parallel files", required=False)
     parser.add_argument("--tokenize", metavar="NAME", help="sacreBLEU tokenizer (default: by language, 13a or char)")
@@ -74,49 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also write the main table (.csv, .md, .tex) or all numbers (.json); may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    add_grid_arguments(parser)
     add_search_arguments(parser)
     add_device_arguments(parser)
     add_set_argument(parser, "decoding.no_repeat_ngram=3 (docs/decoding.md)")
     add_output_argument(parser, DEFAULT_PAGE)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     from tongsa.runs.comparison import compare_systems
 
     check_outputs(options)
-    if options.vary or options.seeds is not None:
-        return train_and_compare(options)
-    if surplus := [name for name in ("budget", "run") if getattr(options, name)]:
-        raise InputError(f"--{surplus[0]}: only for runs that are trained. Add --vary KEY=VALUE,VALUE or --seeds N.")
     test_set = read_test_set(options)
-    write_comparison(options, compare_systems(options.systems, test_set, read_options(options), log=print_status))
-    return EXIT_OK
-
-
-def train_and_compare(options: argparse.Namespace) -> int:
-    """Train the runs of a recipe, and compare those that finished; the exit code is 1 if one failed."""
-    from tongsa.runs.grid_comparison import compare_grid
-
-    recipe, *others = options.systems
-    if others or recipe.suffix != ".toml":
-        raise InputError(
-            f"{(others or [recipe])[0]}: not a recipe. With --vary and --seeds, give one .toml file alone."
-        )
-    plan = grid_plan(options, recipe)
-    # --set is about the runs; they decode with the settings that they were trained with
-    compared = argparse.Namespace(**(vars(options) | {"set": []}))
-    test_set = read_test_set(compared) if options.data else None
-    result = compare_grid(plan, test_set, read_options(compared), log=print_status)
-    write_comparison(options, result.comparison)
-    if result.failures:
-        print_status(result.failures)
-        return EXIT_FAILURE
-    return EXIT_OK
-
-
-def write_comparison(options: argparse.Namespace, comparison: "Comparison") -> None:
-    """Print the table, and write the page and the other files."""
+    comparison = compare_systems(options.systems, test_set, read_options(options), log=print_status)
     if is_stream(options.output):
         write_page(options.output, comparison.page.html)
         return

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tongsa.cli.data_arguments import add_training_data_arguments
 from tongsa.cli.grid_arguments import add_run_arguments, parse_seeds, repeat_command
-from tongsa.cli.model_arguments import add_device_arguments, add_set_argument
+from tongsa.cli.model_arguments import add_device_arguments
 from tongsa.cli.output import print_result, print_status
 from tongsa.errors import EXIT_FAILURE, EXIT_OK, InputError
 
@@ -32,9 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--models", type=_parse_names, default=(), metavar="A,B", help="only these models")
     group.add_argument("--tokenize", default="", metavar="NAME", help="sacreBLEU tokenizer (default: by language)")
     group.add_argument("--quick", action="store_true", help="few pairs and steps, to see that it works")
-    add_run_arguments(group)
+    add_run_arguments(parser, group)
     add_device_arguments(parser)
-    add_set_argument(parser, "training.steps=5000")
     parser.add_argument(
         "-o",
         "--output",
