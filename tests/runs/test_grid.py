@@ -207,7 +207,7 @@ def test_an_unexpected_error_leaves_its_traceback_and_the_next_call_repeats_the_
         failed = [run for run in train_grid(grid_copy, quiet=True) if run.state == "failed"]
     assert [run.name for run in failed] == ["norm=pre,seed=2"]
     assert failed[0].message.startswith("ZeroDivisionError: ")
-    assert "1 // 0" in (folder / "error.txt").read_text("utf-8")
+    assert "ZeroDivisionError" in (folder / "error.txt").read_text("utf-8")
     assert all(run.state == "finished" for run in train_grid(grid_copy, quiet=True))
     assert all_bytes(grid_copy) == before
 
