@@ -73,6 +73,7 @@ SMALL_MODELS = {
     "transformer_classifier": [*TRANSFORMER, "model.layers=1"],
     "transformer_lm": [*TRANSFORMER, "model.layers=1"],
     "conv_s2s": ["model.width=16", "model.hidden=16", "model.encoder_layers=1", "model.decoder_layers=1"],
+    "bytenet": ["model.width=16", "model.hidden=16", "model.encoder_layers=2", "model.decoder_layers=2"],
     "structured_self_attention": ["model.embedding=16", "model.width=16", "model.attention=8", "model.hops=2"],
     "rnn_lm": ["model.width=16", "model.layers=1"],
     "rnn_attention": ["model.embedding=16", "model.width=16"],

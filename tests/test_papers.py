@@ -364,10 +364,11 @@ def test_a_step_of_the_attention_decoder_is_appendix_a_2_2() -> None:
     for parameter in decoder.parameters():
         torch.nn.init.normal_(parameter)
     annotations = torch.randn(5, 8)
-    cell, attention = decoder.rnn.cell, decoder.attention
+    cell, attention = decoder.layers[0].cell, decoder.attention
     assert isinstance(cell, GRUCell)
-    w_r, w_z, w = decoder.rnn.input_projection.weight.chunk(3)
-    b_r, b_z, b = decoder.rnn.input_projection.bias.chunk(3)
+    assert decoder.maxout
+    w_r, w_z, w = decoder.layers[0].input_projection.weight.chunk(3)
+    b_r, b_z, b = decoder.layers[0].input_projection.bias.chunk(3)
     c_r, c_z, c = decoder.context_projection.weight.chunk(3)
     u_r, u_z = cell.gate_projection.weight.chunk(2)
     u = cell.candidate_projection.weight
@@ -398,7 +399,7 @@ def test_a_step_of_the_attention_decoder_is_appendix_a_2_2() -> None:
         s = (1 - z) * s + z * torch.tanh(w @ e_y + u @ (r * s) + c @ context + b)
         logits, state = decoder.step(torch.tensor([token]), state)
         assert_close(logits[0], decoder.output_embedding.weight @ t + decoder.bias)
-        assert_close(state.rnn_state[0], s)
+        assert_close(state.layer_states[0][0], s)
 
 
 def test_parameters_of_rnnsearch_are_those_of_appendix_a_2() -> None:

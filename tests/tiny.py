@@ -8,6 +8,7 @@ import torch
 from tongsa.batch import Padded, pad
 from tongsa.interface import EncoderDecoder, ModelConfig
 from tongsa.models import KINDS
+from tongsa.models.bytenet import ByteNetConfig
 from tongsa.models.conv_s2s import ConvS2SConfig
 from tongsa.models.rnn import RNNConfig
 from tongsa.models.rnn_attention import RNNAttentionConfig
@@ -153,9 +154,36 @@ CONFIGS: dict[str, ModelConfig] = {
         norm="pre",
         tie_embeddings="none",
     ),
+    "rnn_attention, two layers from both states, linear output, gru of torch": RNNAttentionConfig(
+        embedding=12,
+        width=16,
+        layers=2,
+        cell="gru-reset-after",
+        initial_state="both",
+        output="linear",
+        dropout=0.1,
+    ),
+    "bytenet": ByteNetConfig(
+        width=16, hidden=12, encoder_layers=3, decoder_layers=3, max_dilation=2, decoder_kernel=2, dropout=0.1
+    ),
+    "bytenet, separable convolutions and one vocabulary": ByteNetConfig(
+        width=16,
+        hidden=12,
+        encoder_kernel=5,
+        encoder_layers=1,
+        decoder_layers=3,
+        max_dilation=4,
+        convolution="separable",
+        dropout=0.1,
+        tie_embeddings="all",
+    ),
 }
 """By kind, or "kind, option" for an option that changes the equations."""
 assert {kind_of(name) for name in CONFIGS} == KINDS.keys(), "every kind needs a tiny model: the laws run over CONFIGS"
+
+
+WITHOUT_ATTENTION = ("bytenet", "rnn", "rnn_lm")
+"""Kinds that record no attention weights."""
 
 
 def tiny(name: str, seed: int = 1) -> EncoderDecoder:

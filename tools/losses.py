@@ -4,7 +4,8 @@ Usage: python tools/losses.py FILE.json             train each tiny configuratio
        python tools/losses.py --compare A.json B.json    exit code 1 and the first difference if two files differ
 
 A change that is not meant to alter numbers must give equal files. Configurations are numbered in the order of
-`tests/tiny.py`, so renaming one changes nothing. Odd configurations use micro-batches, every third one uses Muon.
+`tests/tiny.py`, so renaming one changes nothing; new ones at the end are counted, not compared. Odd configurations use
+micro-batches, every third one uses Muon.
 """
 
 import json
@@ -69,11 +70,13 @@ def losses(number: int, config: ModelConfig) -> list[tuple[str, str]]:
 
 def compare(first: Path, second: Path) -> int:
     numbers = [json.loads(path.read_text("utf-8")) for path in (first, second)]
-    for key in sorted(numbers[0].keys() | numbers[1].keys(), key=int):
-        if numbers[0].get(key) != numbers[1].get(key):
-            print(f"configuration {key} differs: {numbers[0].get(key)} and {numbers[1].get(key)}")
+    in_both = sorted(numbers[0].keys() & numbers[1].keys(), key=int)
+    for key in in_both:
+        if numbers[0][key] != numbers[1][key]:
+            print(f"configuration {key} differs: {numbers[0][key]} and {numbers[1][key]}")
             return 1
-    print(f"identical: {len(numbers[0])} configurations")
+    added = len(numbers[0].keys() ^ numbers[1].keys())
+    print(f"identical: {len(in_both)} configurations" + (f"; {added} in one file only" if added else ""))
     return 0
 
 

@@ -35,7 +35,9 @@ from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.interface import named_tensors
+from tongsa.models.bytenet import ByteNetConfig
 from tongsa.models.conv_s2s import ConvS2SConfig
+from tongsa.models.rnn_attention import RNNAttentionConfig
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs.data import prepare_data
 from tongsa.runs.doctor import run_checks
@@ -521,12 +523,25 @@ def test_printed_time_budgets_are_times() -> None:
         assert examples and all(parse_duration(example) > 0 for example in examples)
 
 
-@pytest.mark.parametrize("config", [TransformerConfig(width=16, heads=2), ConvS2SConfig(width=16, hidden=16)])
-def test_one_vocabulary_for_both_sides_can_be_shared(config: TransformerConfig | ConvS2SConfig) -> None:
+SHARED = [TransformerConfig(width=16, heads=2), ConvS2SConfig(width=16, hidden=16), ByteNetConfig(width=16, hidden=8)]
+
+
+@pytest.mark.parametrize("config", SHARED)
+def test_one_vocabulary_for_both_sides_can_be_shared(config: TransformerConfig | ConvS2SConfig | ByteNetConfig) -> None:
     config = replace(config, tie_embeddings="all")
     with pytest.raises(ValueError, match=r"Set tokenizer\.shared = true\."):
         config.build(20, 30)
     config.build(20, 20)
+
+
+def test_settings_of_a_kind_that_exclude_each_other_name_the_one_to_change() -> None:
+    with pytest.raises(ValueError, match=r'Set output = "maxout", or tie_embeddings = "none"\.'):
+        RNNAttentionConfig(embedding=8, maxout_width=8, output="linear", tie_embeddings="target")
+    RNNAttentionConfig(embedding=8, maxout_width=8, output="maxout", tie_embeddings="target").build(9, 9)
+    RNNAttentionConfig(embedding=8, width=8, output="linear", tie_embeddings="none").build(9, 9)
+    with pytest.raises(ValueError, match="Use an odd kernel"):
+        ByteNetConfig(encoder_kernel=4)
+    ByteNetConfig(width=16, hidden=8, encoder_kernel=5, decoder_kernel=4).build(9, 9)
 
 
 def test_a_model_in_memory_gets_a_shortlist_through_a_folder(files: Path, tmp_path: Path) -> None:

@@ -177,6 +177,15 @@ test("heads are joined side by side", () => {
   );
 });
 
+test("a convolution reads its window: causal, centered, dilated", () => {
+  const rows = (parameters) => explain("window", [tensor([6, 1], [0, 1, 2, 3, 4, 5])], parameters, [6, 1], [4, 0])
+    .reads.map(({ region }) => region[0]);
+  assert.deepEqual(rows({ kernel: 3, left: 2 }), [2, 3, 4]);
+  assert.deepEqual(rows({ kernel: 3, left: 1 }), [3, 4, 5]);
+  assert.deepEqual(rows({ kernel: 3, left: 1, dilation: 2 }), [2, 4]);
+  assert.deepEqual(rows({ kernel: 2, left: 1, dilation: 4 }), [0, 4]);
+});
+
 test("a difference from PyTorch is found", () => {
   assert.ok(compareCells([1, 2, -Infinity], [1, 2.00001, -Infinity]).ok);
   assert.ok(!compareCells([1, 2, 3], [1, 2.001, 3]).ok);

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tongsa
 from export.bundles import LABELS, random_bundle
-from tiny import CONFIGS, kind_of, sentence, tiny
+from tiny import CONFIGS, WITHOUT_ATTENTION, kind_of, sentence, tiny
 from tongsa.batch import Batch, Examples, Ragged
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
@@ -127,7 +127,7 @@ def test_every_kind_has_a_page_and_the_same_seed_gives_the_same_bytes(kind: str,
     run = json.loads(results[0].as_json())["runs"][0]
     assert run["kind"] == kind_of(kind) and len(run["log_probs"]["off"]) == 3
     assert run["states"] and run["matrices"] and run["embeddings"]
-    assert bool(run["roles"]) == (kind_of(kind) not in ("rnn", "rnn_lm"))
+    assert bool(run["roles"]) == (kind_of(kind) not in WITHOUT_ATTENTION)
 
 
 def test_statistics_of_states_are_those_of_numpy() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from table import SIZE, Table, every_output, sentences
-from tiny import CONFIGS, padded_batch, sentence, tiny
+from tiny import CONFIGS, WITHOUT_ATTENTION, kind_of, padded_batch, sentence, tiny
 from tongsa.decoding.beam_search import Hypothesis, beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.constraints import OutputConstraints
@@ -300,7 +300,9 @@ def test_samples_of_a_filter_follow_the_probabilities_that_it_keeps(seed: int, s
     assert chi_square < 40, "three degrees of freedom: once in a hundred million"
 
 
-WITH_ATTENTION = [name for name, config in CONFIGS.items() if config.task == "seq2seq" and not name.startswith("rnn")]
+WITH_ATTENTION = [
+    name for name, config in CONFIGS.items() if config.task == "seq2seq" and kind_of(name) not in WITHOUT_ATTENTION
+]
 
 
 @pytest.mark.parametrize("kind", WITH_ATTENTION)

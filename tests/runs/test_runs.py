@@ -150,7 +150,15 @@ def test_invalid_time_budgets_are_errors(text: str) -> None:
         planner.parse_duration(text)
 
 
-@pytest.mark.parametrize("name", ["wmt14-en-de-base", "wmt14-en-de-big"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wmt14-en-de-base",
+        "wmt14-en-de-big",
+        pytest.param("wmt14-en-fr-base", marks=pytest.mark.slow),
+        pytest.param("wmt14-en-fr-big", marks=pytest.mark.slow),
+    ],
+)
 def test_the_recipes_of_the_transformer_paper_train(name: str, tmp_path: Path) -> None:
     """Generated text and small batches; all other settings are those of the paper."""
     values = config.read_toml(ROOT / "recipes" / f"{name}.toml")

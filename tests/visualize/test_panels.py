@@ -11,7 +11,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import tongsa
-from tiny import CONFIGS, kind_of
+from tiny import CONFIGS, WITHOUT_ATTENTION, kind_of
 from tongsa.bundle import Bundle, save_bundle
 from tongsa.decoding.config import DecodingConfig
 from tongsa.errors import InputError
@@ -30,6 +30,7 @@ TEXT = "가 나 a"
 ROLES = {
     "rnn_attention": {"cross"},
     "conv_s2s": {"cross"},
+    "bytenet": set[str](),
     "rnn_lm": set[str](),
     "rnn": set[str](),
     "structured_self_attention": {"hops"},
@@ -147,7 +148,7 @@ def test_masks_and_score_functions_are_read_from_the_model() -> None:
     scores = {
         name: tongsa.view(random_bundle(name), TEXT).panels["attention"]["mechanisms"]
         for name in ROLES
-        if "rnn_lm" not in name and name != "rnn"
+        if name not in WITHOUT_ATTENTION
     }
     assert scores["rnn_attention"]["cross"]["score"] == "alignment"
     assert scores["conv_s2s"]["cross"]["score"] == "multi-step"

@@ -4,6 +4,7 @@ A kind of your own needs no line here: `model.kind = "package.module:Config"` (d
 """
 
 from tongsa.interface import ModelConfig
+from tongsa.models.bytenet import ByteNetConfig
 from tongsa.models.conv_s2s import ConvS2SConfig
 from tongsa.models.rnn import RNNConfig
 from tongsa.models.rnn_attention import RNNAttentionConfig
@@ -15,6 +16,7 @@ from tongsa.models.transformer.seq2seq import TransformerConfig
 
 KINDS: dict[str, type[ModelConfig]] = {
     "rnn_attention": RNNAttentionConfig,
+    "bytenet": ByteNetConfig,
     "conv_s2s": ConvS2SConfig,
     "rnn_lm": RNNLMConfig,
     "rnn": RNNConfig,

@@ -1,10 +1,13 @@
 """Neural Machine Translation by Jointly Learning to Align and Translate (Bahdanau, Cho, Bengio 2015).
 
-source ─► forward and backward RNN ─► annotations h_j (the slots of the memory)
-                                          │ additive attention: weights α, context c = Σ α h
-token y, state s ─────────────────────────┴─► next state; maxout(s, y, c) ─► logits
+    source ─► forward and backward RNN ─► annotations h_j (the slots of the memory)
+                                              │ additive attention: weights α, context c = Σ α h
+    token y, state s ─────────────────────────┴─► next state; maxout(s, y, c) ─► logits
+
+With other settings it is the model that many tutorials and notes draw under the same name: TUTORIAL.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -41,17 +44,32 @@ class RNNAttentionConfig:
     """Width of the token embeddings (m)."""
     width: Positive = 1000
     """Width of each encoder direction, of the decoder state and of the alignment model (n and n')."""
+    layers: Positive = 1
+    """Recurrent layers of each encoder direction and of the decoder. The attention reads the top ones; the paper has
+    one."""
+    cell: Literal["gru", "gru-reset-after", "lstm"] = "gru"
+    """The paper's GRU, that of torch.nn.GRU, or the LSTM that the paper names as the alternative (appendix A.1.1)."""
+    initial_state: Literal["backward", "both"] = "backward"
+    """First decoder state: tanh(W ←h₁) of the backward state (appendix A.2.2), or tanh(W [→h_T, ←h₁]) of the last
+    states of both directions, as many tutorials have it."""
+    output: Literal["maxout", "linear"] = "maxout"
+    """Maxout over the state before the step, the last token and the context (appendix A.2.2); or, as many tutorials
+    have it, one matrix over the state after the step, the last token and the context."""
     maxout_width: Positive = 500
     """Width of the maxout layer before the output (l)."""
-    cell: Literal["gru", "lstm"] = "gru"
-    """The paper's GRU, or the LSTM that it names as the alternative (appendix A.1.1)."""
     dropout: Fraction = 0.2
-    """On embeddings, annotations and maxout layer: not in the paper, and never recurrent (Zaremba et al. 2014)."""
+    """On embeddings, annotations, maxout layer and between layers: not in the paper, and never recurrent (Zaremba et
+    al. 2014)."""
     tie_embeddings: Literal["target", "none"] = "none"
     """One matrix for target embeddings and output, or two as in the paper."""
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.tie_embeddings == "target" and self.output == "linear":
+            raise ValueError(
+                'tie_embeddings = "target": needs output = "maxout", whose width can be that of the embeddings. Set '
+                'output = "maxout", or tie_embeddings = "none".'
+            )
         if self.tie_embeddings == "target" and self.embedding != self.maxout_width:
             raise ValueError(
                 f'tie_embeddings = "target": embedding {self.embedding} and maxout_width {self.maxout_width} must be '
@@ -62,6 +80,16 @@ class RNNAttentionConfig:
     def task(self) -> Task:
         return "seq2seq"
 
+    @property
+    def readout_width(self) -> int:
+        """Width of the input of the output layer."""
+        return self.maxout_width if self.output == "maxout" else self.joined_width
+
+    @property
+    def joined_width(self) -> int:
+        """Width of state, embedding and context together."""
+        return self.width + self.embedding + 2 * self.width
+
     def preset(self, name: PresetName) -> dict[str, Any]:
         """Return the sizes of a preset: about as many parameters as the Transformer's."""
         return {"model": PRESETS[name]}
@@ -70,26 +98,45 @@ class RNNAttentionConfig:
         source_embedding = embedding_table(source_vocab_size, self.embedding)
         target_embedding = embedding_table(target_vocab_size, self.embedding)
         tied = self.tie_embeddings == "target"
-        output_embedding = target_embedding if tied else embedding_table(target_vocab_size, self.maxout_width)
+        output_embedding = target_embedding if tied else embedding_table(target_vocab_size, self.readout_width)
         encoder = RNNAttentionEncoder(source_embedding, self)
         return EncoderDecoder(encoder, RNNAttentionDecoder(target_embedding, output_embedding, self), NO_POSITION_LIMIT)
 
 
+TUTORIAL = RNNAttentionConfig(
+    embedding=256, width=512, cell="gru-reset-after", initial_state="both", output="linear", dropout=0.5
+)
+"""Notebook 3 of bentrevett/pytorch-seq2seq, up to dropout, which it has on embeddings only."""
+
+
+class BidirectionalLayer(nn.Module):
+    """Forward and backward state of each input, concatenated."""
+
+    def __init__(self, input_width: int, config: RNNAttentionConfig) -> None:
+        super().__init__()
+        self.forward_rnn = RecurrentLayer(input_width, config.width, config.cell)
+        self.backward_rnn = RecurrentLayer(input_width, config.width, config.cell, reverse=True)
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> Tensor:  # (batch, length, 2 · width)
+        forwards, backwards = self.forward_rnn(inputs, mask)[0], self.backward_rnn(inputs, mask)[0]
+        return record("rnn.annotations", self, torch.cat([forwards, backwards], dim=-1), x=forwards, y=backwards)
+
+
 class RNNAttentionEncoder(nn.Module):
-    """One annotation for each token, forward and backward state concatenated: section 3.2, appendix A.2.1."""
+    """One annotation for each token: section 3.2, appendix A.2.1."""
 
     def __init__(self, embedding: nn.Embedding, config: RNNAttentionConfig) -> None:
         super().__init__()
         self.embedding = embedding
-        self.forward_rnn = RecurrentLayer(config.embedding, config.width, config.cell)
-        self.backward_rnn = RecurrentLayer(config.embedding, config.width, config.cell, reverse=True)
+        input_widths = [config.embedding] + [2 * config.width] * (config.layers - 1)
+        self.layers = nn.ModuleList(BidirectionalLayer(width, config) for width in input_widths)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, source: Padded) -> Memory:
-        embedded, mask = self.dropout(record("embedding.lookup", self, self.embedding(source.tokens))), source.mask
-        forwards, backwards = self.forward_rnn(embedded, mask)[0], self.backward_rnn(embedded, mask)[0]
-        annotations = torch.cat([forwards, backwards], dim=-1)  # (batch, length, 2 · width)
-        return Memory(self.dropout(record("rnn.annotations", self, annotations, x=forwards, y=backwards)), mask)
+        x = self.dropout(record("embedding.lookup", self, self.embedding(source.tokens)))
+        for layer in self.layers:
+            x = self.dropout(layer(x, source.mask))  # (batch, length, 2 · width)
+        return Memory(x, source.mask)
 
 
 class RNNAttentionMemory(NamedTuple):
@@ -101,18 +148,22 @@ class RNNAttentionMemory(NamedTuple):
     mask: Tensor  # (sentence, slot)
 
 
+LayerStates = tuple[Tensor, ...]
+"""Recurrent state of each decoder layer (row, states · width)."""
+
+
 @dataclass(frozen=True)
 class RNNAttentionState(RowState):
-    """Decoder state: the recurrent state and the memory."""
+    """Decoder state: the recurrent states and the memory."""
 
-    rnn_state: Tensor  # (row, states · width)
+    layer_states: LayerStates
     memory: PerSentence[RNNAttentionMemory]
     output_subset: OutputProjection | None = None
     """Output layer of a vocabulary subset; None scores all tokens."""
 
 
 class RNNAttentionDecoder(nn.Module):
-    """A recurrent layer with the context as input of all gates (appendix A.2.2). The output reads the previous state.
+    """Recurrent layers, the first with the context as input of all gates (appendix A.2.2).
 
     The update gate here is one minus that of the paper: the same model with the gate's weights negated.
     """
@@ -122,12 +173,15 @@ class RNNAttentionDecoder(nn.Module):
         width, annotation_width = config.width, 2 * config.width
         self.embedding = embedding
         self.dropout = Dropout(config.dropout)
-        self.rnn = RecurrentLayer(config.embedding, width, config.cell)
-        gates, states = self.rnn.cell.num_gates, self.rnn.cell.num_states
+        input_widths = [config.embedding] + [width] * (config.layers - 1)
+        layers = nn.ModuleList(RecurrentLayer(input_width, width, config.cell) for input_width in input_widths)
+        self.layers: Sequence[RecurrentLayer] = layers  # type: ignore[assignment]
+        gates, states = self.layers[0].cell.num_gates, config.layers * self.layers[0].cell.num_states
         self.context_projection = Linear(annotation_width, gates * width, blocks=gates, bias=False)
-        self.bridge = Linear(width, states * width, blocks=states)
+        self.starts_from_both = config.initial_state == "both"
+        self.bridge = Linear(annotation_width if self.starts_from_both else width, states * width, blocks=states)
         self.attention = AdditiveAttention(width, annotation_width, width)
-        self.maxout = Maxout(width + config.embedding + annotation_width, config.maxout_width)
+        self.maxout = Maxout(config.joined_width, config.maxout_width) if config.output == "maxout" else None
         self.output_embedding = output_embedding
         self.bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings))
 
@@ -139,31 +193,52 @@ class RNNAttentionDecoder(nn.Module):
         # C Σ αh = Σ α(Ch): the product with C is computed once, outside the loop over time steps
         return RNNAttentionMemory(self.attention.keys(memory.slots), self.context_projection(memory.slots), *memory)
 
-    def _initial_state(self, memory: Memory) -> Tensor:  # (batch, states · width)
-        """Return s₀ = tanh(W ←h₁): the backward state at the first token has read the whole source."""
-        backward = memory.slots[:, 0].chunk(2, dim=-1)[1]
-        return record("rnn.initial_state", self, torch.tanh(self.bridge(backward)), x=backward)
+    def _initial_states(self, memory: Memory) -> LayerStates:
+        """Return s₀ = tanh(W ←h₁), or tanh(W [→h_T, ←h₁]): each direction's state after it has read the source."""
+        last_state = memory.slots[:, 0].chunk(2, dim=-1)[1]  # of the backward direction
+        if self.starts_from_both:
+            last_state = self._join_last_states(memory, last_state)
+        initial = record("rnn.initial_state", self, torch.tanh(self.bridge(last_state)), x=last_state)
+        return initial.chunk(len(self.layers), dim=1)
 
-    def _readout(self, rnn_hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, maxout width)
-        """Return maxout(U s + V Ey + C c), with the state s from before this step."""
+    def _join_last_states(self, memory: Memory, backward: Tensor) -> Tensor:  # (batch, 2 · width)
+        last_slot = (memory.mask.sum(dim=1) - 1).view(-1, 1, 1).expand(-1, 1, memory.slots.shape[2])
+        annotation = memory.slots.gather(1, last_slot).squeeze(1)  # of the last token
+        forward = record_copy(annotation.chunk(2, dim=-1)[0], memory.slots)
+        return record("rnn.both_last_states", self, torch.cat([forward, backward], dim=-1), x=forward, y=backward)
+
+    def _top(self, layer_states: LayerStates) -> Tensor:  # (row, width)
+        return self.layers[-1].hidden(layer_states[-1])
+
+    def _advance(self, projected: Tensor, layer_states: LayerStates) -> LayerStates:
+        """Return the states after a step, from the projected input of the first layer."""
+        states = [self.layers[0].step(projected, layer_states[0])]
+        for below, layer, state in zip(self.layers[:-1], self.layers[1:], layer_states[1:], strict=True):
+            states.append(layer.step(layer.project(self.dropout(below.hidden(states[-1]))), state))
+        return tuple(states)
+
+    def _readout(self, rnn_hidden: Tensor, embedded: Tensor, context: Tensor) -> Tensor:  # (…, readout width)
+        """Return maxout(U s + V Ey + C c) for the state s from before this step, or [s, Ey, c] for that after it."""
         inputs = torch.cat([rnn_hidden, embedded, context], dim=-1)
+        if self.maxout is None:
+            return record("readout.input", self, inputs, s=rnn_hidden, e=embedded, c=context)
         inputs = record("maxout.input", self.maxout, inputs, s=rnn_hidden, e=embedded, c=context)
         readout: Tensor = self.dropout(self.maxout(inputs))
         return readout
 
-    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, maxout width)
-        precomputed, state = self._precompute_memory(memory), self._initial_state(memory)
+    def hidden(self, target: Padded, memory: Memory) -> Tensor:  # (batch, length, readout width)
+        precomputed, states = self._precompute_memory(memory), self._initial_states(memory)
         embedded = self.dropout(record("embedding.lookup", self, self.embedding(target.tokens)))
-        rnn_hidden: list[Tensor] = []  # at each time step (batch, 1, width)
+        rnn_hidden: list[Tensor] = []  # state that the output reads at each time step (batch, 1, width)
         weights: list[Tensor] = []  # at each time step (batch, 1, slot)
-        for time, projected in enumerate(self.rnn.project(embedded).unbind(1)):
+        for time, projected in enumerate(self.layers[0].project(embedded).unbind(1)):
             record_time(time)
-            previous = self.rnn.hidden(state).unsqueeze(1)
-            rnn_hidden.append(record("rnn.previous_state", self, previous, h=state))
-            weights.append(self.attention(rnn_hidden[-1], precomputed.keys, precomputed.mask))
+            previous = record("rnn.previous_state", self, self._top(states).unsqueeze(1), h=states[-1])
+            weights.append(self.attention(previous, precomputed.keys, precomputed.mask))
             inputs = projected + (weights[-1] @ precomputed.gate_inputs).squeeze(1)
-            inputs = record("rnn.context_input", self.rnn, inputs, a=projected, A=weights[-1])
-            state = self.rnn.step(inputs, state)
+            inputs = record("rnn.context_input", self.layers[0], inputs, a=projected, A=weights[-1])
+            states = self._advance(inputs, states)
+            rnn_hidden.append(previous if self.maxout else self._top(states).unsqueeze(1))
         record_time(None)
         all_weights = record_copy(torch.cat(weights, dim=1), weights[-1])  # (batch, length, slot)
         record_weights("cross", all_weights.unsqueeze(1))
@@ -176,17 +251,17 @@ class RNNAttentionDecoder(nn.Module):
         return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> RNNAttentionState:
-        return RNNAttentionState(
-            self._initial_state(memory), PerSentence(self._precompute_memory(memory)), self.output.subset(vocab_subset)
-        )
+        precomputed = PerSentence(self._precompute_memory(memory))
+        return RNNAttentionState(self._initial_states(memory), precomputed, self.output.subset(vocab_subset))
 
     def step(self, token: Tensor, state: RNNAttentionState) -> tuple[Tensor, RNNAttentionState]:
         memory, embedded = state.memory, self.dropout(self.embedding(token))
-        rnn_hidden = self.rnn.hidden(state.rnn_state)  # (row, width)
+        previous = self._top(state.layer_states)  # (row, width)
         # all hypotheses of a sentence are queries of one product: (sentence, hypothesis, slot)
-        weights = self.attention(memory.scatter(rnn_hidden), memory.tensors.keys, memory.mask)
+        weights = self.attention(memory.scatter(previous), memory.tensors.keys, memory.mask)
         record_weights("cross", weights.unsqueeze(1))
-        readout = self._readout(rnn_hidden, embedded, memory.gather(weights @ memory.tensors.slots))
-        projected = self.rnn.project(embedded) + memory.gather(weights @ memory.tensors.gate_inputs)
-        next_state = replace(state, rnn_state=self.rnn.step(projected, state.rnn_state))
-        return (state.output_subset or self.output).logits(readout), next_state
+        context = memory.gather(weights @ memory.tensors.slots)
+        projected = self.layers[0].project(embedded) + memory.gather(weights @ memory.tensors.gate_inputs)
+        layer_states = self._advance(projected, state.layer_states)
+        readout = self._readout(previous if self.maxout else self._top(layer_states), embedded, context)
+        return (state.output_subset or self.output).logits(readout), replace(state, layer_states=layer_states)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tongsa.nn.linear import Linear
 from tongsa.nn.recording import record, record_copy, record_time
 
-CellKind = Literal["gru", "lstm", "tanh", "sigmoid"]
+CellKind = Literal["gru", "gru-reset-after", "lstm", "tanh", "sigmoid"]
 
 
 def recurrent_linear(width: int, blocks: int) -> Linear:
@@ -58,6 +58,31 @@ class GRUCell(RNNCell):
         candidate = record("gru.candidate", self, candidate, a=projected, r=reset, h=state)
         new_state = torch.lerp(candidate, state, update)  # z ⊙ h + (1 - z) ⊙ candidate
         return record("gru.state", self, new_state, z=update, h=state, n=candidate)
+
+
+class ResetAfterGRUCell(RNNCell):
+    """A GRU with the candidate tanh(Wx + r ⊙ (Uh + b)), as in cuDNN and torch.nn.GRU.
+
+    The reset gate multiplies U h instead of h: one product with all three matrices instead of two in sequence.
+    """
+
+    num_gates, num_states = 3, 1
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.state_projection = recurrent_linear(width, 3)
+        self.candidate_bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
+        width = state.shape[1]
+        gate_inputs, candidate_input = projected.tensor_split([2 * width], dim=1)
+        gate_states, candidate_state = self.state_projection(state).tensor_split([2 * width], dim=1)
+        reset, update = torch.sigmoid(gate_inputs + gate_states).chunk(2, dim=1)
+        reset = record("gru.reset", self, reset, a=projected, h=state)
+        update = record("gru.update", self, update, a=projected, h=state)
+        candidate = torch.tanh(candidate_input + reset * (candidate_state + self.candidate_bias))
+        candidate = record("gru.reset_after_candidate", self, candidate, a=projected, r=reset, h=state)
+        return record("gru.state", self, torch.lerp(candidate, state, update), z=update, h=state, n=candidate)
 
 
 class LSTMCell(RNNCell):
@@ -105,6 +130,7 @@ class ElmanCell(RNNCell):
 
 CELLS: dict[CellKind, Callable[[int], RNNCell]] = {
     "gru": GRUCell,
+    "gru-reset-after": ResetAfterGRUCell,
     "lstm": LSTMCell,
     "tanh": lambda width: ElmanCell(width, torch.tanh),
     "sigmoid": lambda width: ElmanCell(width, torch.sigmoid),

@@ -29,6 +29,8 @@ LINEAR_LAYERS = {
     "classifier.hidden": "hidden_layer",
 }
 """Linear layers that a direction is walked through: recorded name → layer of the module."""
+LAST_ACTIVATIONS = ("classifier.relu", "readout.relu")
+"""Activations of the last hidden layer; what is inside other parts is not split."""
 
 
 class LogitTerm(NamedTuple):
@@ -83,7 +85,7 @@ class Attribution:
             yield from self._linear(tensor, direction, row)
         elif tensor.name == "maxout.summary_units":
             yield from self._summary_units(tensor, direction, row)
-        elif operation in self.handlers and (operation != "activation" or tensor.name == "classifier.relu"):
+        elif operation in self.handlers and (operation != "activation" or tensor.name in LAST_ACTIVATIONS):
             yield from self.handlers[operation](tensor, direction, row)
         else:
             yield self._leaf(tensor, float(direction @ self._row(tensor, row)))

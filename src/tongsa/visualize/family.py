@@ -52,6 +52,7 @@ FAMILIES = {
     "rnn": CHO,
     "rnn_lm": CHO,
     "rnn_attention": Family("bahdanau", "Bahdanau et al. 2015", "O(n)", "O(1)"),
+    "bytenet": Family("kalchbrenner", "Kalchbrenner et al. 2016", "O(log_k n)", "O(log_k n)"),
     "conv_s2s": Family("gehring", "Gehring et al. 2017", "O(n/k)", "O(1)"),
     "structured_self_attention": Family("lin", "Lin et al. 2017", "O(n)", "O(1)"),
     "transformer": Family("vaswani", "Vaswani et al. 2017", "O(1)", "O(1)"),

@@ -30,6 +30,7 @@ STATE_NAMES = (
     "residual.attention",
     "embedding.sum",
     "embedding.scaled",
+    "unfolding.sum",
     "gru.state",
     "lstm.hidden",
     "lstm.cell",

@@ -24,6 +24,7 @@ from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.text_model import TextModel
 from tongsa.decoding.translator import Translator
+from tongsa.interface import Task
 from tongsa.nn.attention import RecordedAttention, record_attention
 
 Array = NDArray[np.float32]
@@ -43,11 +44,12 @@ COLUMNS = (64, 48, 32, 24, 16, 12, 8, 6, 4, 2, 1)
 MIN_COLUMNS_WITH_LAYERS = 16
 """With fewer columns than this, the attention of single layers is left out first."""
 
-Reads = Literal["source", "hops", "history", "slots", "state"]
+Reads = Literal["source", "hops", "history", "slots", "unweighted", "state"]
 """Queries and keys of the attention weights of a probe.
 
 source: output tokens read source tokens; hops: hops read source tokens (a classifier); history: output tokens read
-earlier ones (a language model); slots: all slots are read, without weights; state: one vector, nothing to choose from.
+earlier ones (a language model); slots: a classifier pools all slots; unweighted: a decoder reads slots without
+attention weights (ByteNet: step t reads slot t); state: one vector, nothing to choose from.
 """
 
 
@@ -103,7 +105,7 @@ def take_probe(model: TextModel, text: str) -> Probe:
         log_probs = model.model.decoder.output.logits(hidden).float().log_softmax(dim=-1)[0]  # (step, token)
     top = log_probs.topk(min(TOP_COUNT, log_probs.shape[1]), dim=-1)
     slots = memory.slots[0][memory.mask[0]]
-    reads, layers = _attention(recorded, len(slots))
+    reads, layers = _attention(recorded, len(slots), model.task)
     return Probe(
         text=text,
         output=output,
@@ -133,7 +135,7 @@ def _answer(model: TextModel, text: str) -> tuple[Sequence[int], Sequence[int], 
     return [], model.target_tokenizer.encode_all([text])[0][: model.max_positions - 1], text
 
 
-def _attention(recorded: RecordedAttention, num_slots: int) -> tuple[Reads, list[Array]]:
+def _attention(recorded: RecordedAttention, num_slots: int, task: Task) -> tuple[Reads, list[Array]]:
     """Return what the attention connects, and the mean over the heads of each layer."""
     means = {role: [_to_array(layer[0].mean(dim=0)) for layer in layers] for role, layers in recorded.items()}
     if means.get("cross"):
@@ -144,7 +146,9 @@ def _attention(recorded: RecordedAttention, num_slots: int) -> tuple[Reads, list
         return "hops", means["hops"]
     if means.get("decoder") and not num_slots:
         return "history", means["decoder"]
-    return ("slots" if num_slots > 1 else "state"), []
+    if num_slots > 1:
+        return ("slots" if task == "classification" else "unweighted"), []
+    return "state", []
 
 
 def _to_array(values: Tensor) -> Array:

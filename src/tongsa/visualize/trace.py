@@ -226,7 +226,9 @@ class Trace:
         if not self.run.memory.shape[1]:
             return "empty_memory"
         is_read = any(tensor.path.startswith("decoder") and tensor.name.endswith(".weights") for tensor in self._all)
-        return "no_attention" if self.text_model.task == "seq2seq" and not is_read else ""
+        if self.text_model.task != "seq2seq" or is_read:
+            return ""
+        return "unweighted" if self.run.memory.shape[1] > 1 else "no_attention"
 
     def _output_data(self) -> dict[str, Any]:
         """Return the five likeliest tokens of each step, and the output embeddings that explain their logits."""

@@ -9,7 +9,7 @@ from typing import Literal
 from tongsa.visualize.trace_tensors import TraceTensor
 
 Side = Literal["text", "encoder", "memory", "decoder", "output", "search"]
-StageNote = Literal["", "empty_memory", "no_attention"]
+StageNote = Literal["", "empty_memory", "no_attention", "unweighted"]
 
 TITLES = {
     "text": ("Text", "텍스트"),
@@ -20,6 +20,7 @@ TITLES = {
     "final_norm": ("Final norm", "마지막 정규화"),
     "input": ("Input projection", "입력 투영"),
     "convolution": ("Convolution", "합성곱"),
+    "unfolding": ("Dynamic unfolding", "동적 펼치기"),
     "keys_values": ("Keys and values", "키와 값"),
     "attention": ("Cross-attention", "교차 어텐션"),
     "hop_attention": ("Attention hops", "어텐션 홉"),
@@ -44,6 +45,7 @@ PART_OF_NAME = {
     "rnn.summary": "summary",
     "rnn.last_states": "summary",
     "rnn.initial_state": "initial_state",
+    "rnn.both_last_states": "initial_state",
     "conv.input": "input",
     "conv.keys": "keys_values",
     "conv.values": "keys_values",
@@ -76,7 +78,7 @@ class Stage:
     title_ko: str
     tensors: list[str] = field(default_factory=list)
     note: StageNote = ""
-    """A remark: no slots (a language model), or one vector without attention."""
+    """A remark: no slots (a language model), one vector without attention, or several read without attention."""
 
 
 def new_stage(key: str, side: Side, part: str, layer: int | None = None) -> Stage:
@@ -99,6 +101,8 @@ def part_of(tensor: TraceTensor) -> str:
     for sublayer in SUBLAYERS:
         if f".{sublayer}" in tensor.path:
             return sublayer
+    if group == "norm" and (owner := re.search(r"\.(convolution|readout)\b", tensor.path)):
+        return owner[1]  # a norm before an activation, not one of a sub-layer
     part = PART_OF_NAME.get(tensor.name) or PART_OF_GROUP.get(group, group)
     if part == "recurrent" and (direction := re.search(r"\.(forward|backward)_", tensor.path)):
         return direction[1]

@@ -18,7 +18,7 @@ from tongsa.visualize.packing import FloatType, pack_bits, pack_floats
 from tongsa.visualize.trace_source import SourceLine
 
 Array = NDArray[np.float32]
-NUMBERS = frozenset({"scale", "eps", "groups", "rate", "kernel", "left"})
+NUMBERS = frozenset({"scale", "eps", "groups", "rate", "kernel", "left", "dilation"})
 VECTORS = frozenset({"gamma", "beta", "mean", "variance", "v"})
 """Operands that are not recorded tensors, but parameters and statistics of a module."""
 INTERNAL_NAMES = frozenset({"lstm.state"})

@@ -52,7 +52,7 @@ class TraceStage(TypedDict):
     title: str
     title_ko: str
     tensors: list[str]
-    note: Literal["", "empty_memory", "no_attention"]
+    note: Literal["", "empty_memory", "no_attention", "unweighted"]
 
 
 TensorId = Annotated[str, Field(pattern=r"^t\d+$")]

@@ -72,7 +72,8 @@ export const memoryCell = (column, moment, labels) => {
 /** What a model without attention does instead. @param {Moment} moment @param {FamilyWords} labels */
 export const stateCell = (moment, labels) => {
   const [count] = moment.memory.shape;
-  const text = moment.reads === "slots" ? labels.pooled(count) : count ? labels.nothing : labels.noMemory;
+  const several = { slots: labels.pooled, unweighted: labels.unweighted }[moment.reads];
+  const text = several ? several(count) : count ? labels.nothing : labels.noMemory;
   return [make("p", { class: "nothing", text }), strip(moment.states, text)];
 };
 

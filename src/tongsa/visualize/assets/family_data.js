@@ -11,7 +11,7 @@ import { mergeWords } from "./weights.js";
  * @property {string} output
  * @property {number} log_prob
  * @property {number} num_tokens
- * @property {"source" | "hops" | "history" | "slots" | "state"} reads
+ * @property {"source" | "hops" | "history" | "slots" | "unweighted" | "state"} reads
  * @property {{ shape: [number, number], values: string }} [alignment]
  * @property {string[]} [layers]
  * @property {SignedMatrix} memory

@@ -47,6 +47,8 @@ export const ENGLISH = {
   thinned: (shown) => `${shown} columns shown`,
   nothing: "Nothing to read: one vector. The decoder states, one row per output token:",
   noMemory: "No memory: the states of the model, one row per token:",
+  unweighted: (count) =>
+    `No attention: ${count} vectors are read without weights. The decoder states, one row per output token:`,
   pooled: (count) => `No attention: all ${count} vectors are pooled. Input of the classifier:`,
   layerMissing: "single layers not stored", ended: "The output has ended.",
   parameters: (count) => `${count} parameters`, milliseconds: (value) => `${value} ms per sentence`,

@@ -45,6 +45,7 @@ export const KOREAN = {
   thinned: (shown) => `${shown}개 열 표시`,
   nothing: "읽을 대상이 없음: 벡터 하나뿐입니다. 디코더 상태(행마다 출력 토큰 하나):",
   noMemory: "읽을 대상이 없음: 모델 자신의 상태뿐입니다(행마다 토큰 하나):",
+  unweighted: (count) => `어텐션 없음: 벡터 ${count}개를 가중치 없이 읽습니다. 디코더 상태(행마다 출력 토큰 하나):`,
   pooled: (count) => `어텐션 없음: 벡터 ${count}개를 풀링합니다. 분류기의 입력:`,
   layerMissing: "층별 값은 저장되지 않음", ended: "출력이 끝났습니다.",
   parameters: (count) => `파라미터 ${count}개`, milliseconds: (value) => `문장당 ${value} ms`,

@@ -166,11 +166,10 @@ const concat = (operands, index, _, shape) => {
   return { reads: [{ operand, region: indexAt(operands[operand].shape, flat) }], terms: [], lines: [] };
 };
 
-const window = ([x], index, { kernel = 1, causal = false }) => {
+const window = ([x], index, { kernel = 1, left = 0, dilation = 1 }) => {
   const row = index[index.length - 2] ?? 0,
-    rows = x.shape[x.shape.length - 2],
-    first = row - (causal ? kernel - 1 : (kernel - 1) >> 1);
-  const reads = Array.from({ length: kernel }, (_, k) => first + k)
+    rows = x.shape[x.shape.length - 2];
+  const reads = Array.from({ length: kernel }, (_, k) => row + (k - left) * dilation)
     .filter((i) => i >= 0 && i < rows)
     .map((i) => ({ operand: 0, region: blockIndex(x, index, i, null) }));
   return { reads, terms: [], lines: [] };

@@ -45,6 +45,7 @@ export const ENGLISH = {
   noCode: "The source code of this line is not available.",
   notes: {
     empty_memory: "A language model has no source: the memory is empty.",
+    unweighted: "One vector per source token, read without attention weights.",
     no_attention: "The memory is one vector for the whole source: there is no attention.",
   },
   truncated: "The text is longer than the model accepts: its end was truncated.",
