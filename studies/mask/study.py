@@ -166,7 +166,7 @@ def claims(values: Values) -> list[Claim]:
             ),
             ran=Text(
                 "Causal, padding and random masks on normal queries, keys and values; weights, contexts, gradients.",
-                "정규분포 쿼리·키·값에 인과·패딩·무작위 마스크; 가중치, 문맥 벡터, 기울기를 비교.",
+                "정규분포 쿼리·키·값에 인과·패딩·무작위 마스크; 가중치, 문맥 벡터, 그래디언트를 비교.",
             ),
             seen=Text(
                 f"Largest relative difference {shown['float32']} in float32, {shown['float64']} in float64.",
@@ -248,7 +248,7 @@ def figure(values: Values) -> Figure:
     gap = first_broken_gap(values)
     if gap is not None:
         axes.axvspan(gap, max(values["gaps"]), color="#D55E00", alpha=0.12, linewidth=0)
-        axes.text(gap + 1, 1e-9, "after, float32: 0/0", fontsize=10)
+        axes.text(gap + 1, 1e-10, "after,\nfloat32:\n0/0", fontsize=10)
     axes.set_yscale("log")
     axes.set_xlabel("illegal scores minus legal scores")
     axes.set_ylabel("largest relative error of the weights")

@@ -22,7 +22,7 @@ ROUNDING = 1e-4
 """Rounding of a table in float32 whose angles were computed in float64."""
 EXAMPLE = (3, 2)
 """PE(3, 2): position 3, element 2."""
-CIRCLE_ELEMENT, CIRCLE_OFFSET, CIRCLE_POSITIONS = 4, 4, 16
+CIRCLE_ELEMENT, CIRCLE_OFFSET, CIRCLE_POSITIONS = 2, 4, 18
 """The pair of elements that the figure shows on its circle."""
 BASE = 10000.0
 
@@ -198,7 +198,7 @@ def draw_circle(axes: Axes, circle: Values) -> None:
     axes.plot([cosine for _, cosine in points], [sine for sine, _ in points], color=COLORS[0], marker="o", linestyle="")
     for position, (sine, cosine) in enumerate(points):
         axes.annotate(str(position), (cosine, sine), (1.13 * cosine, 1.13 * sine), ha="center", va="center", fontsize=9)
-    for start, color in ((0, COLORS[1]), (4, COLORS[2])):
+    for start, color in ((0, COLORS[1]), (8, COLORS[2])):
         for position, line in ((start, "--"), (start + offset, "-")):
             sine, cosine = points[position]
             axes.plot([0, cosine], [0, sine], color=color, linestyle=line)

@@ -78,13 +78,13 @@ def _gradient_claims(values: Values, widths: str) -> list[Claim]:
             source=SOURCE,
             says=Text(
                 "For large d_k, unscaled dot products push the softmax into regions of extremely small gradients.",
-                "d_k가 크면 스케일하지 않은 내적은 softmax를 기울기가 극히 작은 영역으로 밀어 넣는다.",
+                "d_k가 크면 스케일하지 않은 내적은 softmax를 그래디언트가 극히 작은 영역으로 밀어 넣는다.",
             ),
             ran=NORMAL_INPUTS,
             seen=Text(
                 f"From d_k = {widths}: gradient of the scores × {dot.show()} in the mean over queries, × "
                 f"{median.show(3)} in the median; entropy at the end {entropy.show()} of the uniform one.",
-                f"d_k = {widths}에서 점수의 기울기는 쿼리 평균으로 × {dot.show()}, 중앙값으로 × {median.show(3)}; "
+                f"d_k = {widths}에서 점수의 그래디언트는 쿼리 평균으로 × {dot.show()}, 중앙값으로 × {median.show(3)}; "
                 f"마지막 엔트로피는 균등분포의 {entropy.show()}.",
             ),
             verdict=combine_verdicts(verdict_below(gradient, EXTREMELY_SMALL) for gradient in (dot, median)),
@@ -95,7 +95,7 @@ def _gradient_claims(values: Values, widths: str) -> list[Claim]:
             ran=NORMAL_INPUTS,
             seen=Text(
                 f"The same with scaling: gradient of the scores × {scaled.show(3)}.",
-                f"스케일한 경우: 점수의 기울기 × {scaled.show(3)}.",
+                f"스케일한 경우: 점수의 그래디언트 × {scaled.show(3)}.",
             ),
             verdict=verdict_within(scaled, *SAME_GRADIENT),
         ),
@@ -114,7 +114,7 @@ def _cost_claims(values: Values) -> list[Claim]:
             source=SOURCE,
             says=Text(
                 "Additive and dot-product attention are similar in theoretical complexity.",
-                "덧셈 어텐션과 내적 어텐션의 이론적 복잡도는 비슷하다.",
+                "가산 어텐션과 내적 어텐션의 이론적 복잡도는 비슷하다.",
             ),
             ran=Text("Multiply-adds of the products counted.", "행렬곱의 곱셈-덧셈 횟수를 셈."),
             seen=Text(
@@ -133,7 +133,7 @@ def _cost_claims(values: Values) -> list[Claim]:
             seen=Text(
                 f"For d_k = {widths}, additive takes {show_range(seconds, 1)} times the time and "
                 f"{show_range(peaks, 1)} times the memory.",
-                f"d_k = {widths}에서 덧셈 어텐션은 시간 {show_range(seconds, 1)}배, 메모리 {show_range(peaks, 1)}배.",
+                f"d_k = {widths}에서 가산 어텐션은 시간 {show_range(seconds, 1)}배, 메모리 {show_range(peaks, 1)}배.",
             ),
             verdict=combine_verdicts(verdict_above(ratio, 1.0) for ratio in [*seconds, *peaks]),
         ),
@@ -147,9 +147,9 @@ def statistics_table(values: Values, language: Language) -> Table:
         Text("variance", "분산")[language],
         Text("entropy / ln n", "엔트로피 / ln n")[language],
         Text("largest weight", "최대 가중치")[language],
-        Text("gradient of scores", "점수의 기울기")[language],
+        Text("gradient of scores", "점수의 그래디언트")[language],
         Text("its median", "그 중앙값")[language],
-        Text("gradient of queries", "쿼리의 기울기")[language],
+        Text("gradient of queries", "쿼리의 그래디언트")[language],
     ]
     rows = []
     for name in SCORE_FUNCTIONS:

@@ -72,19 +72,19 @@ def claims(values: Values) -> list[Claim]:
     additive, scaled = (bleu_difference(values, name, "dot", -1) for name in ("additive", "scaled-dot"))
     ran = Text(
         f"Transformer on the demo's pairs, {values['steps']} steps of Adam; BLEU on the test set.",
-        f"데모의 문장 쌍으로 학습한 트랜스포머, Adam {values['steps']}스텝; 테스트 세트의 BLEU.",
+        f"데모의 문장 쌍으로 학습한 Transformer, Adam {values['steps']}스텝; 테스트 세트의 BLEU.",
     )
     return [
         Claim(
             source=SOURCE,
             says=Text(
                 "For small d_k, additive attention and unscaled dot products perform similarly.",
-                "d_k가 작으면 덧셈 어텐션과 스케일하지 않은 내적의 성능은 비슷하다.",
+                "d_k가 작으면 가산 어텐션과 스케일하지 않은 내적의 성능은 비슷하다.",
             ),
             ran=ran,
             seen=Text(
                 f"d_k = {small}: additive minus unscaled {similar.show(1)} BLEU.",
-                f"d_k = {small}: 덧셈 − 스케일 없는 내적 = {similar.show(1)} BLEU.",
+                f"d_k = {small}: 가산 − 스케일 없는 내적 = {similar.show(1)} BLEU.",
             ),
             verdict=verdict_within(similar, -SIMILAR_BLEU, SIMILAR_BLEU),
         ),
@@ -92,12 +92,12 @@ def claims(values: Values) -> list[Claim]:
             source=SOURCE,
             says=Text(
                 "For larger d_k, additive attention outperforms unscaled dot products.",
-                "d_k가 크면 덧셈 어텐션이 스케일하지 않은 내적보다 낫다.",
+                "d_k가 크면 가산 어텐션이 스케일하지 않은 내적보다 낫다.",
             ),
             ran=ran,
             seen=Text(
                 f"d_k = {large}: additive minus unscaled {additive.show(1)} BLEU.",
-                f"d_k = {large}: 덧셈 − 스케일 없는 내적 = {additive.show(1)} BLEU.",
+                f"d_k = {large}: 가산 − 스케일 없는 내적 = {additive.show(1)} BLEU.",
             ),
             verdict=verdict_above(additive),
         ),

@@ -97,19 +97,19 @@ def measure_costs(sizes: Sequence[tuple[int, int]], seeds: Sequence[int], rounds
 
 def dependent_products(output: Tensor) -> int:
     """Return the number of matrix products in the longest chain in which each needs the result of the one before."""
-    longest: dict[Any, int] = {}
+    depth: dict[Any, int] = {}
     stack: list[Any] = [output.grad_fn]
     while stack:  # depth first without recursion: a recurrence is deeper than Python's stack
         node = stack[-1]
         inputs = [function for function, _ in node.next_functions if function is not None]
-        waiting = [function for function in inputs if function not in longest]
+        waiting = [function for function in inputs if function not in depth]
         if waiting:
             stack += waiting
             continue
         stack.pop()
         is_product = any(word in node.name() for word in ("MmBackward", "BmmBackward", "ddmmBackward"))
-        longest[node] = max((longest[function] for function in inputs), default=0) + is_product
-    return longest[output.grad_fn]
+        depth[node] = max((depth[function] for function in inputs), default=0) + is_product
+    return depth[output.grad_fn]
 
 
 def sequential_products(name: str, length: int) -> int:

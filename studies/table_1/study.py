@@ -21,7 +21,7 @@ from studies.table_1.layers import RECURRENT
 from studies.table_1.measure import measure
 
 NAMES = {
-    "self-attention": Text("self-attention", "셀프 어텐션"),
+    "self-attention": Text("self-attention", "자기 어텐션"),
     "local-attention": Text("local attention", "국소 어텐션"),
     "rnn": Text("recurrent, tanh", "순환, tanh"),
     "gru": Text("GRU", "GRU"),
@@ -46,16 +46,16 @@ def _exponent_claims(values: Values) -> list[Claim]:
             source=SOURCE,
             says=Text(
                 "Cost per layer: n²·d for self-attention, r·n·d if local, n·d² for recurrence, k·n·d² for convolution.",
-                "층당 비용: 셀프 어텐션 n²·d, 국소 어텐션 r·n·d, 순환 n·d², 합성곱 k·n·d².",
+                "층당 비용: 자기 어텐션 n²·d, 국소 어텐션 r·n·d, 순환 n·d², 합성곱 k·n·d².",
             ),
             ran=Text(
                 "Multiply-adds counted without projections; exponents of n and d fitted.",
-                "사영을 뺀 곱셈-덧셈 횟수를 세고 n과 d의 지수를 맞춤.",
+                "투영을 뺀 곱셈-덧셈 횟수를 세고 n과 d의 지수를 맞춤.",
             ),
             seen=Text(
                 f"Self-attention n^{attention[0]:.2f} d^{attention[1]:.2f}, GRU n^{recurrent[0]:.2f} "
                 f"d^{recurrent[1]:.2f}; the others in the table.",
-                f"셀프 어텐션 n^{attention[0]:.2f} d^{attention[1]:.2f}, GRU n^{recurrent[0]:.2f} "
+                f"자기 어텐션 n^{attention[0]:.2f} d^{attention[1]:.2f}, GRU n^{recurrent[0]:.2f} "
                 f"d^{recurrent[1]:.2f}; 나머지는 표 참조.",
             ),
             verdict=close(counts),
@@ -70,7 +70,7 @@ def _exponent_claims(values: Values) -> list[Claim]:
             seen=Text(
                 f"At n = {length}: self-attention {values['products']['self-attention'][-1]}, GRU "
                 f"{values['products']['gru'][-1]}, convolution {values['products']['convolution'][-1]}.",
-                f"n = {length}에서 셀프 어텐션 {values['products']['self-attention'][-1]}, GRU "
+                f"n = {length}에서 자기 어텐션 {values['products']['self-attention'][-1]}, GRU "
                 f"{values['products']['gru'][-1]}, 합성곱 {values['products']['convolution'][-1]}.",
             ),
             verdict=close(steps),
@@ -79,16 +79,16 @@ def _exponent_claims(values: Values) -> list[Claim]:
             source=SOURCE,
             says=Text(
                 "Maximum path length: 1 for self-attention, n for recurrence, n/r if local, n/k for convolution.",
-                "최대 경로 길이: 셀프 어텐션 1, 순환 n, 국소 어텐션 n/r, 합성곱 n/k.",
+                "최대 경로 길이: 자기 어텐션 1, 순환 n, 국소 어텐션 n/r, 합성곱 n/k.",
             ),
             ran=Text(
                 "Hops until the gradient from the first input to the last output is not zero.",
-                "첫 입력에서 마지막 출력으로 가는 기울기가 0이 아닐 때까지의 홉 수.",
+                "첫 입력에서 마지막 출력으로 가는 그래디언트가 0이 아닐 때까지의 홉 수.",
             ),
             seen=Text(
                 f"At n = {length}: self-attention {hops['self-attention']}, GRU {hops['gru']}, local "
                 f"{hops['local-attention']}, convolution {hops['convolution']}.",
-                f"n = {length}에서 셀프 어텐션 {hops['self-attention']}, GRU {hops['gru']}, 국소 어텐션 "
+                f"n = {length}에서 자기 어텐션 {hops['self-attention']}, GRU {hops['gru']}, 국소 어텐션 "
                 f"{hops['local-attention']}, 합성곱 {hops['convolution']}.",
             ),
             verdict=close(paths),
@@ -100,14 +100,14 @@ def _cheaper_claims(values: Values) -> list[Claim]:
     ratios = {name: time_ratios(values, name) for name in RECURRENT}
     means = [interval.mean for intervals in ratios.values() for interval in intervals]
     source = Text("Vaswani et al. 2017, section 4", "Vaswani et al. 2017, 4절")
-    says = Text("Self-attention is cheaper than recurrence where n < d.", "n < d이면 셀프 어텐션이 순환보다 싸다.")
+    says = Text("Self-attention is cheaper than recurrence where n < d.", "n < d이면 자기 어텐션이 순환보다 싸다.")
     return [
         Claim(
             source=source,
             says=says,
             ran=Text(
                 "All multiply-adds counted, with projections; largest n at which self-attention has fewer.",
-                "사영을 포함한 모든 곱셈-덧셈; 셀프 어텐션이 더 적은 가장 큰 n.",
+                "투영을 포함한 모든 곱셈-덧셈; 자기 어텐션이 더 적은 가장 큰 n.",
             ),
             seen=Text(
                 f"Than a plain unit: {show_crossing(values, 'rnn')} (never, if –); than a GRU: n = "
@@ -121,14 +121,14 @@ def _cheaper_claims(values: Values) -> list[Claim]:
         ),
         Claim(
             source=source,
-            says=Text(f"{says.en[:-1]}, in time.", "n < d이면 셀프 어텐션이 순환보다 빠르다(시간)."),
+            says=Text(f"{says.en[:-1]}, in time.", "n < d이면 자기 어텐션이 순환보다 빠르다(시간)."),
             ran=Text(
                 f"Forward and backward pass at n = {values['length']} and larger d; CPU time of one thread.",
                 f"n = {values['length']}와 그보다 큰 d에서 순전파와 역전파; 스레드 하나의 CPU 시간.",
             ),
             seen=Text(
                 f"Self-attention takes {min(means):.2f}–{max(means):.2f} of the time of the recurrent layers.",
-                f"셀프 어텐션의 시간은 순환층의 {min(means):.2f}–{max(means):.2f}배.",
+                f"자기 어텐션의 시간은 순환층의 {min(means):.2f}–{max(means):.2f}배.",
             ),
             verdict=combine_verdicts(
                 verdict_below(interval, 1.0) for intervals in ratios.values() for interval in intervals

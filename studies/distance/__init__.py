@@ -1,0 +1,1 @@
+"""Gradient and learning against the distance between two tokens."""

@@ -1,0 +1,1 @@
+"""Memory of full and local attention."""

@@ -1,0 +1,1 @@
+"""Averaging in attention, and several heads against it."""

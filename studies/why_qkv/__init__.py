@@ -1,0 +1,1 @@
+"""Projections of queries, keys and values."""
