@@ -9,7 +9,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import tongsa
-from tiny import write_pairs
+from export.bundles import random_bundle, save_run
+from tiny import CONFIGS, write_pairs
+from tongsa.visualize.probe import take_probe
 
 from .conftest import PHRASES, SETTINGS, Visitor
 
@@ -98,6 +100,32 @@ def test_the_slider_goes_back_in_training_and_the_address_keeps_it(page: Page, v
     expect(again.locator(".row-moment > td.of-bahdanau")).to_contain_text("saved model")
     again.locator(".row-history > td.of-bahdanau").get_by_role("button", name="step 10").click()
     expect(again.locator(".row-moment > td.of-bahdanau")).to_contain_text("step 10")
+
+
+def weights_in(page: Page, family: str) -> list[str]:
+    return page.locator(f".row-reads > td.of-{family} .heat td").all_inner_texts()
+
+
+def test_single_heads_of_the_saved_model_can_be_chosen(page: Page) -> None:
+    mean, additive = weights_in(page, "vaswani"), weights_in(page, "bahdanau")
+    page.select_option("#head", "1")
+    first = weights_in(page, "vaswani")
+    page.select_option("#head", "2")
+    assert mean != first != weights_in(page, "vaswani")
+    assert weights_in(page, "bahdanau") == additive  # it has one head
+    expect(page.locator(".row-reads > td.of-bahdanau")).to_contain_text("single heads: of the saved model only")
+    page.select_option("#head", "mean")
+    assert weights_in(page, "vaswani") == mean
+
+
+def test_language_models_show_a_sampled_continuation(visitor: Visitor, tmp_path: Path) -> None:
+    bundle = random_bundle("transformer_lm", CONFIGS["transformer_lm"])
+    run = save_run(tmp_path / "lm", bundle)
+    page = visitor.page()
+    page.goto(tongsa.family([run], "a b c d").save(tmp_path / "family.html").as_uri())
+    sample = take_probe(bundle.text_model(), "a b c d").sample
+    assert sample and sample.prompt == "a b"
+    expect(page.locator(".row-output .sample")).to_have_text(sample.prompt + sample.continuation)
 
 
 def test_play_runs_to_the_saved_models(page: Page) -> None:

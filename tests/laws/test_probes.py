@@ -50,6 +50,8 @@ def test_a_record_is_small_and_gives_the_models_numbers_back(name: str) -> None:
     probe = probe_of(name, "a b c d e f g a b c d e f g a b c")
     record = pack_probe(probe, MOMENT)
     assert line_bytes(record) <= MAX_RECORD_BYTES
+    again = probe_of(name, "a b c d e f g a b c d e f g a b c")
+    assert again.sample == probe.sample  # the seed is fixed
     read, kept = unpack_probe(json.loads(json.dumps(record))), probe.first_steps(MAX_STEPS)
     assert read.output == probe.output[: len(read.output)]
     assert record["log_prob"] == pytest.approx(probe.log_prob, abs=1e-4)

@@ -1,11 +1,14 @@
 """The data of the family page, and what bad input gets."""
 
+import base64
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import tongsa
 from command_line import run_command
@@ -51,6 +54,14 @@ def test_every_kind_has_a_column(name: str, tmp_path: Path) -> None:
         if moment["reads"] == "source":
             shape = (len(moment["target"]["tokens"]), len(column["source"]["tokens"]))
             assert tuple(moment["alignment"]["shape"]) == shape
+        assert ("sample" in moment) == (CONFIGS[name].task == "language_model")
+    saved = column["moments"][-1]
+    assert "heads" not in column["moments"][0]
+    if "heads" in saved:
+        heads = [np.frombuffer(base64.b64decode(head), np.uint8) for layer in saved["heads"] for head in layer]
+        mean = np.frombuffer(base64.b64decode(saved["alignment"]["values"]), np.uint8)
+        assert len(heads) > 1
+        assert_allclose(np.mean(heads, axis=0), mean, atol=1)  # of 255
     assert column["score"] == {"name": "bleu", "value": 12.5, "step": 10}
     assert column["loss"][-1][:2] == [10, 5]
     assert column["dev_loss"] == [[10, 5, 1.5]]

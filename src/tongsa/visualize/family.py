@@ -23,7 +23,7 @@ from tongsa.program import format_command
 from tongsa.tokenization.words import word_starts, word_strings
 from tongsa.training.journal import read_journal
 from tongsa.visualize.page import Page
-from tongsa.visualize.probe import MAX_SOURCE_TOKENS, PROBES_FILE, pack_probe, take_probe, unpack_probe
+from tongsa.visualize.probe import MAX_SOURCE_TOKENS, PROBES_FILE, pack_heads, pack_probe, take_probe, unpack_probe
 from tongsa.visualize.search_tree import SearchTree, build_search_tree, printable
 from tongsa.visualize.trace import trace
 
@@ -127,8 +127,11 @@ def column_data(name: str, model: Bundle, text: str) -> dict[str, Any]:
     folder = bundle.artifact_folder(model.folder) if model.folder else Path()
     architecture = find_family(model)
     records = read_probes(folder)
-    answer = pack_probe(take_probe(text_model, text), {"step": None, "seconds": None, "tokens": None})
+    probe = take_probe(text_model, text)
+    answer = pack_probe(probe, {"step": None, "seconds": None, "tokens": None})
     moments = [moment_data(record, text_model) for record in [*records.get(text, ()), answer]]
+    if any(len(heads) > 1 for heads in probe.heads):  # of earlier moments there is only the mean
+        moments[-1]["heads"] = pack_heads(probe, len(answer["ids"]))
     ids = {token for moment in moments for step in moment["top"] for token, _ in step}
     return {
         "name": name,
@@ -191,7 +194,7 @@ def moment_data(record: Mapping[str, Any], model: TextModel) -> dict[str, Any]:
         for step in zip(probe.top_ids, probe.top_probabilities, strict=True)
     ]
     names = ("step", "seconds", "tokens", "output", "log_prob", "token_log_probs", "num_tokens", "reads")
-    packed = {key: record[key] for key in ("alignment", "layers", "memory", "states") if key in record}
+    packed = {key: record[key] for key in ("alignment", "layers", "memory", "states", "sample") if key in record}
     target = axis_data(model.target_tokenizer.token_strings(probe.ids))
     return {key: record[key] for key in names} | packed | {"target": target, "top": top}
 

@@ -2,7 +2,8 @@
 
     sentence ─► output, log p ─► teacher forcing along the output ─► memory, attention, decoder states, top 5 per step
 
-Weights are not stored. Attention weights and probabilities become 8-bit integers. Of the memory and of the decoder
+A language model scores the sentence, and continues its beginning with one sample of a fixed seed. Weights are not
+stored. Attention weights and probabilities become 8-bit integers. Of the memory and of the decoder
 states, up to 64 evenly spaced columns are kept, as 8-bit integers with a common scale.
 """
 
@@ -21,6 +22,7 @@ from tongsa.batch import Examples, Ragged
 from tongsa.data.normalize import normalize
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.request import DecodeRequest
+from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.text_model import TextModel
 from tongsa.decoding.translator import Translator
@@ -28,7 +30,6 @@ from tongsa.interface import Task
 from tongsa.nn.attention import RecordedAttention, record_attention
 
 Array = NDArray[np.float32]
-Bytes = NDArray[np.uint8]
 
 PROBES_FILE = "probes.jsonl"
 MAX_RECORD_BYTES = 4096
@@ -38,6 +39,12 @@ MAX_SOURCE_TOKENS = 40
 MAX_STEPS = 32
 """Output steps with attention, state and top 5; the untrained model may write much more."""
 MAX_OUTPUT_CHARACTERS = 300
+MAX_SAMPLE_CHARACTERS = 120
+MAX_SAMPLE_TOKENS = 16
+MAX_PROMPT_WORDS = 3
+"""Words of the sentence that a language model continues."""
+SAMPLING = SamplingConfig(top_p=0.9, seed=1)
+"""Sampling of a language model's continuation: with the same weights, the same text."""
 TOP_COUNT = 5
 COLUMNS = (64, 48, 32, 24, 16, 12, 8, 6, 4, 2, 1)
 """Columns of memory and states, from the largest: the first number with which the record fits."""
@@ -51,6 +58,13 @@ source: output tokens read source tokens; hops: hops read source tokens (a class
 earlier ones (a language model); slots: a classifier pools all slots; unweighted: a decoder reads slots without
 attention weights (ByteNet: step t reads slot t); state: one vector, nothing to choose from.
 """
+
+
+class Sample(NamedTuple):
+    """A text that a language model sampled: the beginning that it was given, and the rest."""
+
+    prompt: str
+    continuation: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +87,10 @@ class Probe:
     memory: Array  # (slot, width)
     states: Array  # (step, width)
     """Input of the output layer."""
+    heads: tuple[Array, ...] = ()  # (head, query, key) each
+    """Attention of the single heads of each layer; not part of a record."""
+    sample: Sample | None = None
+    """The continuation of a language model."""
 
     @property
     def log_prob(self) -> float:
@@ -86,6 +104,7 @@ class Probe:
             self,
             alignment=None if self.alignment is None else self.alignment[rows, columns],
             layers=tuple(layer[rows, columns] for layer in self.layers),
+            heads=tuple(heads[:, rows, columns] for heads in self.heads),
             top_ids=self.top_ids[:count],
             top_probabilities=self.top_probabilities[:count],
             states=self.states[:count],
@@ -105,7 +124,8 @@ def take_probe(model: TextModel, text: str) -> Probe:
         log_probs = model.model.decoder.output.logits(hidden).float().log_softmax(dim=-1)[0]  # (step, token)
     top = log_probs.topk(min(TOP_COUNT, log_probs.shape[1]), dim=-1)
     slots = memory.slots[0][memory.mask[0]]
-    reads, layers = _attention(recorded, len(slots), model.task)
+    reads, heads = _attention(recorded, len(slots), model.task)
+    layers = [layer.mean(axis=0) for layer in heads]
     return Probe(
         text=text,
         output=output,
@@ -118,6 +138,8 @@ def take_probe(model: TextModel, text: str) -> Probe:
         top_probabilities=_to_array(top.values.exp()),
         memory=_to_array(slots),
         states=_to_array(hidden[0]),
+        heads=tuple(heads),
+        sample=_sample(model, text) if isinstance(model, TextGenerator) else None,
     )
 
 
@@ -135,17 +157,25 @@ def _answer(model: TextModel, text: str) -> tuple[Sequence[int], Sequence[int], 
     return [], model.target_tokenizer.encode_all([text])[0][: model.max_positions - 1], text
 
 
+def _sample(model: TextGenerator, text: str) -> Sample:
+    """Let a language model continue the first words of a sentence."""
+    words = text.split()
+    prompt = " ".join(words[: max(1, min(MAX_PROMPT_WORDS, len(words) // 2))])
+    sampled = model.continue_text(prompt, SAMPLING, max_tokens=MAX_SAMPLE_TOKENS)
+    return Sample(prompt, sampled.removeprefix(prompt))
+
+
 def _attention(recorded: RecordedAttention, num_slots: int, task: Task) -> tuple[Reads, list[Array]]:
-    """Return what the attention connects, and the mean over the heads of each layer."""
-    means = {role: [_to_array(layer[0].mean(dim=0)) for layer in layers] for role, layers in recorded.items()}
-    if means.get("cross"):
-        hops = means.get("hops")
+    """Return what the attention connects, and the weights (head, query, key) of each layer."""
+    heads = {role: [_to_array(layer[0]) for layer in layers] for role, layers in recorded.items()}
+    if heads.get("cross"):
+        hops = heads.get("hops")
         # a decoder over hops reads slots; each slot is itself a mean over the source
-        return "source", [layer @ hops[0] for layer in means["cross"]] if hops else means["cross"]
-    if means.get("hops"):
-        return "hops", means["hops"]
-    if means.get("decoder") and not num_slots:
-        return "history", means["decoder"]
+        return "source", [layer @ hops[0].mean(axis=0) for layer in heads["cross"]] if hops else heads["cross"]
+    if heads.get("hops"):
+        return "hops", heads["hops"]
+    if heads.get("decoder") and not num_slots:
+        return "history", heads["decoder"]
     if num_slots > 1:
         return ("slots" if task == "classification" else "unweighted"), []
     return "state", []
@@ -200,7 +230,14 @@ def _pack(probe: Probe, size: _Size) -> dict[str, Any]:
         record["alignment"] = {"shape": kept.alignment.shape, "values": _encode(kept.alignment * 255)}
         if size.with_layers and len(kept.layers) > 1:
             record["layers"] = [_encode(layer * 255) for layer in kept.layers]
+    if probe.sample is not None:
+        record["sample"] = [part[:MAX_SAMPLE_CHARACTERS] for part in probe.sample]
     return record
+
+
+def pack_heads(probe: Probe, steps: int) -> list[list[str]]:
+    """Return the attention of single heads, by layer and head, along the first output steps."""
+    return [[_encode(head * 255) for head in heads] for heads in probe.first_steps(steps).heads]
 
 
 def _encode(values: Array) -> str:
@@ -208,7 +245,7 @@ def _encode(values: Array) -> str:
     return base64.b64encode(np.rint(values).clip(0, 255).astype(np.uint8).tobytes()).decode("ascii")
 
 
-def _decode(text: str) -> Bytes:
+def _decode(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(base64.b64decode(text), dtype=np.uint8)
 
 
@@ -223,8 +260,7 @@ def _encode_ids(ids: NDArray[np.int64]) -> str:
 
 def _decode_ids(text: str) -> NDArray[np.int64]:
     low, middle, high = _decode(text).reshape(-1, 3).astype(np.int64).T
-    ids: NDArray[np.int64] = low + (middle << 8) + (high << 16)
-    return ids
+    return np.asarray(low + (middle << 8) + (high << 16), dtype=np.int64)
 
 
 def thin_columns(width: int, count: int) -> NDArray[np.int64]:
@@ -264,4 +300,5 @@ def unpack_probe(record: Mapping[str, Any]) -> Probe:
         top_probabilities=np.square(_decode_fractions(top["probabilities"])).reshape(-1, top["count"]),
         memory=_unpack_signed(record["memory"]),
         states=_unpack_signed(record["states"]),
+        sample=Sample(*record["sample"]) if "sample" in record else None,
     )

@@ -126,7 +126,16 @@ export const draw = (root, data, { language = "en", saved = {}, onChange = () =>
       show(TIMED_ROWS);
     },
     setUnit: (unit) => { state.unit = unit; show(["reads"]); },
-    setLayer: (layer) => { state.layer = layer; show(["reads"]); },
+    setLayer: (layer) => {
+      state.layer = layer;
+      if (layer === null) state.head = null; // a mean over layers has no single heads
+      show(["reads"]);
+    },
+    setHead: (head) => {
+      state.head = head;
+      if (head !== null && view.layerCount > 1) state.layer ??= 0;
+      show(["reads"]);
+    },
     play: () => {
       player.toggle();
       setTick(player.isPlaying() && state.tick === view.ticks.length - 1 ? 0 : state.tick);

@@ -10,6 +10,7 @@ import { make } from "./dom.js";
  * @property {(unit: TimeUnit) => void} setTimeUnit
  * @property {(unit: "words" | "tokens") => void} setUnit
  * @property {(layer: number | null) => void} setLayer
+ * @property {(head: number | null) => void} setHead
  * @property {() => void} play start or stop
  * @property {() => void} pin
  * @property {() => void} clearPins
@@ -60,10 +61,36 @@ const slider = (id, name, change) => {
 };
 
 /** @param {View} view @returns {[number | null, string][]} */
-const layerChoices = ({ columns, labels }) => {
-  const counts = columns.flatMap(({ moments }) => moments.map(({ layers }) => layers?.length ?? 0));
-  const numbers = Array.from({ length: Math.max(...counts) }, (_, i) => i);
+const layerChoices = ({ layerCount, labels }) => {
+  const numbers = Array.from({ length: layerCount }, (_, i) => i);
   return [[null, labels.meanLayer], ...numbers.map((i) => /** @type {[number, string]} */ ([i, String(i + 1)]))];
+};
+
+/**
+ * Buttons of the layers; choosing a head chooses a layer too.
+ * @param {View} view
+ * @param {[number | null, string][]} layers
+ * @param {Actions} actions
+ */
+const layerChoice = ({ labels, state }, layers, actions) => {
+  const box = choice(labels.layer, layers, state.layer, actions.setLayer);
+  /** @param {number | null} layer */
+  const show = (layer) =>
+    box.querySelectorAll("button").forEach((item, i) => item.setAttribute("aria-pressed", String(layers[i][0] === layer)));
+  return { box, show };
+};
+
+/** List of the single heads, of which models have different numbers. @param {View} view @param {Actions} actions */
+const headChooser = ({ columns, labels }, actions) => {
+  const counts = columns.flatMap(({ moments }) => moments.flatMap(({ heads = [] }) => heads.map(({ length }) => length)));
+  const numbers = Array.from({ length: Math.max(0, ...counts) }, (_, i) => i);
+  const select = make("select", { id: "head" }, make("option", { value: "", text: labels.meanLayer }),
+    ...numbers.map((i) => make("option", { value: i, text: i + 1 })));
+  select.addEventListener("change", () => actions.setHead(select.value === "" ? null : Number(select.value)));
+  const label = make("label", { for: "head", class: "quiet small", text: labels.head });
+  const box = make("div", { class: "choice" }, label, select);
+  box.hidden = numbers.length < 2;
+  return { box, show: (/** @type {number | null} */ head) => { select.value = String(head ?? ""); } };
 };
 
 /**
@@ -73,11 +100,12 @@ const layerChoices = ({ columns, labels }) => {
  * @param {Actions} actions
  */
 export const drawControls = (element, view, actions) => {
-  const { labels, state } = view, layers = layerChoices(view);
+  const { labels, state } = view, layers = layerChoices(view), heads = headChooser(view, actions);
   const time = slider("time", labels.time, actions.setTick), step = slider("step", labels.outputStep, actions.setStep);
   const play = button("play", labels.play, actions.play), pin = button("pin", labels.pin, actions.pin);
   const clear = button("clear", labels.clearPins, actions.clearPins);
   const pins = make("p", { class: "small", role: "status" });
+  const layer = layerChoice(view, layers, actions);
   /** @type {[TimeUnit, string][]} */
   const timeUnits = [["steps", labels.steps], ["minutes", labels.minutes]];
   /** @type {["words" | "tokens", string][]} */
@@ -86,7 +114,7 @@ export const drawControls = (element, view, actions) => {
     make("div", { class: "line" }, ...time.elements, play, pin, clear,
       choice(labels.align, timeUnits, state.timeUnit, actions.setTimeUnit)),
     make("div", { class: "line" }, ...step.elements, choice(labels.unit, units, state.unit, actions.setUnit),
-      ...(layers.length > 1 ? [choice(labels.layer, layers, state.layer, actions.setLayer)] : [])),
+      ...(layers.length > 2 ? [layer.box] : []), heads.box),
     pins);
   /** @param {boolean} isPlaying */
   const update = (isPlaying) => {
@@ -96,6 +124,8 @@ export const drawControls = (element, view, actions) => {
     play.textContent = isPlaying ? labels.pause : labels.play;
     for (const item of [play, pin]) item.disabled = view.ticks.length < 2;
     clear.hidden = !state.pins.length;
+    heads.show(state.head);
+    layer.show(state.layer);
     const times = state.pins.map(view.timeText).join(" → ");
     pins.textContent = times && `${labels.pinned}: ${times}. ${view.isComparing ? "" : labels.pinHint}`;
   };

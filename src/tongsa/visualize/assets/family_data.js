@@ -14,6 +14,8 @@ import { mergeWords } from "./weights.js";
  * @property {"source" | "hops" | "history" | "slots" | "unweighted" | "state"} reads
  * @property {{ shape: [number, number], values: string }} [alignment]
  * @property {string[]} [layers]
+ * @property {string[][]} [heads] single heads of each layer, of the saved model only
+ * @property {[string, string]} [sample] of a language model: the words that it was given, and their continuation
  * @property {SignedMatrix} memory
  * @property {SignedMatrix} states
  * @property {Axis} target
@@ -120,16 +122,29 @@ const axesOf = (column, moment) => {
 };
 
 /**
+ * Return the packed weights of a layer or a head; undefined if they were not stored.
+ * @param {Moment} moment
+ * @param {number | null} layer null: the only layer of a model
+ * @param {number | null} head null: the mean of all heads
+ */
+export const storedWeights = ({ layers, heads }, layer, head) => {
+  if (head === null) return layers?.[layer ?? -1];
+  return heads?.[layer ?? (heads.length === 1 ? 0 : -1)]?.[head];
+};
+
+/**
  * Return the attention of a moment; null for a model without attention.
  * @param {Column} column
  * @param {Moment} moment
  * @param {"words" | "tokens"} unit
  * @param {number | null} [layer] null: the mean of all layers, also if the layer was not stored
+ * @param {number | null} [head] null: the mean of all heads, also if the head was not stored
  * @returns {Grid | null}
  */
-export const attentionGrid = (column, moment, unit, layer = null) => {
+export const attentionGrid = (column, moment, unit, layer = null, head = null) => {
   if (!moment.alignment) return null;
-  const packed = (layer !== null && moment.layers?.[layer]) || moment.alignment.values;
+  const packed =
+    storedWeights(moment, layer, head) ?? storedWeights(moment, layer, null) ?? moment.alignment.values;
   const weights = decodeFractions(packed), [queries, keys] = axesOf(column, moment);
   if (unit === "tokens") return { queries: queries.tokens, keys: keys.tokens, weights };
   const starts = { query_starts: queries.starts, key_starts: keys.starts };

@@ -1,7 +1,7 @@
 /** Rows of the family page: for each row, the content of a column's cell at the chosen moment. */
 import { make } from "./dom.js";
 import { beamCell, heatTable, memoryCell, stateCell, thumbnail, topCell } from "./family_cells.js";
-import { difference, spread, timeOf } from "./family_data.js";
+import { difference, spread, storedWeights, timeOf } from "./family_data.js";
 import { signed } from "./format.js";
 
 /** @typedef {import("./family_data.js").Column} Column */
@@ -58,7 +58,15 @@ const outputText = ({ data, labels }, moment) => {
   const isEqual = Boolean(data.reference) && output === data.reference;
   const line = make("p", { class: "output", dir: "auto" }, ...spans, ...(isEqual ? [make("b", mark)] : []));
   const shown = target.tokens.length;
-  return [line, remark(total > shown ? labels.firstTokens(shown, total) : "")];
+  return [line, remark(total > shown ? labels.firstTokens(shown, total) : ""), ...sampleLine(labels, moment)];
+};
+
+/** What a language model sampled. @param {View["labels"]} labels @param {Moment} moment @returns {Content} */
+const sampleLine = (labels, { sample }) => {
+  if (!sample) return [];
+  const [prompt, continuation] = sample;
+  return [remark(labels.sample), make("p", { class: "sample", dir: "auto" },
+    make("span", { class: "quiet", text: prompt }), make("span", { text: continuation || ` ${labels.nothingMore}` }))];
 };
 
 /** @param {View} view @param {Column} column @returns {Content} */
@@ -66,9 +74,10 @@ const readsCell = (view, column) => {
   if (view.isComparing) return comparison(view, column);
   const { labels, state } = view, moment = view.moment(column), grid = view.grid(column, moment);
   if (!grid) return stateCell(moment, labels);
-  const isMissing = state.layer !== null && !moment.layers;
+  const isChosen = state.layer !== null || state.head !== null;
+  const isMissing = isChosen && storedWeights(moment, state.layer, state.head) === undefined;
   const table = heatTable(grid, `${labels.rows.reads}: ${column.name}`);
-  const note = isMissing ? labels.layerMissing : "";
+  const note = isMissing ? (state.head === null ? labels.layerMissing : labels.headMissing) : "";
   return [scrolling(labels.rows.reads, table), paragraph("", "reading small"), remark(note)];
 };
 

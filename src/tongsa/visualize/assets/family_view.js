@@ -30,6 +30,7 @@ export const createView = (data, language, saved) => {
     step: Math.max(0, Number(saved.step) - 1 || 0),
     unit: /** @type {"words" | "tokens"} */ (saved.unit === "tokens" ? "tokens" : "words"),
     layer: /** @type {number | null} */ (null),
+    head: /** @type {number | null} */ (null),
     /** Two times to compare, or fewer while they are chosen. */
     pins: /** @type {number[]} */ ([]),
     /** The word that is pointed at, and its row. */
@@ -43,6 +44,9 @@ export const createView = (data, language, saved) => {
     get ticks() { return ticks; },
     get time() { return ticks[state.tick]; },
     get isComparing() { return state.pins.length === 2; },
+    /** Most layers of attention that some model has. */
+    layerCount: Math.max(...data.columns.flatMap(({ moments }) =>
+      moments.map(({ layers, heads }) => Math.max(layers?.length ?? 0, heads?.length ?? 0)))),
     /** Change the unit of time; the saved models are shown. @param {TimeUnit} unit */
     setTimeUnit: (unit) => {
       ticks = timeline(data.columns, unit);
@@ -52,7 +56,7 @@ export const createView = (data, language, saved) => {
     moment: (column, time = view.time) => momentAt(column, time, state.timeUnit),
     /** @param {Column} column @param {Moment} moment @returns {Grid | null} */
     grid: (column, moment) => {
-      const grid = attentionGrid(column, moment, state.unit, state.layer);
+      const grid = attentionGrid(column, moment, state.unit, state.layer, state.head);
       return grid && moment.reads === "hops" ? { ...grid, queries: grid.queries.map(view.labels.hop) } : grid;
     },
     /** @param {number} time */

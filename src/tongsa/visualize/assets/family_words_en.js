@@ -3,7 +3,7 @@ export const ENGLISH = {
   reference: "Reference",
   time: "Training time", play: "Play", pause: "Pause", savedModel: "saved model",
   align: "Align by", steps: "steps", minutes: "minutes",
-  outputStep: "Output step", unit: "Units", words: "words", tokens: "tokens", layer: "Layer", meanLayer: "mean",
+  outputStep: "Output step", unit: "Units", words: "words", tokens: "tokens", layer: "Layer", meanLayer: "mean", head: "Head",
   pin: "Pin this moment", pinned: "Pinned", clearPins: "Clear pins",
   pinHint: "Pin a second moment to compare both.",
   before: "before", after: "after", difference: "difference",
@@ -14,7 +14,7 @@ export const ENGLISH = {
   help: {
     moment: "Last probe up to the chosen time.", output: "Most probable output of the search.",
     logProb: "Sum over the output tokens.", memory: "The encoder's output, which the decoder reads.",
-    reads: "Rows: output. Columns: source. Stronger color: more attention. Mean over heads.",
+    reads: "Rows: output. Columns: source. Stronger color: more attention. Mean over heads, or one.",
     top: "Most probable tokens at the chosen output step.",
     beam: "Hypotheses kept by the saved model; best path in bold.",
     cost: "Measured when this page was written.", training: "Settings and dev score of the run.",
@@ -37,6 +37,7 @@ export const ENGLISH = {
   seenTokens: (count) => `${count} tokens`,
   noProbes: "No probes: train with --set training.probe='…' to see earlier moments.",
   notProbed: (texts) => `This sentence was not probed. Probed: ${texts.map((text) => `“${text}”`).join(", ")}.`,
+  sample: "Continues the first words (one sample, fixed seed):", nothingMore: "(ends here)",
   equal: "equal to the reference", empty: "(empty)", firstTokens: (shown, all) => `first ${shown} of ${all} tokens`,
   slots: {
     none: "No memory: a language model has no source.", one: (width) => `1 vector of ${width} numbers`,
@@ -50,7 +51,8 @@ export const ENGLISH = {
   unweighted: (count) =>
     `No attention: ${count} vectors are read without weights. The decoder states, one row per output token:`,
   pooled: (count) => `No attention: all ${count} vectors are pooled. Input of the classifier:`,
-  layerMissing: "single layers not stored", ended: "The output has ended.",
+  layerMissing: "single layers not stored", headMissing: "single heads: of the saved model only, where it has them",
+  ended: "The output has ended.",
   parameters: (count) => `${count} parameters`, milliseconds: (value) => `${value} ms per sentence`,
   paths: (source, output) => `Longest path: ${source} between source tokens, ${output} from source to output`,
   tokenPath: (path) => `Longest path: ${path} between tokens`,
