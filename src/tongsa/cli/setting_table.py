@@ -21,6 +21,7 @@ COMMAND_SECTIONS = {
     "distil": RECIPE_SECTIONS,
     "translate": ("decoding", "sampling"),
     "evaluate": ("decoding", "data format"),
+    "compare": ("decoding", "data format"),
     "shortlist": ("data format",),
     "sample": ("sampling",),
     "serve": (SERVER_SECTION,),
