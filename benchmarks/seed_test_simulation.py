@@ -1,6 +1,6 @@
 """False alarms and power of the two-level test over seeds and sentences (evaluation/significance.py), by simulation.
 
-    python benchmarks/seed_test_simulation.py                      the whole table: about an hour on one core
+    python benchmarks/seed_test_simulation.py                      the whole table: about ten minutes on one core
     python benchmarks/seed_test_simulation.py --trials 200 --seeds 2 --sentences 200
     python benchmarks/seed_test_simulation.py --record             write the rows to benchmarks/results/statistics.json
 
@@ -81,7 +81,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--metrics", nargs="+", choices=MODELS, default=[*MODELS], metavar="NAME", help=f"{[*MODELS]}")
     parser.add_argument("--seeds", nargs="+", type=int, default=[2, 3, 5], help="runs of each setting")
     parser.add_argument("--sentences", nargs="+", type=int, default=[200, 1000])
-    parser.add_argument("--trials", type=int, default=2000, help="simulated comparisons for each figure")
+    parser.add_argument("--trials", type=int, default=1000, help="simulated comparisons for each figure")
     parser.add_argument("--seed", type=int, default=1, help="seed of the simulation")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_options(parser)

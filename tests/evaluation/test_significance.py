@@ -17,7 +17,12 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest as SacreBleuTest
 
 from tongsa.errors import InputError
-from tongsa.evaluation.metric_statistics import MetricStatistics, mean_statistics, metric_statistics
+from tongsa.evaluation.metric_statistics import (
+    MetricStatistics,
+    mean_statistics,
+    metric_statistics,
+    perplexity_statistics,
+)
 from tongsa.evaluation.resampling import shuffled_differences
 from tongsa.evaluation.significance import (
     bootstrap_interval,
@@ -120,6 +125,7 @@ def test_holm_keeps_the_order_and_lies_between_no_correction_and_bonferroni(valu
 
 def test_holm_on_a_worked_example() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.01, math.nan, 0.04]) == pytest.approx([0.02, math.nan, 0.04], nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +237,9 @@ def test_what_cannot_be_compared_is_explained() -> None:
     ):
         with pytest.raises(InputError, match=message):
             paired_test(a, other)
+    coarse, fine = (perplexity_statistics([[-1.0] * tokens], "perplexity") for tokens in (3, 5))
+    with pytest.raises(InputError, match="different tokens"):
+        paired_test(coarse, fine)
     with pytest.raises(InputError, match="mean: not a number"):
         paired_test(values_of([1.0, math.nan]), values_of([1.0, 2.0]))
     with pytest.raises(InputError, match="a setting has no run"):
@@ -241,4 +250,6 @@ def test_one_sentence_has_no_interval() -> None:
     single = values_of([50.0])
     assert all(math.isnan(end) for end in bootstrap_interval(single))
     assert math.isnan(seed_test([single], [single]).p_value)
+    test = paired_test(single, values_of([40.0]))
+    assert test.difference == 10 and math.isnan(test.p_bootstrap) and math.isnan(test.p_randomization)
     assert math.isnan(detectable_difference(single))

@@ -17,7 +17,7 @@ from tongsa.errors import InputError
 from tongsa.evaluation.comet import comet_statistics, load_comet
 from tongsa.evaluation.metric_statistics import MetricStatistics, metric_statistics, perplexity_statistics
 from tongsa.evaluation.metrics import LOWER_IS_BETTER, Score
-from tongsa.evaluation.score_tables import align_columns, format_interval, scores_csv, slice_text
+from tongsa.evaluation.score_tables import align_columns, format_interval, format_value, scores_csv, slice_text
 from tongsa.evaluation.significance import LEVEL, SAMPLES, bootstrap_interval
 from tongsa.evaluation.slices import SliceTable
 
@@ -55,7 +55,7 @@ class EvaluationReport:
     def __str__(self) -> str:
         """Return the table of `tongsa evaluate`: name, value, interval and signature of each score; then the slices."""
         rows = [
-            (_label(name, score), f"{score.value:.2f}", format_interval(score), score.signature)
+            (_label(name, score), format_value(score), format_interval(score), score.signature)
             for name, score in self.scores.items()
         ]
         rows.append(("sentences", f"{self.sentences:,}", "", f"in {self.seconds:.1f} s{self._remark()}"))

@@ -31,7 +31,7 @@ def slice_text(table: SliceTable) -> str:
     names = list(table.slices[0].scores) if table.slices else []
     rows = [["", table.unit, *(cell for name in names for cell in (name, ""))]]
     for part in table.slices:
-        cells = [cell for score in part.scores.values() for cell in (_format_value(score), format_interval(score))]
+        cells = [cell for score in part.scores.values() for cell in (format_value(score), format_interval(score))]
         rows.append([part.label, f"{part.count:,}", *cells])
     values = range(2, 2 + 2 * len(names), 2)
     return f"by {table.by}: {table.definition}\n{align_columns(rows, right=[1, *values])}"
@@ -52,5 +52,5 @@ def scores_csv(scores: Mapping[str, Score], sentences: int, tables: Sequence[Sli
     return file.getvalue().rstrip("\n")
 
 
-def _format_value(score: Score) -> str:
+def format_value(score: Score) -> str:
     return UNDEFINED if math.isnan(score.value) else f"{score.value:.2f}"

@@ -77,9 +77,14 @@ def _percentile_interval(scores: FloatArray, level: float) -> Interval:
 def paired_test(
     a: MetricStatistics, b: MetricStatistics, *, samples: int = SAMPLES, trials: int = TRIALS, seed: int = SEED
 ) -> PairedTest:
-    """Compare two systems on the same sentences by paired bootstrap and by approximate randomization."""
+    """Compare two systems on the same sentences by paired bootstrap and by approximate randomization.
+
+    One sentence cannot be resampled: the interval and the p-values are NaN.
+    """
     a, b = comparable([a, b])
     difference = a.value() - b.value()
+    if len(a.rows) < 2:
+        return PairedTest(difference, Interval(math.nan, math.nan), math.nan, math.nan, math.nan)
     differences = np.subtract(*bootstrap_scores([a, b], samples, seed))
     # The differences of the samples lie around the observed one; moved to 0, they show what chance alone does.
     p_bootstrap = _p_value(np.abs(differences - differences.mean()), abs(difference))
@@ -109,17 +114,26 @@ def comparable(statistics: Sequence[MetricStatistics]) -> list[MetricStatistics]
             raise InputError(
                 f"bleu: {first.signature} against {system.signature}. Compare scores with the same signature."
             )
+        if system.name == "perplexity" and not np.array_equal(system.rows[:, 1], first.rows[:, 1]):
+            raise InputError(
+                "perplexity: the systems divide the references into different tokens. "
+                "Compare perplexities of models with the same tokenizer."
+            )
         if math.isnan(system.value()):
             raise InputError(f"{system.name}: not a number. Leave out this metric or this system.")
     return align_labels(statistics)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values for their number (Holm 1979): those below 0.05 hold a false alarm in at most 5 % of the cases."""
-    adjusted = [0.0] * len(p_values)
+    """Adjust p-values for their number (Holm 1979): those below 0.05 hold a false alarm in at most 5 % of the cases.
+
+    A p-value of NaN belongs to a test that was not possible: it stays, and does not count.
+    """
+    adjusted = list(p_values)
+    order = sorted((i for i, p in enumerate(p_values) if not math.isnan(p)), key=p_values.__getitem__)
     largest = 0.0
-    for rank, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, (len(p_values) - rank) * p_values[i])
+    for rank, i in enumerate(order):
+        largest = max(largest, (len(order) - rank) * p_values[i])
         adjusted[i] = min(1.0, largest)
     return adjusted
 
@@ -136,7 +150,7 @@ def detectable_difference(
     variance = values.var(ddof=1) / len(values) if len(values) > 1 else math.nan
     normal = NormalDist()
     factor = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
-    return float(factor * np.sqrt(variance if b else 2 * variance))
+    return float(factor * np.sqrt(2 * variance if b is None else variance))
 
 
 class SeedTest(NamedTuple):
