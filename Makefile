@@ -12,10 +12,14 @@ TEST_PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); 
 # tests of one file stay in one process, so that they share its session fixtures
 PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-data check test test-slow test-all bench format pictures setup clean
+.PHONY: demo demo-data ladder check test test-slow test-all bench format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
+
+# the models of the papers on the pairs of the demo: less than 20 minutes on two cores; LADDER="--seeds 3" adds options
+ladder: $(CORE)
+	$(BIN)/tongsa ladder $(LADDER)
 
 # generate the pairs of the demo again with tools/phrasebook; same grammar, same bytes
 demo-data: $(CORE)

@@ -33,6 +33,7 @@ from tongsa.demo import read_split
 NOT_RUN = {
     "make demo": "trains for minutes; tests/demo runs it with fewer steps",
     "tongsa demo": "trains for minutes; tests/demo runs it with fewer steps",
+    "make ladder": "trains for minutes; tests/runs/test_ladder.py runs it with fewer steps",
     "make test": "runs these tests",
     "pip install": "needs a package index",
     "RAY_ADDRESS=": "needs a Ray cluster; tests/runs/test_ray_backend.py starts one on this machine",
@@ -57,6 +58,7 @@ SLOW_WORDS = (
     "--to huggingface",
     "news=",
     "distil",
+    "ladder",
     "doctor recipes",
     "wmt14",
     "sutskever",
@@ -99,6 +101,19 @@ def shorten_training(words: Sequence[str]) -> list[str]:
         if setting.startswith("training.") or setting.partition("=")[0] + "=" not in text
     ]
     return [*words, *set_flags(*kept)]
+
+
+def shorten_ladder(words: Sequence[str]) -> list[str]:
+    """Return the arguments of `ladder` with few pairs and steps, and with two models."""
+    words = list(words)
+    if "--budget" in words:
+        position = words.index("--budget")
+        del words[position : position + 2]
+    quick = [] if "--quick" in words else ["--quick"]
+    is_classifier = any("reviews" in word for word in words)  # it has two models only
+    models = [] if "--models" in words or is_classifier else ["--models", "cho,transformer"]
+    settings = ["training.steps=2", "training.threads=1", "training.precision=fp32", "model.width=16"]
+    return [*words, *quick, *models, *set_flags(*settings)]
 
 
 def write_files(folder: Path) -> None:
@@ -254,6 +269,8 @@ def run_pipeline(command: str, folder: Path) -> None:
     for run, test_set in SEPARATE_TEST_SETS.items():
         if run in words:
             shutil.copy(folder / test_set, folder / "test.tsv")
+    if words[0] == "ladder":
+        words = shorten_ladder(words)
     if words[0] in ("train", "distil", "doctor"):
         words = shorten_training(words)
         if "--run" in words:
@@ -330,7 +347,14 @@ def small_train(*arguments: Any, settings: Sequence[str] = (), **options: Any) -
     return TRAIN_FUNCTION(*arguments, settings=[word for word in words if "=" in word], **options)
 
 
-TRAIN_FUNCTION = tongsa.train
+TRAIN_FUNCTION, GRID_FUNCTION = tongsa.train, tongsa.train_grid
+
+
+def small_grid(*arguments: Any, **options: Any) -> Any:
+    """Train a grid with the rule of this module, from Python."""
+    options.pop("budget", None)
+    words = shorten_training(["train"])
+    return GRID_FUNCTION(*arguments, settings=[word for word in words if "=" in word], **options)
 
 
 EXAMPLES = [(page, blocks) for page, blocks in python_examples() if Path(page).name not in PAGES_RUN_ELSEWHERE]
@@ -347,6 +371,7 @@ def test_python_examples_of_a_page_run_in_their_order(
             assert run_command("export", "runs/mine", "--to", target, cwd=folder).code == 0
     monkeypatch.chdir(folder)
     monkeypatch.setattr(tongsa, "train", small_train)
+    monkeypatch.setattr(tongsa, "train_grid", small_grid)
     if "serving" in page:
         with live_server(folder / "runs/en-ko") as server:
             run_blocks([block.replace("http://127.0.0.1:8000", server.url) for block in blocks], folder)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tongsa.decoding.translator import Translator as Translator
     from tongsa.document_formats.translation import DocumentReport as DocumentReport
     from tongsa.evaluation.evaluate import EvaluationReport as EvaluationReport
+    from tongsa.grid_api import ladder as ladder
+    from tongsa.grid_api import train_grid as train_grid
     from tongsa.runs.comparison import Comparison as Comparison
     from tongsa.runs.doctor import run_doctor as doctor
     from tongsa.runs.document_translation import translate_document as translate_document
@@ -69,6 +71,7 @@ LAZY_NAMES = {
     "export_model": "api:export_model",
     "family": "visualize.family:family",
     "inspect": "visualize.inspection:inspect",
+    "ladder": "grid_api:ladder",
     "load": "api:load",
     "resume": "api:resume",
     "search_tree": "visualize.panels:search_tree_page",
@@ -77,6 +80,7 @@ LAZY_NAMES = {
     "start_server": "server.background:start_server",
     "train": "api:train",
     "train_demo": "api:train_demo",
+    "train_grid": "grid_api:train_grid",
     "trace": "visualize.trace:trace",
     "translate_document": "runs.document_translation:translate_document",
     "translate_file": "runs.file_translation:translate_file",
@@ -106,6 +110,7 @@ __all__ = [
     "export_model",
     "family",
     "inspect",
+    "ladder",
     "load",
     "resume",
     "search_tree",
@@ -115,6 +120,7 @@ __all__ = [
     "trace",
     "train",
     "train_demo",
+    "train_grid",
     "translate_document",
     "translate_file",
     "view",

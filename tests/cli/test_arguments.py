@@ -17,7 +17,7 @@ from tongsa.models import KINDS
 from tongsa.program import PROGRAM_VARIABLE, format_command
 from tongsa.runs.recipe import parse_recipe
 
-OTHER_MEANING = {("export", "-o"), ("export", "--output")}
+OTHER_MEANING = {("export", "-o"), ("export", "--output"), ("ladder", "-o"), ("ladder", "--output")}
 """A folder of several files."""
 
 
@@ -41,18 +41,19 @@ def test_an_option_takes_the_same_values_in_every_command() -> None:
 @pytest.mark.parametrize(
     ("names", "commands"),
     [
-        (["--columns", "--header"], "train doctor evaluate compare score shortlist inspect"),
-        (["--data"], "train doctor evaluate compare shortlist inspect"),
-        (["--dev", "--test"], "train doctor"),
+        (["--columns", "--header"], "train doctor evaluate compare score shortlist inspect ladder"),
+        (["--data"], "train doctor evaluate compare shortlist inspect ladder"),
+        (["--dev", "--test"], "train doctor ladder"),
         (
             ["-o", "--output"],
-            "doctor translate evaluate compare score view search-tree family inspect trace classify sample export settings",
+            "doctor translate evaluate score view search-tree family inspect trace classify sample export settings "
+            "compare ladder",
         ),
-        (["--threads"], "demo doctor train translate evaluate compare score classify sample distil serve"),
-        (["--device"], "demo doctor train translate evaluate compare score classify sample distil"),
+        (["--threads"], "demo doctor train translate evaluate compare score classify sample distil ladder serve"),
+        (["--device"], "demo doctor train translate evaluate compare score classify sample distil ladder"),
         (["--seed"], "demo doctor train translate sample distil inspect"),
         (["--temperature", "--top-k", "--top-p", "--min-p"], "translate sample"),
-        (["--set"], "demo doctor train translate evaluate compare sample distil shortlist serve"),
+        (["--set"], "demo doctor train translate evaluate compare sample distil ladder shortlist serve"),
         (["--json"], "doctor translate evaluate compare score classify sample settings inspect"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_width_that_fits_the_heads_of_the_preset_is_used(tmp_path: Path) -> No
 
 def test_the_preset_steps_of_a_classifier_depend_on_its_texts() -> None:
     pairs = [Pair("단어 " * 30, "좋다", "", 0)] * 5000
-    table = choose_preset(pairs, "structured_self_attention", StructuredSelfAttentionConfig(), {})["training"]
+    table = choose_preset(pairs, "structured_self_attention", StructuredSelfAttentionConfig(), {}).settings["training"]
     assert table["steps"] * table["batch_tokens"] > 10 * 5000 * 30  # twelve epochs
 
 
@@ -125,7 +125,7 @@ CAPTIONS = [Pair("ein Hund läuft über das Gras", "a dog runs across the grass"
 def test_the_medium_and_short_presets_are_the_multi30k_recipes(name: str, seconds: float) -> None:
     """--data without a recipe uses the settings that were measured with these recipes."""
     budget = TimeBudget(seconds, lambda *_: 0.3) if seconds else None
-    preset = choose_preset(CAPTIONS, "transformer", TransformerConfig(), {}, budget)
+    preset = choose_preset(CAPTIONS, "transformer", TransformerConfig(), {}, budget).settings
     recipe = tomllib.loads((ROOT / f"recipes/{name}.toml").read_text("utf-8"))
     assert preset["tokenizer"] == recipe["tokenizer"]
     assert preset["model"] == recipe["model"]

@@ -32,12 +32,15 @@ PRESETS: tuple[PresetName, ...] = get_args(PresetName)
 RECIPES = sorted((ROOT / "recipes").glob("*.toml"))
 
 
-def preset_of(name: PresetName, kind: str, head: str = "") -> Table:
+SUTSKEVER_SETTINGS: Table = {"cell": "lstm", "context_input": "start", "output": "linear", "reverse_source": True}
+
+
+def preset_of(name: PresetName, kind: str, settings: Table | None = None) -> Table:
     """Return the complete settings of a preset for a kind, with the vocabulary of the preset."""
-    model = config.build_config(KINDS[kind], {"head": head} if head else {}, "model")
+    model = config.build_config(KINDS[kind], settings or {}, "model")
     size = CorpusSize(sentences=1000, words=20_000, characters=100_000, alphabet=60)
     preset = preset_choice.preset_settings(name, kind, model, size, {})
-    return merge_tables(preset, {"model": {"head": head}} if head else {})
+    return merge_tables(preset, {"model": settings or {}})
 
 
 def count_parameters(table: Table) -> int:
@@ -51,9 +54,10 @@ def count_parameters(table: Table) -> int:
 def test_each_kind_has_about_as_many_parameters_as_the_transformer(name: PresetName) -> None:
     """Embeddings included, with the vocabulary of the preset."""
     transformer = count_parameters(preset_of(name, "transformer"))
-    for kind, head in [*((kind, "") for kind in KINDS), ("structured_self_attention", "decoder")]:
-        ratio = count_parameters(preset_of(name, kind, head)) / transformer
-        assert 0.75 <= ratio <= 1.25, (kind, head, ratio)
+    others: list[tuple[str, Table]] = [("structured_self_attention", {"head": "decoder"}), ("rnn", SUTSKEVER_SETTINGS)]
+    for kind, settings in [*((kind, {}) for kind in KINDS), *others]:
+        ratio = count_parameters(preset_of(name, kind, settings)) / transformer
+        assert 0.75 <= ratio <= 1.25, (kind, settings, ratio)
 
 
 def test_the_presets_are_a_ladder() -> None:
@@ -87,8 +91,9 @@ def chosen_preset(pairs: list[Pair], kind: str, seconds: float, parameters_per_s
         return recipe.training.batch_tokens * count_parameters(recipe.to_table()) / parameters_per_second
 
     budget = TimeBudget(seconds, update_seconds)
-    table = preset_choice.choose_preset(pairs, kind, KINDS[kind](), {}, budget)
-    return next(name for name in PRESETS if table["model"] == preset_of(name, kind)["model"])
+    preset = preset_choice.choose_preset(pairs, kind, KINDS[kind](), {}, budget)
+    assert preset.settings["model"] == preset_of(preset.name, kind)["model"]
+    return preset.name
 
 
 @pytest.mark.parametrize("kind", ["transformer", "rnn_attention", "rnn", "conv_s2s"])

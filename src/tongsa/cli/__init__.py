@@ -33,6 +33,7 @@ tongsa 통사: train, inspect, compare and serve sequence-to-sequence models.
   tongsa evaluate runs/mine --data test.tsv     BLEU, chrF, exact match, perplexity, with signatures
   tongsa compare runs/a runs/b --data test.tsv  which is better, and how sure that is
   tongsa view runs/mine 'a sentence'            attention of every head, as an HTML page
+  tongsa ladder --data my.tsv                   the models of the papers, from RNN to Transformer, compared
   tongsa serve runs/mine                        a web page and an API on http://127.0.0.1:8000
 
 tongsa COMMAND --help shows the arguments and more examples.
@@ -50,6 +51,7 @@ COMMANDS = {
     "trace": "trace",
     "family": "family",
     "inspect": "inspect",
+    "ladder": "ladder",
     "classify": "classify",
     "sample": "sample",
     "distil": "distil",

@@ -19,6 +19,7 @@ COMMAND_SECTIONS = {
     "doctor": RECIPE_SECTIONS,
     "train": RECIPE_SECTIONS,
     "distil": RECIPE_SECTIONS,
+    "ladder": RECIPE_SECTIONS,
     "translate": ("decoding", "sampling"),
     "evaluate": ("decoding", "data format"),
     "compare": ("decoding", "data format"),

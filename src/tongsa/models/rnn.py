@@ -33,6 +33,8 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
     "medium": {"embedding": 256, "width": 480, "dropout": 0.15},
     "large": {"embedding": 384, "width": 1024, "dropout": 0.1},
 }
+START_WIDTHS: dict[PresetName, int] = {"tiny": 128, "small": 192, "short": 272, "medium": 352, "large": 704}
+"""Width of each of two layers with context_input = "start": the stacked LSTM of Sutskever et al."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,8 @@ class RNNConfig:
 
     def preset(self, name: PresetName) -> dict[str, Any]:
         """Return the sizes of a preset: about as many parameters as the Transformer's."""
-        return {"model": PRESETS[name]}
+        stacked = {"layers": 2, "width": START_WIDTHS[name]} if self.context_input == "start" else {}
+        return {"model": PRESETS[name] | stacked}
 
     def build(self, source_vocab_size: int, target_vocab_size: int) -> EncoderDecoder:
         return EncoderDecoder(

@@ -9,6 +9,7 @@ from typing import Literal
 
 from tongsa import bundle, storage
 from tongsa.batch import Examples, Ragged
+from tongsa.config import read_toml
 from tongsa.data.corpus import CorpusError, check_files
 from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger, LengthLimits, Pair
@@ -25,6 +26,8 @@ from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 
 MAX_DEV_PAIRS: dict[Task, int] = {"seq2seq": 1_000, "language_model": 1_000, "classification": 10_000}
 """Maximum size of a dev set split off from train; translating takes longer than classifying."""
+DEV_SPLIT_SEED = 1
+"""Seed of the dev split: not that of the run, so that runs with different seeds have the same dev set."""
 MIN_SOURCES_TO_SPLIT = 20
 """With fewer sources no dev set is split off: the model is validated on the training pairs."""
 _CHECK_COLUMNS = (
@@ -86,7 +89,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     labels = LabelTokenizer.from_texts(pair.target for pair in train) if task == "classification" else None
     remarks: list[str] = []
     if not data.dev:
-        train, dev = train_dev_split(train, data.dev_fraction, recipe.training.seed, MAX_DEV_PAIRS[task])
+        train, dev = train_dev_split(train, data.dev_fraction, DEV_SPLIT_SEED, MAX_DEV_PAIRS[task])
         origin = "the training pairs, too few to split" if dev is train else "pairs split off from train"
         remarks.append(f"no dev file: validating on {origin} ({len(dev):,})")
     if labels is not None:
@@ -187,20 +190,30 @@ def _load_or_train_tokenizer(
 
 
 def _read_reused_tokenizer(config: TokenizerConfig, side: Literal["source", "target"]) -> bytes:
-    other = bundle.load_bundle(Path(config.reuse_from))
-    source, target = other.source_tokenizer, other.target_tokenizer
+    source, target = _reusable_tokenizers(Path(config.reuse_from))
     if source.jamo != config.jamo:
         raise InputError(
             f"tokenizer.reuse_from {config.reuse_from}: that tokenizer has another jamo setting. "
             f"Write tokenizer.jamo = {str(source.jamo).lower()}."
         )
-    has_two = other.config.task == "seq2seq" and source.model_bytes != target.model_bytes
-    if config.shared and has_two and side == "source":
+    if config.shared and source.model_bytes != target.model_bytes and side == "source":
         raise InputError(
             f"tokenizer.reuse_from {config.reuse_from}: that run has two vocabularies. Write tokenizer.shared = false."
         )
-    use_source = side == "source" or other.config.task == "classification"
-    return source.model_bytes if use_source else target.model_bytes
+    return (source if side == "source" else target).model_bytes
+
+
+def _reusable_tokenizers(folder: Path) -> tuple[SubwordTokenizer, SubwordTokenizer]:
+    """Return the tokenizers of source and target of a model, or of a run without a model yet; equal if it has one."""
+    saved = folder / "tokenizer"
+    if (folder / "run.toml").is_file() and (saved / "source.model").is_file() and not (folder / "model").exists():
+        jamo = read_toml(folder / "run.toml").get("tokenizer", {}).get("jamo", False)
+        target_path = saved / "target.model"
+        source = SubwordTokenizer.load(saved / "source.model", jamo)
+        return source, SubwordTokenizer.load(target_path, jamo) if target_path.is_file() else source
+    other = bundle.load_bundle(folder)
+    target = other.target_tokenizer
+    return other.source_tokenizer, target if isinstance(target, SubwordTokenizer) else other.source_tokenizer
 
 
 def _drop_by_length(

@@ -79,7 +79,7 @@ def run_job(
     with ChunkReader(source) as reader, ResumableOutput(output_path, job.fingerprint(), restart=restart) as output:
         if not output.finished:
             try:
-                with _sigterm_as_interrupt():
+                with sigterm_as_interrupt():
                     _translate_into(output, reader, translate_chunks, quiet=quiet)
             except KeyboardInterrupt:
                 lines = f"{output.progress.lines:,} lines are in {output.partial}"
@@ -118,7 +118,7 @@ def report_chunk(chunk: Chunk, result: TranslatedChunk, display: TranslationDisp
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
+def sigterm_as_interrupt() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C. Only the main thread can handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield

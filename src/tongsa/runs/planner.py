@@ -10,10 +10,11 @@ from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
 from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
+from tongsa.interface import PresetName
 from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import check_data_files
 from tongsa.runs.hardware import configure_hardware
-from tongsa.runs.preset_choice import TimeBudget, choose_preset
+from tongsa.runs.preset_choice import Preset, TimeBudget, choose_preset
 from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
 from tongsa.runs.update_batches import split_update
 from tongsa.runs.update_speed import estimate_update_seconds
@@ -24,6 +25,8 @@ PathOrPaths = Sequence[str | Path] | str | Path
 SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 ESTIMATE_BUDGET_FRACTION = 0.02
 """Fraction of the time budget after which no further update of a preset is measured."""
+SIZE_FAMILY_KEYS = ("kind", "head", "context_input")
+"""Settings of [model] that decide which sizes a preset has."""
 MAX_VALIDATIONS = 6
 """Validations in a run whose length is planned."""
 
@@ -66,6 +69,7 @@ def resolve_recipe(
     settings: Sequence[str] | str = (),
     overrides: Table | None = None,
     time_budget: float = inf,
+    preset: PresetName | None = None,
     reader: CorpusReader | None = None,
 ) -> Recipe:
     """Return the recipe of a run. Later sources win: preset, initial model, recipe file, files, settings, overrides.
@@ -78,6 +82,7 @@ def resolve_recipe(
         settings: Assignments as for `--set`.
         overrides: Tables of settings.
         time_budget: Seconds; a short budget selects a smaller preset.
+        preset: This preset instead of a choice by size and time.
         reader: Keeps the training pairs that a preset needs, so that the run need not read them again.
 
     """
@@ -93,12 +98,14 @@ def resolve_recipe(
         init_from = merge_tables(values, requested).get("training", {}).get("init_from")
         if init_from:
             values = merge_tables(_inherited_settings(Path(str(init_from)), with_model=recipe is None), values)
+        reader, name = reader or CorpusReader(), None
         if recipe is None:  # the sizes of an initial model are fixed: no smaller preset for a short budget
-            budget = inf if init_from else time_budget
-            preset = _preset_settings(merge_tables(values, requested), budget, reader or CorpusReader())
-            values = merge_tables(preset, values)
-        values, remarks = _replace_other_kind(values, requested, time_budget, reader or CorpusReader(), str(recipe))
-        return replace(parse_recipe(merge_tables(values, requested)), remarks=remarks)
+            choose = _preset_chooser(reader, inf if init_from else time_budget, preset)
+            name, sizes = choose(merge_tables(values, requested))
+            values = merge_tables(sizes, values)
+        choose = _preset_chooser(reader, time_budget, preset)
+        values, remarks, other_name = _replace_other_kind(values, requested, choose, str(recipe))
+        return replace(parse_recipe(merge_tables(values, requested)), remarks=remarks, preset=other_name or name)
     except ConfigError as error:
         raise ConfigError(f"{_error_origin(values, str(error), recipe)}: {error}") from None
 
@@ -119,22 +126,23 @@ def _replace_data_files(values: Table, data: list[str], dev: list[str], test: li
 
 
 def _replace_other_kind(
-    values: Table, requested: Table, time_budget: float, reader: CorpusReader, origin: str
-) -> tuple[Table, tuple[str, ...]]:
+    values: Table, requested: Table, choose: Callable[[Table], Preset], origin: str
+) -> tuple[Table, tuple[str, ...], PresetName | None]:
     """Replace the model settings of a recipe if `--set model.kind` names another kind: sizes are those of a preset."""
     check_sections(merge_tables(values, requested))
     recipe_kind, kind = (table.get("model", {}).get("kind", "transformer") for table in (values, requested))
     if "kind" not in requested.get("model", {}) or kind == recipe_kind or not values.get("model"):
-        return values, ()
+        return values, (), None
     values = values | {"model": {}}
     data = merge_tables(values, requested).get("data", {})
     check_data_files(config.build_config(DataConfig, data, "data"), origin)
-    sizes = _preset_settings(merge_tables(values, requested), time_budget, reader)["model"]
+    preset = choose(merge_tables(values, requested))
+    sizes = preset.settings["model"]
     shared = merge_tables(values, requested).get("tokenizer", {}).get("shared", True)
     if not shared and getattr(parse_recipe({"model": sizes}).model, "tie_embeddings", "") == "all":
         sizes["tie_embeddings"] = "target"  # "all" needs one vocabulary
     remark = f"model.kind: {kind} instead of the recipe's {recipe_kind}; the sizes in [model] are those of a preset"
-    return values | {"model": sizes}, (remark,)
+    return values | {"model": sizes}, (remark,), preset.name
 
 
 def _error_origin(values: Table, message: str, recipe: str | Path | None) -> str:
@@ -147,17 +155,21 @@ def _error_origin(values: Table, message: str, recipe: str | Path | None) -> str
     return "--set"
 
 
-def _preset_settings(requested: Table, time_budget: float, reader: CorpusReader) -> Table:
-    """Return the preset for the training data, with intervals that fit the requested number of steps."""
-    check_sections(requested)
-    model = {key: value for key, value in requested.get("model", {}).items() if key in ("kind", "head")}
-    partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
-    task = partial.model.task
-    train = reader.read(partial.data, task, partial.data.train, Ledger(None))
+def _preset_chooser(reader: CorpusReader, time_budget: float, name: PresetName | None) -> Callable[[Table], Preset]:
+    """Return a function from the user's settings to the preset for the training data, or to the preset `name`."""
     time = TimeBudget(time_budget, _update_timer(time_budget)) if time_budget < inf else None
-    preset = choose_preset(train, partial.kind, partial.model, requested, time)
-    training = parse_recipe(merge_tables(preset, requested)).training
-    return merge_tables(preset, {"training": config.to_table(fit_intervals(training.steps, training))})
+
+    def choose(requested: Table) -> Preset:
+        check_sections(requested)
+        model = {key: value for key, value in requested.get("model", {}).items() if key in SIZE_FAMILY_KEYS}
+        partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
+        train = reader.read(partial.data, partial.model.task, partial.data.train, Ledger(None))
+        preset = choose_preset(train, partial.kind, partial.model, requested, time, name)
+        training = parse_recipe(merge_tables(preset.settings, requested)).training
+        intervals = {"training": config.to_table(fit_intervals(training.steps, training))}
+        return Preset(preset.name, merge_tables(preset.settings, intervals))
+
+    return choose
 
 
 def _update_timer(time_budget: float) -> Callable[[Recipe, int], float]:

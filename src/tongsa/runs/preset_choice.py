@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files as resources
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from tongsa import config
 from tongsa.config import Table
@@ -85,6 +86,13 @@ def preset_settings(name: PresetName, kind: str, model: ModelConfig, size: Corpu
     return preset
 
 
+class Preset(NamedTuple):
+    """Name of a preset, and its settings for a corpus and a kind of model."""
+
+    name: PresetName
+    settings: Table
+
+
 @dataclass(frozen=True)
 class TimeBudget:
     """A time limit, and a function that measures updates."""
@@ -95,9 +103,14 @@ class TimeBudget:
 
 
 def choose_preset(
-    pairs: Sequence[Pair], kind: str, model: ModelConfig, requested: Table, time_budget: TimeBudget | None = None
-) -> Table:
-    """Return the settings for a corpus of this size, this kind of model and a time budget.
+    pairs: Sequence[Pair],
+    kind: str,
+    model: ModelConfig,
+    requested: Table,
+    time_budget: TimeBudget | None = None,
+    name: PresetName | None = None,
+) -> Preset:
+    """Return the preset for a corpus of this size, this kind of model and a time budget.
 
     Args:
         pairs: The training data.
@@ -105,16 +118,17 @@ def choose_preset(
         model: Settings of this kind; the sizes in it do not matter.
         requested: Tables of the user's settings, which win over the preset.
         time_budget: None for no limit.
+        name: The preset, if it was chosen before.
 
     """
     size = CorpusSize.of(pairs, model.task)
-    names = candidates(size.words, time_budget.seconds if time_budget else inf)
-    presets = [preset_settings(name, kind, model, size, requested) for name in names]
+    names = (name,) if name else candidates(size.words, time_budget.seconds if time_budget else inf)
+    presets = [Preset(name, preset_settings(name, kind, model, size, requested)) for name in names]
     if time_budget is None:
         return presets[-1]
     chosen = presets[0]
     for preset in presets[1:]:
-        if not _is_long_enough(parse_recipe(merge_tables(preset, requested)), size, time_budget):
+        if not _is_long_enough(parse_recipe(merge_tables(preset.settings, requested)), size, time_budget):
             break
         chosen = preset
     return chosen

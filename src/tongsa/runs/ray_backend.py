@@ -74,7 +74,7 @@ def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator
         ranges = _chunk_ranges(ahead)
     if not ranges:
         return
-    with _ray_cluster():
+    with ray_cluster():
         for chunk, result in zip_longest(reader.chunks(), _translate_ranges(ranges, reader.name, job)):
             if chunk is None or result is None:
                 raise InputError(f"{reader.name}: changed during the translation. Run the same command to continue.")
@@ -123,7 +123,7 @@ def _with_absolute_paths(job: TranslateJobConfig) -> TranslateJobConfig:
 
 
 @contextmanager
-def _ray_cluster() -> Iterator[None]:
+def ray_cluster() -> Iterator[None]:
     """Connect to the cluster at RAY_ADDRESS, or start one on this machine that ends with this process."""
     address = os.environ.get("RAY_ADDRESS")
     for name, value in QUIET_ENV.items() | (set() if address else LOCAL_CLUSTER_ENV.items()):

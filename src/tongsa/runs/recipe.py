@@ -11,7 +11,7 @@ from tongsa.config import ConfigError, In, Positive, Table, check_ranges
 from tongsa.data.ledger import LengthLimits
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
-from tongsa.interface import ModelConfig
+from tongsa.interface import ModelConfig, PresetName
 from tongsa.models import KINDS
 from tongsa.models.own_kind import find_kind
 from tongsa.tokenization.subword import TokenizerConfig
@@ -85,6 +85,8 @@ class Recipe:
     decoding: DecodingConfig
     remarks: tuple[str, ...] = field(default=(), compare=False)
     """Messages for the user about settings that were replaced."""
+    preset: PresetName | None = field(default=None, compare=False)
+    """The preset that the sizes come from; None for the sizes of a recipe file."""
 
     def to_table(self) -> Table:
         """Return all settings, defaults included. `parse_recipe` reads them back."""

@@ -63,6 +63,10 @@ class ProgressDisplay:
         if self.bar:
             self.bar.stop()
 
+    def for_steps(self, total: int, completed: int) -> "ProgressDisplay":
+        """Return the display of the steps of a run, as quiet as this one."""
+        return ProgressDisplay(total, completed, quiet=self.console.quiet)
+
     def show(self, completed: int, label: str, figures: str) -> None:
         """Update the bar, or print a line if the last one is old enough."""
         if self.bar:
@@ -189,11 +193,13 @@ class RunReporter:
 
 
 @contextmanager
-def open_reporter(run: Run, last_step: int, distributed: DistributedContext, *, quiet: bool) -> Iterator[RunReporter]:
+def open_reporter(
+    run: Run, last_step: int, distributed: DistributedContext, parent: ProgressDisplay
+) -> Iterator[RunReporter]:
     """Yield the reporter of a run that continues after `last_step`; -1 for a run without a checkpoint."""
     training, is_main = run.recipe.training, distributed.is_main_process
     with (
-        ProgressDisplay(training.steps, max(0, last_step), quiet=quiet or not is_main) as display,
+        parent.for_steps(training.steps, max(0, last_step)) as display,
         TensorBoardWriter(run.folder / "tensorboard", training.tensorboard and is_main) as tensorboard,
         Journal(run.folder / "journal.jsonl", last_step=last_step) if is_main else nullcontext() as journal,
     ):

@@ -77,7 +77,8 @@ def train(
 
     with init_distributed() as distributed:
         if resume_if_exists and distributed.broadcast_text(lambda: str((run / "run.toml").exists())) == "True":
-            return _resume(run, distributed, first_settings=settings, quiet=quiet)
+            display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
+            return _resume(run, distributed, display, first_settings=settings)
         return start_run(resolve, run, distributed, time_budget=time_budget, quiet=quiet)
 
 
@@ -104,21 +105,42 @@ def start_run(
             return _complete_recipe(resolve(reader), reader, distributed, display)
 
         run = _prepare_run(resolve_in_folder, folder, distributed, display, reader or CorpusReader())
-        if run.recipe.training.memory_limit_mib:
-            run = replace(run, recipe=fit_memory_limit(run, distributed))
-            display.log(
-                f"micro-batches of at most {run.recipe.training.micro_batch_tokens:,} tokens fit the memory limit"
-            )
-        if time_budget < inf:
-            planned = run.recipe.training.steps
-            run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
-            steps, limit = run.recipe.training.steps, format_duration(time_budget)
-            display.log(f"steps that fit into {limit} on this machine: {steps:,} (without a budget: {planned:,})")
-        if distributed.is_main_process:
-            for warning in plan_warnings(run, time_budget):
-                display.log(warning, "yellow")
-            write_settings(run)
+        run = _fit_limits(run, time_budget, started_at, distributed, display)
         return _train_and_test(run, distributed, display)
+
+
+def plan_run(
+    recipe: Recipe, folder: Path, display: ProgressDisplay, *, reader: CorpusReader, time_budget: float = inf
+) -> Run:
+    """Write the settings, tokenizers and data checksums of a new run, which `resume` then trains from step 0.
+
+    Tokenizers that are in the folder already are used. Reading and tokenizing the data are not part of the time budget.
+    """
+
+    def complete(reader: CorpusReader) -> Recipe:
+        return _complete_recipe(recipe, reader, SINGLE_PROCESS, display)
+
+    run = _prepare_run(complete, folder, SINGLE_PROCESS, display, reader)
+    return _fit_limits(run, time_budget, perf_counter(), SINGLE_PROCESS, display)
+
+
+def _fit_limits(
+    run: Run, time_budget: float, started_at: float, distributed: DistributedContext, display: ProgressDisplay
+) -> Run:
+    """Fit the run to its memory limit and time budget, warn about the plan, and write run.toml."""
+    if run.recipe.training.memory_limit_mib:
+        run = replace(run, recipe=fit_memory_limit(run, distributed))
+        display.log(f"micro-batches of at most {run.recipe.training.micro_batch_tokens:,} tokens fit the memory limit")
+    if time_budget < inf:
+        planned = run.recipe.training.steps
+        run = replace(run, recipe=fit_time_budget(run, time_budget, started_at, distributed))
+        steps, limit = run.recipe.training.steps, format_duration(time_budget)
+        display.log(f"steps that fit into {limit} on this machine: {steps:,} (without a budget: {planned:,})")
+    if distributed.is_main_process:
+        for warning in plan_warnings(run, time_budget):
+            display.log(warning, "yellow")
+        write_settings(run)
+    return run
 
 
 def _complete_recipe(
@@ -187,7 +209,12 @@ def _print_summary(run: Run, display: ProgressDisplay) -> None:
 
 
 def resume(
-    folder: Path, *, settings: Sequence[str] = (), budget: str | None = None, quiet: bool = False
+    folder: Path,
+    *,
+    settings: Sequence[str] = (),
+    budget: str | None = None,
+    quiet: bool = False,
+    display: ProgressDisplay | None = None,
 ) -> TrainingProgress:
     """Continue a run from its last complete checkpoint; the result has the same bytes as an uninterrupted run.
 
@@ -196,26 +223,28 @@ def resume(
         settings: Assignments as for `--set`: "training.steps=2000" trains longer.
         budget: Additional time such as "20m", instead of a number of steps.
         quiet: Print nothing.
+        display: Display of a grid, instead of one for this run alone.
 
     """
+    time_budget = parse_budget(budget, settings)
     with init_distributed() as distributed:
-        return _resume(folder, distributed, settings=settings, time_budget=parse_budget(budget, settings), quiet=quiet)
+        display = display or ProgressDisplay(quiet=quiet or not distributed.is_main_process)
+        return _resume(folder, distributed, display, settings=settings, time_budget=time_budget)
 
 
 def _resume(
     folder: Path,
     distributed: DistributedContext,
+    display: ProgressDisplay,
     *,
     settings: Sequence[str] = (),
     first_settings: Sequence[str] = (),
     time_budget: float = inf,
-    quiet: bool = False,
 ) -> TrainingProgress:
     """Resume a run with changed settings; `first_settings` are those of a command that would have started it."""
     started_at = perf_counter()
     is_locked = distributed.is_main_process and folder.is_dir()
     with storage.lock_folder(folder) if is_locked else nullcontext():
-        display = ProgressDisplay(quiet=quiet or not distributed.is_main_process)
         changes = parse_changes(settings, folder)
         run = open_run(folder, distributed)
         saved, _ = latest_checkpoint(folder / "checkpoints")
@@ -233,7 +262,7 @@ def _resume(
 
 def _train_and_test(run: Run, distributed: DistributedContext, display: ProgressDisplay) -> TrainingProgress:
     """Train, then score the test set once, with the best model."""
-    progress = run_training(run, distributed, quiet=display.console.quiet)
+    progress = run_training(run, distributed, display)
     if distributed.is_main_process and (comparison := describe_adaptation(run, progress)):
         display.log(comparison, "green")
     if run.data.test:

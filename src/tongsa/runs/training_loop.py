@@ -15,13 +15,13 @@ from tongsa.interface import named_tensors
 from tongsa.program import format_command
 from tongsa.runs.data import epoch_examples
 from tongsa.runs.probes import ProbeRecorder, open_probes
-from tongsa.runs.reporting import RunReporter, open_reporter
+from tongsa.runs.reporting import ProgressDisplay, RunReporter, open_reporter
 from tongsa.runs.run import Run
 from tongsa.runs.validation import finish_training, validate
 from tongsa.training import checkpoint
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.data_loader import iterate_batches
-from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, full_tensor, unwrap_model
+from tongsa.training.distributed import DistributedContext, full_tensor, unwrap_model
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
 from tongsa.training.loss import TrainingModel
 from tongsa.training.optimizer import WeightEMA, build_optimizers
@@ -51,9 +51,7 @@ class _Learner(NamedTuple):
         return cls(wrapped, model, build_optimizers(model, training, distributed), ema)
 
 
-def run_training(
-    run: Run, distributed: DistributedContext = SINGLE_PROCESS, *, quiet: bool = False
-) -> TrainingProgress:
+def run_training(run: Run, distributed: DistributedContext, display: ProgressDisplay) -> TrainingProgress:
     """Train from the last complete checkpoint, or from step 0, to the end. Rank 0 writes all files."""
     learner = _Learner.build(run, distributed)
     folder, training = run.folder / "checkpoints", run.recipe.training
@@ -69,7 +67,7 @@ def run_training(
     if not _is_out_of_patience(run, progress):
         last_step = progress.step if saved else -1
         with (
-            open_reporter(run, last_step, distributed, quiet=quiet) as reporter,
+            open_reporter(run, last_step, distributed, display) as reporter,
             open_probes(run, last_step, distributed) as probes,
         ):
             for remark in remarks:

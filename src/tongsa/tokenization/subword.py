@@ -51,7 +51,7 @@ class TokenizerConfig:
     target_model: ModelType | Literal["same"] = "same"
     """Segmentation of the target if it differs, e.g. "word" for phones. Needs shared = false."""
     reuse_from: str = ""
-    """Folder of a run or model whose tokenizers are used instead of training new ones."""
+    """Folder of a run or model whose tokenizers are used instead of training new ones; the run may be unfinished."""
 
     def __post_init__(self) -> None:
         check_ranges(self)

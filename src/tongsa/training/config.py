@@ -45,7 +45,7 @@ class TrainingConfig:
     shard: bool = False
     """Shard the model over the distributed processes (FSDP2) instead of replicating it (DDP)."""
     seed: NonNegative = 1
-    """Random seed of initial weights, data order, dropout and dev split."""
+    """Random seed of initial weights, data order and dropout."""
     init_from: str = ""
     """Folder of a run or bundle: initialize tokenizer and weights from it, where the shapes match."""
     label_smoothing: Fraction = 0.1
