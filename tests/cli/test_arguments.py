@@ -41,20 +41,20 @@ def test_an_option_takes_the_same_values_in_every_command() -> None:
 @pytest.mark.parametrize(
     ("names", "commands"),
     [
-        (["--columns", "--header"], "train doctor evaluate score shortlist inspect ladder"),
-        (["--data"], "train doctor evaluate shortlist inspect ladder"),
+        (["--columns", "--header"], "train doctor evaluate compare score shortlist inspect ladder"),
+        (["--data"], "train doctor evaluate compare shortlist inspect ladder"),
         (["--dev", "--test"], "train doctor ladder"),
         (
             ["-o", "--output"],
             "doctor translate evaluate score view search-tree family inspect trace classify sample export settings "
-            "ladder",
+            "compare ladder",
         ),
-        (["--threads"], "demo doctor train translate evaluate score classify sample distil ladder serve"),
-        (["--device"], "demo doctor train translate evaluate score classify sample distil ladder"),
+        (["--threads"], "demo doctor train translate evaluate compare score classify sample distil ladder serve"),
+        (["--device"], "demo doctor train translate evaluate compare score classify sample distil ladder"),
         (["--seed"], "demo doctor train translate sample distil inspect"),
         (["--temperature", "--top-k", "--top-p", "--min-p"], "translate sample"),
-        (["--set"], "demo doctor train translate evaluate sample distil ladder shortlist serve"),
-        (["--json"], "doctor translate evaluate score classify sample settings inspect"),
+        (["--set"], "demo doctor train translate evaluate compare sample distil ladder shortlist serve"),
+        (["--json"], "doctor translate evaluate compare score classify sample settings inspect"),
     ],
 )
 def test_commands_that_need_an_option_have_it(names: list[str], commands: str) -> None:
@@ -80,6 +80,7 @@ SAME_COMMANDS = [
     ["view model text -o x.html", "view -o x.html model text", "view model -o x.html text"],
     ["score model a.tsv --columns 2 1", "score --columns 2 1 model a.tsv", "score model --columns 2 1 a.tsv"],
     ["shortlist model --data a.tsv --always 5", "shortlist --always 5 --data a.tsv model"],
+    ["compare b c --data a.tsv --beam 1", "compare --data a.tsv b c --beam 1", "compare --beam 1 b --data a.tsv c"],
     ["serve b c --port 1", "serve --port 1 b c", "serve b --port 1 c"],
     ["export model --to onnx", "export --to onnx model"],
     ["view model -5", "view -- model -5"],

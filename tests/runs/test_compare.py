@@ -226,6 +226,7 @@ BAD_INPUT = {
     "other task": ("A labels --data test.tsv", "systems of different tasks"),
     "other language": ("A german --data test.tsv", "german: a model for en → de"),
     "recipe": ("recipe.toml A --data test.tsv", "recipe.toml: a recipe, not a system. Add --vary"),
+    "the same system twice": ("A B A --data test.tsv", "A: given twice. Leave out one of them."),
     "no such system": ("A none --data test.tsv", "none: no such folder"),
     "table as a page": ("A B --data test.tsv -o x.csv", "-o x.csv: the page is an HTML file. Write --table x.csv"),
     "page as a table": ("A B --data test.tsv --table x.html", "--table x.html: a table is no page"),

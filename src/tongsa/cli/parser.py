@@ -16,7 +16,7 @@ PLAIN_TYPE_NAMES = {
     "the following arguments are required:": "missing:",
 }
 """Wording of argparse, and ours."""
-PATH_METAVARS = ("FILE", "FOLDER", "OUT", "RECIPE", "RUN", "TEACHER")
+PATH_METAVARS = ("FILE", "FOLDER", "OUT", "RECIPE", "RUN", "SYSTEM", "TEACHER")
 """Names of arguments that are paths."""
 
 

@@ -22,6 +22,7 @@ COMMAND_SECTIONS = {
     "ladder": RECIPE_SECTIONS,
     "translate": ("decoding", "sampling"),
     "evaluate": ("decoding", "data format"),
+    "compare": ("decoding", "data format"),
     "shortlist": ("data format",),
     "sample": ("sampling",),
     "serve": (SERVER_SECTION,),

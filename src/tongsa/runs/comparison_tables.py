@@ -83,7 +83,7 @@ def _interval(interval: Interval) -> str:
 
 def power_sentence(metric: MetricComparison) -> str:
     """Return what difference this test set can show, in lines of at most 80 columns; "" if it is not known."""
-    if metric.detectable is None or math.isnan(metric.detectable):
+    if not metric.detectable or math.isnan(metric.detectable):  # 0 for equal outputs
         return ""
     return fill(
         f"What this test set of {metric.sentences:,} sentences can show: a difference of {metric.detectable:.2f} "

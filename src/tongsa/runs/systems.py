@@ -79,8 +79,15 @@ class AlignedTestSet:
 
 def open_systems(paths: Sequence[str | Path], device: str = "cpu") -> list[System]:
     """Read what is known about each system. Models are loaded to check them, and released."""
-    names = system_names([Path(path) for path in paths])
-    return [_open_system(name, Path(path), device) for name, path in zip(names, paths, strict=True)]
+    folders = [Path(path) for path in paths]
+    for path in folders:
+        if not path.is_file():
+            bundle.find_bundle(path)  # all of them before the first model is loaded
+    for i, path in enumerate(folders):
+        if path.resolve() in (other.resolve() for other in folders[:i]):
+            raise InputError(f"{path}: given twice. Leave out one of them.")
+    names = system_names(folders)
+    return [_open_system(name, path, device) for name, path in zip(names, folders, strict=True)]
 
 
 def system_names(paths: Sequence[Path]) -> list[str]:

@@ -49,7 +49,7 @@ export const summaryOf = (view) => {
   const { data, words } = view, metric = chosenMetric(view), title = metricTitle(words, metric.name);
   const names = (indices) => words.list(indices.map((i) => data.settings[i].name));
   const lines = [words.testSet(data.test.files.join(", "), data.test.sentences.toLocaleString("en"))];
-  if (metric.detectable !== null) lines.push(words.power(number(metric.detectable), title, metric.pairs.length));
+  if (metric.detectable) lines.push(words.power(number(metric.detectable), title, metric.pairs.length));
   const best = unbeaten(metric), [first] = ranking(metric);
   if (metric.pairs.length) {
     lines.push(best.length === 1 ? words.winner(names(best), title) : words.tied(names(best), title, names([first])));
