@@ -232,6 +232,19 @@ CASES = {
     "family of two tasks": Case(
         "family run texts 'a b'", "Give runs of one task.", ["family run two 'a b' -o family.html"]
     ),
+    "norm of the decoder alone with post-norm": Case(
+        f"{TRAIN} --set model.norm=post --set model.final_norm=decoder",
+        'Set norm = "pre", or final_norm = "auto".',
+        [
+            f"{TRAIN} --set model.norm=pre --set model.final_norm=decoder",
+            "train recipe.toml --run other --set model.norm=post --set model.final_norm=auto",
+        ],
+    ),
+    "batch norm that is shared": Case(
+        f"{TRAIN} --set model.norm_kind=batch --set model.shared_norm=true",
+        'Use norm_kind = "layer", or shared_norm = false and final_norm = "auto".',
+        [f"{TRAIN} --set model.norm_kind=layer --set model.shared_norm=true"],
+    ),
     "rotary positions with additive attention": Case(
         f"{TRAIN} --set model.positions=rotary --set model.attention=additive", 'Use attention = "scaled-dot"'
     ),
