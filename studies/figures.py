@@ -19,10 +19,10 @@ from matplotlib.figure import Figure
 from studies.intervals import mean_interval
 from studies.study import Study, Values
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito (2008), the strongest first."""
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+"""Okabe and Ito (2008), the strongest first, and gray."""
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (4, 4)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 11,
@@ -55,7 +55,7 @@ class LineStyle(NamedTuple):
 
 
 def line_styles() -> Iterator[LineStyle]:
-    """Yield a style for each line; there are seven different ones."""
+    """Yield a style for each line; there are eight different ones."""
     return (LineStyle(*style) for style in zip(cycle(COLORS), cycle(DASHES), cycle(MARKERS)))
 
 

@@ -65,10 +65,20 @@ def saved_tensor_bytes(function: Callable[[], object]) -> list[int]:
     return sorted(sizes.values(), reverse=True)
 
 
-def multiply_adds(function: Callable[[], object]) -> int:
-    """Return the number of multiply-adds in matrix products and convolutions; element-wise work is not counted."""
+def _elementwise_flops(*_: object, out_shape: Sequence[int], **__: object) -> int:
+    return 2 * math.prod(out_shape)  # torch's counter has two operations for each multiply-add
+
+
+def multiply_adds(function: Callable[[], object], *, elementwise: bool = False) -> int:
+    """Return the number of multiply-adds in matrix products; with `elementwise` also those of mul and addcmul."""
+    operations = (torch.ops.aten.mul, torch.ops.aten.addcmul) if elementwise else ()
+    mapping = dict.fromkeys(operations, _elementwise_flops)
     # torch's counter does not know the fused attention kernel of CPUs, but its parts
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
+    with (
+        sdpa_kernel(SDPBackend.MATH),
+        FlopCounterMode(display=False, custom_mapping=mapping) as counter,
+        torch.no_grad(),
+    ):
         function()
     return int(counter.get_total_flops()) // 2
 

@@ -92,7 +92,7 @@ def figure(values: Values) -> Figure:
     axes[0].set_xlabel("heads (same total width)")
     axes[0].set_ylabel("accuracy, %")
     axes[0].set_title("Four neighbors named by one layer")
-    axes[0].legend(loc="lower right")
+    axes[0].legend(loc="center right")
     styles = line_styles()
     for count, rows in values["spread"].items():
         draw_seeds(axes[1], values["spread_lengths"], rows, f"{count} head{'s' * (count != '1')}", next(styles))

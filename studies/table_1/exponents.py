@@ -6,9 +6,11 @@ from studies.intervals import Interval, combine_verdicts, mean_interval
 from studies.measurement import fitted_exponent
 from studies.study import Values, Verdict
 
-COUNT_EXPONENTS = {"self-attention": (2, 1), "local-attention": (1, 1), "convolution": (1, 2)}
-"""Exponents of n and d in Table 1; recurrent layers have (1, 2)."""
-CONSTANT_STEPS = {"self-attention", "local-attention", "convolution"}
+COUNT_EXPONENTS = {"self-attention": (2, 1), "local-attention": (1, 1)}
+"""Exponents of n and d in Table 1; recurrent layers and convolutions have (1, 2)."""
+RECURRENT_LAYERS = {"rnn", "gru", "lstm"}
+SHORT_PATHS = {"self-attention": 0.0, "dilated": None}
+"""Exponent of n in the path length, if it is not 1; None is a logarithm."""
 TOLERANCE = 0.15
 """A fitted exponent counts as the table's if it is this close: sizes are whole numbers, windows overlap."""
 
@@ -75,6 +77,23 @@ def exponent_pairs(values: Values) -> tuple[ExponentPairs, ExponentPairs, Expone
     counts: ExponentPairs = []
     for name in values["hops"]:
         counts += zip(count_exponents(values, name), COUNT_EXPONENTS.get(name, (1, 2)), strict=True)
-    steps = [(step_exponent(values, name), 0.0 if name in CONSTANT_STEPS else 1.0) for name in values["hops"]]
-    paths = [(path_exponent(values, name), 0.0 if name == "self-attention" else 1.0) for name in values["hops"]]
+    steps = [(step_exponent(values, name), 1.0 if name in RECURRENT_LAYERS else 0.0) for name in values["hops"]]
+    expected = {name: SHORT_PATHS.get(name, 1.0) for name in values["hops"]}
+    paths = [(path_exponent(values, name), target) for name, target in expected.items() if target is not None]
     return counts, steps, paths
+
+
+def is_logarithmic(values: Values, kernel: int) -> bool:
+    """Return whether a dilated stack reaches all n positions with as few layers as its dilations allow."""
+    return all(
+        set(seeds) == {logarithmic_hops(length, kernel)}
+        for length, seeds in zip(values["path_lengths"], values["hops"]["dilated"], strict=True)
+    )
+
+
+def logarithmic_hops(length: int, kernel: int) -> int:
+    """Return log_k(n), rounded up: the number of layers with dilations 1, k, k², … whose windows reach n positions."""
+    layers = 0
+    while kernel**layers < length:
+        layers += 1
+    return layers

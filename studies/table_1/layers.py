@@ -1,11 +1,12 @@
 """The layers of Table 1 (Vaswani et al. 2017), as tongsa has them: from (batch, n, d) to (batch, n, d)."""
 
 from collections.abc import Callable, Iterable
+from itertools import count
 
 import torch
 from torch import Tensor, nn
 
-from tongsa.nn.conv import GatedConvolution
+from tongsa.nn.conv import DilatedConvolution, GatedConvolution, SeparableConvolution
 from tongsa.nn.local_attention import centered_window
 from tongsa.nn.multi_head import HeadConfig, SelfAttention
 from tongsa.nn.rnn import CellKind, RecurrentLayer
@@ -61,19 +62,22 @@ class RecurrentSequence(nn.Module):
         return self.inner.step(projected.flatten(0, 1), shifted.flatten(0, 1)).view_as(states)
 
 
-def build_layer(name: str, width: int) -> nn.Module:
-    """Return a layer with random weights."""
+def build_layer(name: str, width: int, depth: int = 0) -> nn.Module:
+    """Return a layer with random weights; dilations are k^depth, as in a stack that begins with depth 0."""
     if name in RECURRENT:
         return RecurrentSequence(width, RECURRENT[name])
     builders: dict[str, Callable[[], nn.Module]] = {
         "self-attention": lambda: AttentionLayer(width),
         "local-attention": lambda: AttentionLayer(width, WINDOW),
         "convolution": lambda: GatedConvolution(width, KERNEL, KERNEL // 2),
+        # causal: the digits of a distance in base k say which input each layer reads
+        "dilated": lambda: DilatedConvolution(width, KERNEL, KERNEL - 1, dilation=KERNEL**depth),
+        "separable": lambda: SeparableConvolution(width, KERNEL, KERNEL // 2),
     }
     return builders[name]()
 
 
-LAYERS = ("self-attention", "local-attention", "rnn", "gru", "lstm", "convolution")
+LAYERS = ("self-attention", "local-attention", "rnn", "gru", "lstm", "convolution", "dilated", "separable")
 
 
 def reaches(output: Tensor, source: Tensor) -> bool:
@@ -91,10 +95,10 @@ def hops_to_reach(name: str, length: int, width: int) -> int:
     first, rest = torch.randn(1, 1, width, dtype=torch.float64), torch.randn(1, length - 1, width, dtype=torch.float64)
     first.requires_grad_()
     inputs = torch.cat([first, rest], dim=1)
-    for count, outputs in enumerate(_hops(name, inputs), start=1):
+    for hops, outputs in zip(range(1, length + 1), _hops(name, inputs), strict=False):
         if reaches(outputs[:, -1], first):
-            return count
-    raise AssertionError("unreachable: the hops are endless")
+            return hops
+    raise ValueError(f"{name}: the first of {length} inputs does not reach the last output.")
 
 
 def _hops(name: str, inputs: Tensor) -> Iterable[Tensor]:
@@ -107,6 +111,6 @@ def _hops(name: str, inputs: Tensor) -> Iterable[Tensor]:
             states = layer.hop(inputs, states)
             yield layer.inner.hidden(states)
     outputs = inputs
-    while True:
-        outputs = build_layer(name, width).double()(outputs)
+    for depth in count():
+        outputs = build_layer(name, width, depth).double()(outputs)
         yield outputs

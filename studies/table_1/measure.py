@@ -10,6 +10,8 @@ from studies.measurement import measure_seconds, multiply_adds, peak_bytes
 from studies.study import MeasureOptions
 from studies.table_1.example import attention_path, recurrent_path
 from studies.table_1.layers import LAYERS, RECURRENT, AttentionLayer, build_layer, hops_to_reach
+from tongsa.nn.conv import SeparableConvolution
+from tongsa.nn.feed_forward import build_feed_forward
 
 LENGTHS, WIDTH = (64, 128, 256, 512, 1024, 2048), 64
 WIDTHS, LENGTH = (64, 128, 256, 512), 64
@@ -27,9 +29,9 @@ def meta_layer(name: str, width: int) -> nn.Module:
 
 
 def count(name: str, length: int, width: int) -> int:
-    """Return the multiply-adds of a layer for one sequence."""
+    """Return the multiply-adds of a layer for one sequence; the channel kernels of a separable one are element-wise."""
     layer, inputs = meta_layer(name, width), torch.empty(1, length, width, device="meta")
-    return multiply_adds(lambda: layer(inputs))
+    return multiply_adds(lambda: layer(inputs), elementwise=name == "separable")
 
 
 def count_projections(name: str, length: int, width: int) -> int:
@@ -49,6 +51,19 @@ def count_sizes(sizes: Sequence[tuple[int, int]]) -> dict[str, dict[str, list[in
         }
         for name in LAYERS
     }
+
+
+def widest_separable(width: int) -> tuple[int, int]:
+    """Return the multiply-adds of a separable convolution with k = n, and of self-attention and feed-forward network.
+
+    n = d, and the feed-forward network is four times as wide. The paper counts k·n·d + n·d² and n²·d + n·d².
+    """
+    inputs = torch.empty(1, width, width, device="meta")
+    with torch.device("meta"):
+        separable = SeparableConvolution(width, width, width // 2)
+        feed_forward = build_feed_forward("relu", width, 4 * width, 0.0, gain=1.0)
+    both = count("self-attention", width, width) + multiply_adds(lambda: feed_forward(inputs))
+    return multiply_adds(lambda: separable(inputs), elementwise=True), both
 
 
 def crossing(name: str, width: int) -> int | None:
@@ -148,6 +163,7 @@ def measure(options: MeasureOptions) -> dict[str, Any]:
         "products": {name: [sequential_products(name, length) for length in path_lengths] for name in LAYERS},
         "crossing_widths": list(crossing_widths),
         "crossings": {name: [crossing(name, width) for width in crossing_widths] for name in RECURRENT},
+        "widest_separable": {str(width): list(widest_separable(width)) for width in CROSSING_WIDTHS},
         "example": {
             "recurrent": [recurrent_path(seed) for seed in options.seeds],
             "attention": [attention_path(seed) for seed in options.seeds],
