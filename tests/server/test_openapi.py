@@ -16,13 +16,17 @@ from live_server import BlockedModel, LiveServer, live_server, random_model
 from tiny import CONFIGS
 from tongsa.server import auth
 from tongsa.server.api import openapi
+from tongsa.server.api.operations import BINARY, JSON, NDJSON, OPERATIONS, PLAIN_TEXT
 from tongsa.server.errors import ERROR_STATUSES
 from tongsa.tokenization.labels import LabelTokenizer
 
 TRANSLATE, DOCUMENTS = "/v1/translate", "/v1/documents"
+TRANSLATE_FILE, DOWNLOAD = "/translate_file", "/download_file/{name}"
+FORM_PATHS = (DOCUMENTS, TRANSLATE_FILE)
 GLOSSARY = [{"source": "b", "target": "가 나"}, {"source": "c", "target": "다 " * 60}]
 """A term that is satisfied, and one that is longer than any output."""
 LIBRETRANSLATE = {"q": "a b", "source": "auto", "target": "ko"}
+FILE_FORM = {"file": "a b\n", "source": "auto", "target": "ko"}
 DOCUMENT_FORM = {"file": "a b {name} c\n", "glossary": json.dumps(GLOSSARY[:1])}
 REQUESTS: list[tuple[str, dict[str, Any] | None]] = [
     (TRANSLATE, {"text": ["a b! C d", ""]}),
@@ -52,6 +56,8 @@ REQUESTS: list[tuple[str, dict[str, Any] | None]] = [
     ("/translate", LIBRETRANSLATE | {"alternatives": 2}),
     ("/translate", {"q": ["a b", "나"], "source": "auto", "target": "ko", "alternatives": 1}),
     ("/translate", {"q": "a", "source": "en", "target": "ko", "format": "html"}),
+    (TRANSLATE_FILE, FILE_FORM),
+    (DOWNLOAD, None),
     ("/detect", {"q": "나는 집에 간다"}),
     ("/languages", None),
     ("/health", None),
@@ -70,17 +76,21 @@ class DescribedContent(NamedTuple):
 
 
 def send(server: LiveServer, path: str, body: Any, **options: Any) -> httpx2.Response:
-    if path == DOCUMENTS:
-        return send_form(server, body, **options)
+    if path in FORM_PATHS:
+        return send_form(server, path, body, **options)
+    if path == DOWNLOAD and not options and body is None:
+        path = send_form(server, TRANSLATE_FILE, FILE_FORM).json()["translatedFileUrl"].removeprefix(server.url)
     return server.get(path, **options) if body is None else server.post(path, body, **options)
 
 
-def send_form(server: LiveServer, form: dict[str, Any], headers: dict[str, str] | None = None) -> httpx2.Response:
+def send_form(
+    server: LiveServer, path: str, form: dict[str, Any], headers: dict[str, str] | None = None
+) -> httpx2.Response:
     """Send a document; with "json", ask for JSON."""
     fields = {name: value for name, value in form.items() if name not in ("file", "json")}
     files = {"file": ("a.txt", form.get("file", ""))} if form else {"none": (None, "")}
     accept = {"Accept": "application/json"} if "json" in form else {}
-    return server.client.post(server.url + DOCUMENTS, data=fields, files=files, headers=accept | (headers or {}))
+    return server.client.post(server.url + path, data=fields, files=files, headers=accept | (headers or {}))
 
 
 def describe(document: dict[str, Any], path: str, response: httpx2.Response) -> list[DescribedContent]:
@@ -96,9 +106,9 @@ def describe(document: dict[str, Any], path: str, response: httpx2.Response) -> 
     headers = described.get("headers", {})
     assert ("retry-after" in response.headers) == ("Retry-After" in headers), f"{path}: {response.status_code}"
     media_type = response.headers["content-type"].partition(";")[0]
-    parts = response.text.splitlines() if media_type == openapi.NDJSON else [response.text]
+    parts = response.text.splitlines() if media_type == NDJSON else [response.text]
     schema = described["content"][media_type]["schema"] | components
-    is_plain = media_type in (openapi.PLAIN_TEXT, openapi.BINARY)
+    is_plain = media_type in (PLAIN_TEXT, BINARY)
     return [
         *(DescribedContent(schema, part if is_plain else json.loads(part)) for part in parts),
         *(DescribedContent(header["schema"], int(response.headers[name])) for name, header in headers.items()),
@@ -147,8 +157,8 @@ def test_responses_match_their_schemas(responses: list[DescribedContent], docume
 def test_requests_match_their_schemas(document: dict[str, Any]) -> None:
     components = {"components": document["components"]}
     for path, body in REQUESTS:
-        if body is not None and path != DOCUMENTS:
-            schema = document["paths"][path]["post"]["requestBody"]["content"][openapi.JSON]["schema"] | components
+        if body is not None and path not in FORM_PATHS:
+            schema = document["paths"][path]["post"]["requestBody"]["content"][JSON]["schema"] | components
             Draft202012Validator.check_schema(schema)
             Draft202012Validator(schema).validate(body)
     schema = {"$ref": "#/components/schemas/TranslateRequest"} | components
@@ -187,7 +197,7 @@ NOT_IN_RESPONSES = {
 
 def test_all_described_fields_occur(responses: list[DescribedContent], document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    requests = {operation.request_type.__name__ for operation in openapi.OPERATIONS if operation.request_type}
+    requests = {operation.request_type.__name__ for operation in OPERATIONS if operation.request_type}
     for name in schemas.keys() - requests - NOT_IN_RESPONSES:
         fields, (_, *required) = schemas[name]["properties"], schemas[name]["required"]
         for field in fields.keys() - set(required):  # where one required field occurs, all of them do
@@ -209,15 +219,16 @@ def foreign_requests(server: LiveServer) -> Iterator[PathAndResponse]:
 
 def malformed_requests(server: LiveServer) -> Iterator[PathAndResponse]:
     """Send broken, incomplete and too long bodies, and unknown models, to all paths with a body."""
-    for operation in openapi.OPERATIONS:
+    for operation in OPERATIONS:
         if operation.request_type:
             yield operation.path, server.send(operation.path, b"{")
             yield operation.path, server.post(operation.path, {})
-            max_bytes = 400_000 if openapi.JSON in operation.content_types else 10_200_000
+            max_bytes = 400_000 if JSON in operation.content_types else 10_200_000
             yield operation.path, server.send(operation.path, b" " * (max_bytes + 1))
         if 404 in operation.error_statuses:
-            body = next(body for path, body in REQUESTS if path == operation.path) or {}
-            yield operation.path, send(server, operation.path, body | {"model": "nobody"})
+            body = next(body for path, body in REQUESTS if path == operation.path)
+            wrong = (body or {}) | {"model": "nobody"} if operation.request_type else None
+            yield operation.path, send(server, operation.path, wrong, **({} if wrong else {"headers": {}}))
     yield "/translate", server.post("/translate", LIBRETRANSLATE | {"source": "fr"})
     yield "/nowhere", server.get("/nowhere")
     yield TRANSLATE, server.get(TRANSLATE)
@@ -227,7 +238,7 @@ def unauthorized_requests(run: Path, file: Path) -> Iterator[PathAndResponse]:
     """Send no key, a wrong key, and too many requests with a right one."""
     key = {"X-API-Key": auth.create_key(file, "alice")}
     with live_server(run, keys=file, rate=1) as server:
-        for operation in openapi.OPERATIONS:
+        for operation in OPERATIONS:
             if 401 in operation.error_statuses:
                 body = next(body for path, body in REQUESTS if path == operation.path)
                 for headers in ({}, {"X-API-Key": "wrong"}, key, key):

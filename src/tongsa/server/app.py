@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tongsa.errors import InputError
 from tongsa.server import static_files
-from tongsa.server.api import corrections, documents, libretranslate, openapi, trace, v1
+from tongsa.server.api import corrections, documents, libretranslate, libretranslate_files, openapi, trace, v1
 from tongsa.server.errors import APIError, ErrorBody, bad_request_error, busy_error
 from tongsa.server.http import JSONResponse, ServerContext, get_context
 from tongsa.server.middleware import RequestMiddleware
@@ -60,6 +60,8 @@ ROUTES = [
     Route("/v1/openapi.json", openapi.openapi_json),
     Route("/docs", openapi.docs_page),
     Route("/translate", libretranslate.translate, methods=["POST"]),
+    Route("/translate_file", libretranslate_files.translate_file, methods=["POST"]),
+    Route("/download_file/{name}", libretranslate_files.download_file),
     Route("/detect", libretranslate.detect, methods=["POST"]),
     Route("/languages", libretranslate.languages),
     Route("/health", healthz),

@@ -80,6 +80,12 @@ class ServerConfig:
     """Requests handled at the same time; above that, requests get 503."""
     max_concurrent_documents: Positive = 4
     """Documents translated at the same time; above that, requests get 503. One may take 200 MB of memory."""
+    max_kept_files: Positive = 50
+    """Translated files of /translate_file that wait in memory to be fetched; above that, requests get 503."""
+    max_kept_file_bytes: Positive = 50_000_000
+    """Bytes of these files together."""
+    kept_file_seconds: PositiveFloat = 600.0
+    """Seconds after which such a file is removed."""
     max_inflight_per_request: Positive = 64
     """Sentences of one request in the queue at the same time, so that a book does not block other clients."""
     timeout: PositiveFloat = 120.0

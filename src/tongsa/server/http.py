@@ -19,6 +19,7 @@ from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, failed_error, timeout_error, too_long_error
 from tongsa.server.metrics import ServerMetrics
 from tongsa.server.model_pool import ModelPool
+from tongsa.server.translated_files import TranslatedFiles
 
 T = TypeVar("T")
 MAX_FORM_FIELDS = 50
@@ -44,6 +45,12 @@ class ServerContext:
     def document_slots(self) -> asyncio.Semaphore:
         """Limit of the documents that are translated at the same time."""
         return asyncio.Semaphore(self.config.max_concurrent_documents)
+
+    @cached_property
+    def translated_files(self) -> TranslatedFiles:
+        """Files that LibreTranslate's clients have not fetched yet."""
+        config = self.config
+        return TranslatedFiles(config.max_kept_files, config.max_kept_file_bytes, config.kept_file_seconds)
 
     def authorize(self, request: Request, key: str = "") -> None:
         """Check the API key and the rate limit. LibreTranslate's clients send the key in the body (`key`)."""

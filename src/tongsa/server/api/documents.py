@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -119,30 +119,42 @@ async def translate(request: Request) -> Response:
         queue.check_capacity(1)
         document = await asyncio.to_thread(parse_document, query.file, name, query.column_list)
         check_size(context, name, document)
-        work = _translate(context, queue, document, query.glossary)
+        work = translate_document(context, queue, document, query.glossary)
         translated = await run_unless_disconnected(request, work, context.config.timeout)
     return _response(request, queue.name, translated_name(name, queue.model), translated)
 
 
 async def _read_request(request: Request) -> tuple[str, DocumentRequest]:
     """Read the form; return the name of the file, and the fields."""
+    upload, fields = await read_form(request)
+    glossary = fields.get("glossary")
+    try:
+        fields["glossary"] = json.loads(glossary) if isinstance(glossary, str) and glossary.strip() else []
+    except (ValueError, RecursionError):
+        raise _wrong_form() from None
+    limits = get_context(request).config.limits
+    return clean_name(upload.name), parse_request(DocumentRequest, fields | {"file": upload.content}, limits)
+
+
+def _wrong_form() -> APIError:
+    return APIError(400, "bad_request", "The form cannot be read. Send multipart/form-data with a file.")
+
+
+async def read_form(request: Request) -> tuple[UploadedFile, dict[str, Any]]:
+    """Read a form with one file; return the file, and all fields."""
     context = get_context(request)
     max_bytes = context.config.limits.document_bytes
     body = await read_body(request, context.config, max_bytes + MAX_FORM_BYTES)
-    wrong_form = APIError(400, "bad_request", "The form cannot be read. Send multipart/form-data with a file.")
     try:
         fields: dict[str, Any] = dict(reversed(await parse_multipart(request, body, max_files=1)))
-        glossary = fields.get("glossary")
-        fields["glossary"] = json.loads(glossary) if isinstance(glossary, str) and glossary.strip() else []
-    except (MultiPartException, ValueError, KeyError, RecursionError):
-        raise wrong_form from None
+    except (MultiPartException, ValueError, KeyError):
+        raise _wrong_form() from None
     upload = fields.get("file")
     if not isinstance(upload, UploadedFile) or not upload.name:
         raise bad_request_error("file: no file with a name. Send the document as the field file of a form.")
     if len(upload.content) > max_bytes:
         raise too_long_error(f"{len(upload.content):,} bytes, but at most {max_bytes:,} in one document. Divide it.")
-    query = parse_request(DocumentRequest, fields | {"file": upload.content}, context.config.limits)
-    return clean_name(upload.name), query
+    return upload, fields
 
 
 def clean_name(name: str) -> str:
@@ -170,9 +182,10 @@ def check_size(context: ServerContext, name: str, document: ParsedDocument) -> N
         raise too_long_error(f"{name}: {characters:,} characters, but at most {limit:,} in one document. Divide it.")
 
 
-async def _translate(
+async def translate_document(
     context: ServerContext, queue: ModelQueue, document: ParsedDocument, glossary: Sequence[GlossaryTerm]
 ) -> TranslatedDocument:
+    """Translate a document with the sentences of all requests in one queue."""
     steps = translation_steps(document)
     translated = await asyncio.to_thread(advance, steps)
     while not isinstance(translated, TranslatedDocument):
@@ -196,11 +209,16 @@ def _response(request: Request, model: str, name: str, translated: TranslatedDoc
             ],
         }
         return JSONResponse(response)
-    headers = {
-        "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
+    counts = {
         "X-Segments-Translated": str(report.translated),
         "X-Segments-Kept": str(report.kept),
         "X-Segments-Flagged": str(len(report.flagged)),
     }
-    # never text/html: a page that is sent here must not run on this site
-    return Response(translated.content, media_type="application/octet-stream", headers=headers)
+    return file_response(name, translated.content, counts)
+
+
+def file_response(name: str, content: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a file to save; never text/html: a page that is sent here must not run on this site."""
+    disposition = f"attachment; filename*=utf-8''{quote(name, safe='')}"
+    headers = {"Content-Disposition": disposition} | dict(headers or {})
+    return Response(content, media_type="application/octet-stream", headers=headers)

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from tongsa.data.language_id import detect_language, language_name
+from tongsa.document_formats.formats import FORMATS
 from tongsa.server.api.html_markup import Markup, parse_html
 from tongsa.server.api.schemas import Texts, TranslateRequest
 from tongsa.server.api.validation import NumberLimit, RequestModel, TextLimit, parse_json_object, parse_request
@@ -26,6 +27,7 @@ from tongsa.server.http import (
     read_body,
     run_unless_disconnected,
 )
+from tongsa.server.queue import ModelQueue
 
 AUTO_DETECT = "auto"
 
@@ -109,7 +111,7 @@ async def translate(request: Request) -> Response:
     context, fields = get_context(request), await _read_fields(request)
     query = parse_request(LibreTranslateRequest, fields, context.config.limits)
     is_auto = query.source == AUTO_DETECT
-    detected = [_detect_source(context, query.target, text) for text in query.q] if is_auto else []
+    detected = [detect_source(context, query.target, text) for text in query.q] if is_auto else []
     sources = [guess["language"] for guess in detected] if is_auto else [query.source] * len(query.q)
     work = _translate_all(context, query, sources)
     translations = await run_unless_disconnected(request, work, context.config.timeout)
@@ -143,8 +145,8 @@ async def frontend_settings(request: Request) -> Response:
         "charLimit": context.config.limits.characters,
         "frontendTimeout": 500,
         "suggestions": False,
-        "filesTranslation": False,
-        "supportedFilesFormat": [],
+        "filesTranslation": True,
+        "supportedFilesFormat": [extension for known in FORMATS for extension in known.extensions],
         "language": {
             "source": {"code": source, "name": language_name(source)},
             "target": {"code": target, "name": language_name(target)},
@@ -201,7 +203,7 @@ def _supported_languages(context: ServerContext) -> list[Language]:
     ]
 
 
-def _detect_source(context: ServerContext, target: str, text: str) -> DetectedLanguage:
+def detect_source(context: ServerContext, target: str, text: str) -> DetectedLanguage:
     """Return the likeliest of the languages that can be translated into the target."""
     codes = [language["code"] for language in _supported_languages(context) if target in language["targets"]]
     return _detected_language(*detect_language(text, codes)[0]) if codes else {"confidence": 0.0, "language": "en"}
@@ -228,15 +230,20 @@ async def _translate_all(
     return [translations[i] for i in range(len(sources))]
 
 
+def select_model(context: ServerContext, source: str, target: str) -> ModelQueue:
+    """Return the model for two languages. LibreTranslate answers 400 for an unknown language."""
+    try:
+        return context.models.select(languages=(source, target))
+    except APIError as error:
+        status = 400 if error.status == 404 else error.status
+        raise APIError(status, error.code, error.message, retry_after=error.retry_after) from None
+
+
 async def _translate_from(
     context: ServerContext, source: str, query: LibreTranslateRequest, texts: Sequence[str]
 ) -> list[list[str]]:
     """Translate texts of one language."""
-    try:
-        queue = context.models.select(languages=(source, query.target))
-    except APIError as error:
-        status = 400 if error.status == 404 else error.status  # LibreTranslate answers 400 for an unknown language
-        raise APIError(status, error.code, error.message, retry_after=error.retry_after) from None
+    queue = select_model(context, source, query.target)
     markups = [parse_html(text) if query.format == "html" else Markup([text], ["", ""], False) for text in texts]
     plain_texts = [text for markup in markups for text in markup.texts]
     request = TranslateRequest(text=plain_texts, nbest=1 + query.alternatives) if plain_texts else None

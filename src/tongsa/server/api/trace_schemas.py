@@ -251,7 +251,7 @@ class TraceResponse(TypedDict):
     equations: dict[str, EquationData]
     code: dict[str, list[CodeExcerpt]]
     output: TraceOutput
-    logit_lens: dict[TensorId, list[tuple[str, float]]]
+    logit_lens: dict[str, list[tuple[str, float]]]
     """State of the decoder's residual stream → at each position the token that it would write, and its probability."""
     search: SearchTreeResponse | None
     recorded: RecordedScope

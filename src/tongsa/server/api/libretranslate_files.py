@@ -1,0 +1,83 @@
+"""LibreTranslate's /translate_file and /download_file: a document is translated, then fetched under a random name."""
+
+import asyncio
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from tongsa.document_formats.formats import parse_document
+from tongsa.document_formats.segment import ParsedDocument
+from tongsa.errors import InputError
+from tongsa.server.api import documents, libretranslate
+from tongsa.server.api.validation import parse_request
+from tongsa.server.errors import APIError, busy_error, documented
+from tongsa.server.http import JSONResponse, ServerContext, get_context, run_unless_disconnected
+
+MAX_DETECTED_CHARACTERS = 2000
+"""Beginning of a document whose language is detected."""
+
+
+class TranslateFileRequest(libretranslate.LibreTranslateModel):
+    file: bytes
+    """The document. Its name decides the format."""
+    source: str
+    """Language of the document, or auto."""
+    target: str
+    """Language of the translation."""
+    api_key: str = ""
+
+
+@documented
+class TranslateFileResponse(TypedDict):
+    translatedFileUrl: str
+    """Address of the translated file; it expires."""
+
+
+async def translate_file(request: Request) -> Response:
+    context = get_context(request)
+    if context.document_slots.locked():  # before the body is read: a document may take much memory
+        raise busy_error("Too many documents at the same time. Send it again in a moment.", retry_after=5.0)
+    async with context.document_slots:
+        upload, fields = await documents.read_form(request)
+        key = fields.get("api_key")
+        context.authorize(request, key if isinstance(key, str) else "")
+        query = parse_request(TranslateFileRequest, fields | {"file": upload.content}, context.config.limits)
+        name = documents.clean_name(upload.name)
+        try:
+            document = await asyncio.to_thread(parse_document, query.file, name)
+            documents.check_size(context, name, document)
+        except InputError as error:
+            raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
+        work = _translate(context, query, name, document)
+        translated_name, content = await run_unless_disconnected(request, work, context.config.timeout)
+    token = context.translated_files.add(translated_name, content)
+    url = f"{request.base_url}download_file/{token}.{quote(translated_name, safe='')}"
+    return JSONResponse({"translatedFileUrl": url})
+
+
+async def _translate(
+    context: ServerContext, query: TranslateFileRequest, name: str, document: ParsedDocument
+) -> tuple[str, bytes]:
+    """Return the name and the content of the translated file."""
+    source = query.source
+    if source == libretranslate.AUTO_DETECT:
+        text = " ".join(slot.segment.text for slot in document.slots)[:MAX_DETECTED_CHARACTERS]
+        source = libretranslate.detect_source(context, query.target, text)["language"]
+    if source == query.target:
+        return name, query.file
+    queue = libretranslate.select_model(context, source, query.target)
+    queue.check_capacity(1)
+    translated = await documents.translate_document(context, queue, document, ())
+    return documents.translated_name(name, queue.model), translated.content
+
+
+async def download_file(request: Request) -> Response:
+    """Return a translated file. Its random name is the permission to read it."""
+    token, _, name = str(request.path_params["name"]).partition(".")
+    file = get_context(request).translated_files.get(token)
+    if file is None or file.name != name:
+        message = "No such file, or it has expired. Send the document to /translate_file again."
+        raise APIError(404, "not_found", message)
+    return documents.file_response(file.name, file.content)
