@@ -229,6 +229,33 @@ CASES = {
         "sentences. Give at most {MAX_PROBES}.",
         [f"{TRAIN} --set 'training.probe={json.dumps(['a'] * 16)}'"],
     ),
+    "comparison without a test set": Case("compare run two -o new.html", "compare: no test set. Add --data FILE."),
+    "table of a comparison as its page": Case(
+        "compare run two --data pairs.tsv -o x.csv",
+        "the page is an HTML file. Write --table",
+        ["compare run two --data pairs.tsv --table x.csv"],
+    ),
+    "page of a comparison as its table": Case(
+        "compare run two --data pairs.tsv --table x.html",
+        "--table {path}: a table is no page.",
+        ["compare run two --data pairs.tsv --table x.md"],
+    ),
+    "fewer views than none": Case("compare run two --data pairs.tsv --views -1", ": too few. Give at least 0."),
+    "recipe without values or seeds": Case(
+        "compare recipe.toml run --data pairs.tsv",
+        "Add --vary KEY=VALUE,VALUE or --seeds N to train its runs first.",
+        ["compare recipe.toml --seeds 2 --data pairs.tsv -o new.html"],
+    ),
+    "values without a recipe": Case(
+        "compare run two --data pairs.tsv --vary model.norm=pre,post",
+        "Give a recipe (*.toml) first, or leave out --{name}.",
+    ),
+    "grid without a test set": Case(
+        "compare recipe.toml --seeds 2 -o new.html", "no test set (data.test). Add --data FILE."
+    ),
+    "grid of a single run": Case(
+        "compare recipe.toml --vary model.norm=pre --data pairs.tsv -o new.html", "Add --seeds 3."
+    ),
     "family of two tasks": Case(
         "family run texts 'a b'", "Give runs of one task.", ["family run two 'a b' -o family.html"]
     ),

@@ -22,7 +22,7 @@ COMMAND_SECTIONS = {
     "ladder": RECIPE_SECTIONS,
     "translate": ("decoding", "sampling"),
     "evaluate": ("decoding", "data format"),
-    "compare": ("decoding", "data format"),
+    "compare": RECIPE_SECTIONS,
     "shortlist": ("data format",),
     "sample": ("sampling",),
     "serve": (SERVER_SECTION,),

@@ -94,6 +94,8 @@ def power_sentence(metric: MetricComparison) -> str:
 
 def verdicts(names: Sequence[str], metric: MetricComparison) -> str:
     """Return the verdict about each pair, those of the best systems first, in lines of at most 80 columns."""
+    if not metric.pairs:
+        return ""
     rank = {i: position for position, i in enumerate(metric.ranking())}
     pairs = [pair if rank[pair.a] < rank[pair.b] else pair.mirror() for pair in metric.pairs]
     pairs.sort(key=lambda pair: (rank[pair.a], rank[pair.b]))

@@ -138,8 +138,8 @@ export const draw = (root, data, { language = "en", saved = {}, onChange = () =>
         host.querySelector(`#${name}`)?.scrollIntoView();
         /** @type {HTMLElement | null} */ (host.querySelector(`#${name} h2`))?.focus({ preventScroll: true });
       } }))),
-    ...names.map((name) => make("section", { id: name, "aria-labelledby": `title-${name}` },
-      make("h2", { id: `title-${name}`, tabindex: -1, text: words[name] }),
+    ...names.map((name) => make("section", { id: name },
+      make("h2", { tabindex: -1, text: words[name] }),
       ...(controls[name]?.length ? [make("div", { class: "controls" }, ...controls[name])] : []),
       make("div", { class: "content" }, ...content(name)))));
   };

@@ -56,14 +56,19 @@ export const traitsSection = ({ data, words }) => {
   ];
 };
 
-/** The same numbers as a table, for readers who cannot see the chart. @param {View} view @param {Slice} slice */
-const sliceTable = ({ data, words }, { bins, lines }) => {
+/**
+ * The same numbers as a table, for readers who cannot see the chart.
+ * @param {View} view
+ * @param {Slice} slice
+ * @param {string} caption
+ */
+const sliceTable = ({ data, words }, { bins, lines }, caption) => {
   const rows = bins.map(({ label, count }, bin) => row(label, [count.toLocaleString("en"), ...lines.map((line) => {
     const estimate = line[bin];
     return estimate ? `${number(estimate.value, 1)} (${intervalText(estimate)})` : "–";
   })]));
   const headers = [words.slice, words.count, ...data.settings.map(({ name }) => name)];
-  return make("details", {}, make("summary", { text: words.asTable }), scrollTable(words.asTable, headers, rows));
+  return make("details", {}, make("summary", { text: words.asTable }), scrollTable(caption, headers, rows));
 };
 
 /**
@@ -99,7 +104,7 @@ const sliceFigure = (view, slice, signal) => {
     picture.replaceChildren(lineChart({ lines, marks, range, title, mode: "range", brokenAxis }, width));
   }, signal);
   const caption = words.sliceCaption(metricTitle(words, slice.metric), words.sliceNames[slice.by](slice.of));
-  return make("figure", {}, make("figcaption", { text: caption }), picture, sliceTable(view, slice));
+  return make("figure", {}, make("figcaption", { text: caption }), picture, sliceTable(view, slice, caption));
 };
 
 /** The section of the slices: those of the chosen metric, and those with a measure of their own. @param {View} view @param {AbortSignal} signal */

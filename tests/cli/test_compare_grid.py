@@ -1,0 +1,70 @@
+"""`tongsa compare RECIPE --vary … --seeds N` trains what is missing and compares the settings."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import CommandResult, run_command
+from tiny import reversing, write_pairs
+
+RECIPE = """
+[data]
+train = ["train.tsv"]
+dev = ["test.tsv"]
+test = ["test.tsv"]
+metrics = ["chrf"]
+[tokenizer]
+vocab_size = 300
+[model]
+width = 16
+ffn_width = 16
+heads = 2
+encoder_layers = 1
+decoder_layers = 1
+[training]
+steps = 2
+batch_tokens = 256
+threads = 1
+precision = "fp32"
+[decoding]
+beam = 1
+max_extra_tokens = 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_pairs(tmp_path / "train.tsv", reversing(60))
+    write_pairs(tmp_path / "test.tsv", reversing(20, seed=7))
+    (tmp_path / "recipe.toml").write_text(RECIPE, "utf-8")
+    return tmp_path
+
+
+def compare(folder: Path, *arguments: object) -> CommandResult:
+    return run_command("compare", "recipe.toml", *arguments, "-o", "norm.html", cwd=folder)
+
+
+def test_a_recipe_is_trained_once_and_its_settings_are_compared_over_seeds(folder: Path) -> None:
+    grid = ["--vary", "model.norm=pre,post", "--seeds", 2, "--json"]
+    first = compare(folder, *grid)
+    assert first.code == 0, first.stderr
+    data = json.loads(first.stdout)
+    assert [setting["name"] for setting in data["settings"]] == ["norm=pre", "norm=post"]
+    assert [len(setting["systems"]) for setting in data["settings"]] == [2, 2]
+    assert data["test"]["sentences"] == 20  # the test set of the recipe
+    assert data["differences"]["keys"] == ["model.norm", "training.seed"]
+    assert data["metrics"][0]["pairs"][0]["covers_seeds"]
+    assert data["slices"][-1]["of"] == "norm=pre,seed=1" and (folder / "norm.html").is_file()
+    again = compare(folder, *grid)
+    assert "all have finished" in again.stderr and "sentences in" not in again.stderr
+    assert again.stdout == first.stdout
+
+
+def test_a_run_that_fails_is_said_and_the_others_are_compared(folder: Path) -> None:
+    theirs = "".join("가 나\n" for _ in range(20))
+    (folder / "theirs.txt").write_text(theirs, "utf-8")
+    result = compare(folder, "theirs.txt", "--vary", "training.lr.scale=1,1e38", "--set", "training.clip_grad_norm=0")
+    assert result.code == 1, result.stderr
+    assert "1 of 2 runs failed; the others are complete." in result.stderr
+    assert "theirs" in result.stdout and "scale=1,seed=1" in result.stdout
