@@ -201,14 +201,14 @@ CONFIGS: dict[str, ModelConfig] = {
         dropout=0.1,
     ),
     "bytenet": ByteNetConfig(
-        width=16, hidden=12, encoder_layers=3, decoder_layers=3, max_dilation=2, decoder_kernel=2, dropout=0.1
+        width=16, hidden=12, encoder_layers=2, decoder_layers=2, max_dilation=2, decoder_kernel=2, dropout=0.1
     ),
     "bytenet, separable convolutions and one vocabulary": ByteNetConfig(
         width=16,
         hidden=12,
         encoder_kernel=5,
         encoder_layers=1,
-        decoder_layers=3,
+        decoder_layers=2,
         max_dilation=4,
         convolution="separable",
         dropout=0.1,
