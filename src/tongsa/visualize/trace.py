@@ -60,7 +60,7 @@ class Trace:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether the page lacks layers, or has half precision, because of its size."""
+        """True if the page lacks layers, or has half precision, because of its size."""
         recorded = self.data["recorded"]
         return recorded["precision"] == "float16" or (self.layers is None and recorded["layers"] is not None)
 

@@ -53,7 +53,7 @@ class TraceTensor:
 
     @property
     def is_edited(self) -> bool:
-        """Whether an edit replaced the value: then it does not follow from the operands."""
+        """True if an edit replaced the value: then it does not follow from the operands."""
         return any(step.is_edited for step in self.steps)
 
     @property
