@@ -373,11 +373,11 @@ def test_an_attention_row_is_edited_and_the_model_decodes_on(page: Page, post: P
 
 def test_a_layer_that_was_not_recorded_is_loaded_from_the_server(page: Page) -> None:
     bundle = transformer(norm="pre", encoder_layers=3, decoder_layers=3)
-    requests: list[Any] = []
+    bodies: list[Any] = []
 
     def answer(route: Route) -> None:
-        requests.append(route.request.post_data_json)
-        layers = requests[-1].get("layers", [1, 3])
+        bodies.append(route.request.post_data_json)
+        layers = bodies[-1].get("layers", [1, 3])
         route.fulfill(json=trace(bundle, "a b c", target="b d", layers=layers).data)
 
     page.route("**/v1/trace", answer)
@@ -385,7 +385,7 @@ def test_a_layer_that_was_not_recorded_is_loaded_from_the_server(page: Page) -> 
     expect(page.locator("#card-text .note")).to_contain_text("The list of layers offers the others.")
     page.locator("#layer").select_option("2")
     expect(page.locator(".group > h2", has_text="Decoder 2")).to_be_visible()
-    assert requests[1]["layers"] == [2] and requests[1]["text"] == TEXT
+    assert bodies[1]["layers"] == [2] and bodies[1]["text"] == TEXT
     expect(page.locator("#layer")).to_have_value("2")
 
 

@@ -33,8 +33,8 @@ def translator() -> Translator:
 
 @given(TEXTS, st.integers(1, 8))
 def test_all_but_white_space_is_in_a_sentence_and_joining_gives_the_text(text: str, max_tokens: int) -> None:
-    for unlimited in (Document(text, split_sentences(text)), Document.of_lines(text)):
-        document = unlimited.split_to_fit(lambda sentence: len(sentence) <= max_tokens)
+    for unsplit in (Document(text, split_sentences(text)), Document.of_lines(text)):
+        document = unsplit.split_to_fit(lambda sentence: len(sentence) <= max_tokens)
         assert document.join(document.sentences) == text
         assert (
             "".join(document.sentences).split() == text.split() or not document.join([""] * len(document.spans)).strip()
