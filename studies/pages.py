@@ -94,7 +94,8 @@ def run_description(study: Study, results: Mapping[str, Any], language: Language
     seeds = ", ".join(map(str, results["seeds"]))
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
     seconds = results["seconds"]
-    duration = Text("", "") if study.trains else Text(f", {seconds:.0f} seconds", f", {seconds:.0f}초")
+    shown = f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}"
+    duration = Text("", "") if study.trains else Text(f", {shown} seconds", f", {shown}초")
     line = Text(
         f"Seeds {seeds}. {results['cpu']}, {results['cores']} cores, {results['date']}{duration.en}; {versions}.",
         f"시드 {seeds}. {results['cpu']}, 코어 {results['cores']}개, {results['date']}{duration.ko}; {versions}.",

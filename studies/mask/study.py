@@ -209,7 +209,12 @@ def difference_table(values: Values, language: Language) -> Table:
     rows = []
     for group, tensors in values["ordinary"].items():
         method, dtype = group.split(" ")
-        rows.append([f"{methods[method][language]}, {dtype}", *(f"{max(tensors[name]):.1e}" for name in names)])
+        rows.append(
+            [
+                f"{methods[method][language]}, {dtype}",
+                *(f"{worst:.1e}" if (worst := max(tensors[name])) else "0" for name in names),
+            ]
+        )
     return Table([Text("method", "방법")[language], *(name[language] for name in names.values())], rows)
 
 
