@@ -60,6 +60,8 @@ SLOW_WORDS = (
     "news=",
     "distil",
     "ladder",
+    "--vary",
+    "--seeds",
     "doctor recipes",
     "wmt14",
     "sutskever",
@@ -173,6 +175,7 @@ def write_files(folder: Path) -> None:
     write("film.srt", ["1", "00:00:01,000 --> 00:00:02,000", "I go home"])
     write("notes.md", ["# I go home", "", "He **can** play"])
     write("table.csv", ["id,text", "1,I go home"])
+    write("theirs.txt", targets[310:320])  # outputs for test.de and test.en
     write("glossary.tsv", ["# 용어집", "home\t집", "GitHub"])
     write("keys.tsv", [])
     recipe = "\n".join((ROOT / "recipes/multi30k-short.toml").read_text("utf-8").splitlines())
@@ -182,7 +185,7 @@ def write_files(folder: Path) -> None:
 
 SEPARATE_TEST_SETS = {"runs/reviews": "reviews-test.tsv", "runs/g2p": "words-test.tsv"}
 """Runs whose test.tsv has other columns than that of runs/mine."""
-SAME_AS_MINE = ("one", "other", "fast", "careful", "general", "large", "en-ko", "ko-en", "a", "demo")
+SAME_AS_MINE = ("one", "other", "fast", "careful", "general", "large", "en-ko", "ko-en", "a", "b", "demo")
 TRAIN = "tongsa train --set data.source_language=en --set data.target_language=ko --budget 1m"
 TRAININGS = (
     f"{TRAIN} --data my.tsv --run runs/mine --set training.grad_accumulation=4",  # resumed with two workers
@@ -273,6 +276,8 @@ def run_pipeline(command: str, folder: Path) -> None:
             shutil.copy(folder / test_set, folder / "test.tsv")
     if words[0] == "ladder":
         words = shorten_ladder(words)
+    if words[0] == "compare" and words[1].endswith(".toml"):
+        words = shorten_training(words)
     if words[0] in ("train", "distil", "doctor"):
         words = shorten_training(words)
         if "--run" in words:

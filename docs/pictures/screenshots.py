@@ -2,6 +2,7 @@
 
 make pictures                                     # uses runs/demo, which `make demo` trains
 .venv/bin/python docs/pictures/screenshots.py RUN
+.venv/bin/python docs/pictures/screenshots.py --compare PAGE.html    # compare.png, from a page of `tongsa compare`
 """
 
 import shutil
@@ -114,7 +115,21 @@ PICTURES: dict[str, Callable[[Browser, str], Page]] = {
 }
 
 
+def comparison(page_file: Path) -> None:
+    """Photograph the first sections of a comparison page."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1040, "height": 1120}, locale="en-US")
+        page.goto(page_file.resolve().as_uri())
+        page.wait_for_selector(".compare svg.scores")
+        page.screenshot(path=HERE / "compare.png")
+        browser.close()
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--compare"]:
+        comparison(Path(sys.argv[2]))
+        return
     run = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/demo")
     if not (run / "model").is_dir():
         raise SystemExit(f"{run}: no model. Train one with: make demo")

@@ -77,7 +77,7 @@ def page(visitor: Visitor, page_file: Path) -> Page:
 
 def test_hostile_outputs_and_names_are_shown_and_execute_nothing(page: Page) -> None:
     expect(page.locator("#scores tbody th").nth(1)).to_have_text(WORSE)
-    page.locator("#sentences select").nth(1).select_option(label=WORSE)
+    page.locator(".compare #sentences select").nth(1).select_option(label=WORSE)
     expect(page.locator(".sentence").first).to_contain_text(HOSTILE)
     expect(page.locator(".sentence mark.extra").first).to_contain_text("onerror=alert(1)")
     assert page.locator("img").count() == 0
@@ -99,15 +99,15 @@ def test_the_chosen_metric_and_pair_stay_in_the_address(page: Page, visitor: Vis
     page.locator("#scores .switch button", has_text="chrF").click()
     expect(page.locator("#scores figcaption")).to_contain_text("chrF with 95 % intervals, n = 60")
     expect(page.locator("#slices figcaption").first).to_have_text("chrF by source length")
-    page.locator("#sentences select").nth(2).select_option("line")
+    page.locator(".compare #sentences select").nth(2).select_option("line")
     page.locator("#curves .switch button", has_text="Minutes").click()
     again = visitor.page()
     again.goto(page.url)
     expect(again.locator("#scores .switch button[aria-pressed=true]")).to_have_text("chrF")
     expect(again.locator("#curves .switch button[aria-pressed=true]")).to_have_text("Minutes")
-    expect(again.locator("#sentences select").nth(2)).to_have_value("line")
+    expect(again.locator(".compare #sentences select").nth(2)).to_have_value("line")
     shown = again.locator(".sentence").count()
-    again.locator("#sentences button.plain").click()
+    again.locator(".compare #sentences button.plain").click()
     assert again.locator(".sentence").count() > shown
 
 
