@@ -41,7 +41,7 @@ export const korean = {
     kind: "종류", parameters: "파라미터", size: "파일 크기", steps: "스텝", trainingTime: "학습 시간", trainingSpeed: "토큰/초",
     memory: "메모리", decodingSpeed: "문장/초", decoding: "디코딩",
   },
-  costNote: "학습에 관한 값은 실행의 기록(journal)에서 읽었습니다. 문장/초는 이 페이지를 만든 컴퓨터에서 이 테스트 집합을 디코딩한 속도이며, 다른 프로그램이 함께 실행 중이었을 수 있습니다.",
+  costNote: "학습에 관한 값은 실행의 기록(journal)에서 읽었습니다. 메모리는 학습 프로세스의 최댓값입니다. 문장/초는 이 페이지를 만든 컴퓨터에서 이 테스트 집합을 디코딩한 속도이며, 다른 프로그램이 함께 실행 중이었을 수 있습니다.",
   duration: (seconds) => (seconds < 90 ? `${seconds.toFixed(1)}초` : `${(seconds / 60).toFixed(1)}분`),
   slices: "나누어 본 점수",
   slicesHelp: "띠는 95% 신뢰 구간입니다. n은 그 부분에 속한 문장이나 단어의 수입니다. 작은 부분일수록 띠가 넓습니다.",
