@@ -67,7 +67,7 @@ class EvaluationReport:
 
     def _remark(self) -> str:
         if any(score.interval for score in self.scores.values()):
-            return f"; in brackets: {LEVEL:.0%} bootstrap intervals, {SAMPLES:,} samples"
+            return f"; in brackets: {100 * LEVEL:g} % bootstrap intervals, {SAMPLES:,} samples"
         return "; one sentence has no interval: give a test set with more" if self.sentences == 1 else ""
 
     @property
