@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,35 @@ def test_a_run_validates_on_the_whole_dev_set_and_keeps_its_best_model(tmp_path:
     assert "beam:5" in run["signature"]
     assert run["bleu"] == pytest.approx(run["best_bleu"], abs=0.01)
     assert run["curve"][-1]["step"] == run["steps"]
+
+
+@pytest.mark.slow
+def test_language_models_of_characters_are_measured_in_nats_per_character(tmp_path: Path) -> None:
+    """Random names of 3 to 9 letters have 3.07 nats per character: (6 ln 26 + ln 7) / 7; no model needs fewer."""
+    folder = tmp_path / "data/tiny-lm"
+    folder.mkdir(parents=True)
+    letters, generator = "abcdefghijklmnopqrstuvwxyz", random.Random(1)
+    names = ["".join(generator.choices(letters, k=generator.randint(3, 9))) for _ in range(640)]
+    (folder / "names.txt").write_text("\n".join(names), "utf-8")
+    paths = ["--folder", str(tmp_path / "data"), "--runs", str(tmp_path / "runs")]
+    settings = [
+        "--set",
+        "training.threads=1",
+        "--set",
+        "training.precision=fp32",
+        "--set",
+        "tokenizer.byte_fallback=false",
+    ]
+    report = run_report(
+        "ladder.py", "characters", "--splits", "names", "--budget", "10s", "--seeds", "1", *paths, *settings, "--json"
+    )
+    assert [row.split(" | ")[1] for row in report["rows"]] == ["rnn_lm", "transformer_lm"]
+    for row in report["rows"]:
+        value, unit = row.split(" | ")[2].split(" ", 1)
+        assert unit == "nats per character on test"
+        assert 2.5 < float(value) < 5, (
+            "random letters cannot be predicted better than ln 26 = 3.26 nats, except the end"
+        )
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_the_report_has_means_over_seeds_of_all_scores_and_lengths(small_ladder:
     assert [run["seed"] for run in runs] == [1, 2]
     assert cho[head.index("chrf")] == f"{sum(run['test']['chrf'] for run in runs) / 2:.1f}"
     assert lm[head.index("chrf")] == "–"
-    assert len(report["bands"]) == len(runs[0]["by_length"]) == len([name for name in head if "bleu " in name])
+    assert len(report["bands"]) == len(runs[0]["by_length"]) == len([name for name in head if name.endswith(" words")])
     assert (plan.folder / "ladder.md").read_text("utf-8").strip() == table
     family = (plan.folder / "family.html").read_text("utf-8")
     assert '"probed"' in family and "rnn-lm,seed" not in family, "the page is about models that read the sentence"

@@ -41,9 +41,10 @@ def prepare_grid(plan: GridPlan, display: GridDisplay) -> dict[Variant, Recipe]:
     else:
         preset = _choose_preset(plan, reader)
         storage.write_text(path, json.dumps({"plan": plan.record(), "preset": preset}, indent=1, ensure_ascii=False))
-    if any(_read_plan(plan, variant) is None for variant in plan.all_variants):
+    recipes = {variant: _read_plan(plan, variant) for variant in plan.all_variants if _is_planned(plan, variant)}
+    if len(recipes) < len(plan.all_variants):
         _plan_variants(plan, preset, reader, display)
-    recipes = {variant: recipe for variant in plan.all_variants if (recipe := _read_plan(plan, variant))}
+        recipes = {variant: recipes.get(variant) or _read_plan(plan, variant) for variant in plan.all_variants}
     display.log(_describe_tokenizers(map(plan.plan_folder, recipes)))
     return recipes
 
@@ -65,11 +66,13 @@ def _check_same_plan(plan: GridPlan, path: Path) -> PresetName | None:
     return preset if preset in get_args(PresetName) else None
 
 
-def _read_plan(plan: GridPlan, variant: Variant) -> Recipe | None:
-    """Return the planned recipe of a setting, None if there is none; its data files must be unchanged."""
+def _is_planned(plan: GridPlan, variant: Variant) -> bool:
+    return (plan.plan_folder(variant) / "run.toml").exists()
+
+
+def _read_plan(plan: GridPlan, variant: Variant) -> Recipe:
+    """Return the planned recipe of a setting; its data files must be unchanged."""
     folder = plan.plan_folder(variant)
-    if not (folder / "run.toml").exists():
-        return None
     recipe = parse_recipe(config.read_toml(folder / "run.toml"), str(folder / "run.toml"))
     check_data_unchanged(recipe, folder)
     return recipe
@@ -144,7 +147,7 @@ def _plan_variants(plan: GridPlan, preset: PresetName | None, reader: CorpusRead
             reuse_from = str(plan.plan_folder(other).resolve())
             recipe = replace(recipe, tokenizer=replace(recipe.tokenizer, reuse_from=reuse_from))
         same_tokenizer = with_tokenizer.setdefault((recipe.data, recipe.tokenizer, recipe.model.task), folder)
-        if (folder / "run.toml").exists():
+        if _is_planned(plan, variant):
             continue
         shutil.rmtree(folder, ignore_errors=True)  # a plan that was not finished
         if same_tokenizer != folder:

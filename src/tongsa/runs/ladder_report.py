@@ -68,7 +68,7 @@ class LadderReport:
         names = dict.fromkeys(name for score in self.scores for name in score.scores)
         metrics = sorted(names, key=lambda name: name == "perplexity")  # the only one of a language model: last
         metric = next((score.metric for score in self.scores if score.by_length), "")
-        heads = ["model", "paper", "parameters", "steps", *metrics, *(f"{metric} {band}" for band in self.bands)]
+        heads = ["model", "paper", "parameters", "steps", *metrics, *(f"{metric}, {band} words" for band in self.bands)]
         lines = [f"| {' | '.join(heads)} |", "|---|---|" + "--:|" * (len(heads) - 2)]
         for name, title in self.titles.items():
             group = [score for score in self.scores if score.run.variant == name]
