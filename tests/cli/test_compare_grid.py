@@ -55,6 +55,7 @@ def test_a_recipe_is_trained_once_and_its_settings_are_compared_over_seeds(folde
     assert data["test"]["sentences"] == 20  # the test set of the recipe
     assert data["differences"]["keys"] == ["model.norm", "training.seed"]
     assert data["metrics"][0]["pairs"][0]["covers_seeds"]
+    assert data["systems"][0]["steps"] == 2 and data["systems"][0]["memory_bytes"] > 1e6
     assert data["slices"][-1]["of"] == "norm=pre,seed=1" and (folder / "norm.html").is_file()
     again = compare(folder, *grid)
     assert "all have finished" in again.stderr and "sentences in" not in again.stderr

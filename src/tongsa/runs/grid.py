@@ -90,8 +90,12 @@ def train_grid(plan: GridPlan, *, quiet: bool = False) -> list[GridRun]:
 def _describe_work(plan: GridPlan, settings: int, finished: int, total: int) -> str:
     length = f", {plan.budget} each" if plan.budget else ""
     done = f"; {'all' if finished == total else f'{finished:,}'} have finished" if finished else ""
-    seeds = f"{len(plan.seeds):,} seed{'s' if len(plan.seeds) > 1 else ''}"
-    return f"{total:,} runs: {settings:,} setting{'s' if settings > 1 else ''} × {seeds}{length}{done}"
+    work = f"{_count(settings, 'setting')} × {_count(len(plan.seeds), 'seed')}"
+    return f"{_count(total, 'run')}: {work}{length}{done}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _list_runs(plan: GridPlan, journal: dict[str, Table]) -> Iterator[GridRun]:

@@ -186,9 +186,13 @@ class RunReporter:
         figures = f"loss {self.loss:.3f}  ppl {perplexity:,.{digits}f}  {self.tokens_per_second:,.0f} tokens/s"
         self.display.show(result.step, f"step {result.step:,}/{self.total_steps:,}", figures)
 
-    def log_validation(self, step: int, scores: Mapping[str, float], *, is_best: bool, seconds: float) -> None:
+    def log_validation(
+        self, step: int, scores: Mapping[str, float], *, is_best: bool, seconds: float, peak_memory: float | None = None
+    ) -> None:
+        """Record the scores of a validation, and the peak memory of the training so far in bytes, if it is known."""
         if self.journal:
-            self.journal.write({"step": step, "validation": scores, "best": is_best, "seconds": seconds})
+            record = {"step": step, "validation": scores, "best": is_best, "seconds": seconds}
+            self.journal.write(record | ({"peak_memory": int(peak_memory)} if peak_memory else {}))
         self.tensorboard.write_scalars(step, **scores)
 
 

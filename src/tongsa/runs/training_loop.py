@@ -24,6 +24,7 @@ from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import DistributedContext, full_tensor, unwrap_model
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
 from tongsa.training.loss import TrainingModel
+from tongsa.training.memory import reset_peak_memory
 from tongsa.training.optimizer import WeightEMA, build_optimizers
 
 CHECKPOINTS_DURING_TRAINING = 2
@@ -53,6 +54,7 @@ class _Learner(NamedTuple):
 
 def run_training(run: Run, distributed: DistributedContext, display: ProgressDisplay) -> TrainingProgress:
     """Train from the last complete checkpoint, or from step 0, to the end. Rank 0 writes all files."""
+    reset_peak_memory()
     learner = _Learner.build(run, distributed)
     folder, training = run.folder / "checkpoints", run.recipe.training
     saved, remarks = checkpoint.latest_checkpoint(folder)

@@ -28,6 +28,7 @@ from tongsa.training import checkpoint
 from tongsa.training.checkpoint import TrainingProgress
 from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import read_journal
+from tongsa.training.memory import peak_memory
 
 MAX_SAMPLE_CHARACTERS = 200
 """Length at which a sentence printed during training is cut."""
@@ -87,7 +88,8 @@ def _validate_on_main(
     record = {name: round(value, 4) for name, value in scores.items()}
     record |= {"dev_loss": round(math.log(scores["perplexity"]), 6)}
     seconds = round(perf_counter() - started_at, 2)
-    reporter.log_validation(progress.step, record, is_best=is_best, seconds=seconds)
+    memory = peak_memory(torch.device(run.recipe.training.device))
+    reporter.log_validation(progress.step, record, is_best=is_best, seconds=seconds, peak_memory=memory)
     _log_validation(run, progress, report, reporter, is_best=is_best)
     if warning := overfitting_warning(read_journal(run.folder / "journal.jsonl")):
         reporter.log(warning, "yellow")

@@ -43,7 +43,7 @@ export const english = {
     kind: "Kind", parameters: "Parameters", size: "On disk", steps: "Steps", trainingTime: "Training", trainingSpeed: "Tokens/s",
     memory: "Memory", decodingSpeed: "Sentences/s", decoding: "Decoding",
   },
-  costNote: "Training as recorded in the journal of the run. Sentences/s: decoding of this test set, measured on the machine that made this page; other programs may have run on it.",
+  costNote: "Training as recorded in the journal of the run; memory is the peak of its process. Sentences/s: decoding of this test set, measured on the machine that made this page; other programs may have run on it.",
   duration: (seconds) => (seconds < 90 ? `${seconds.toFixed(1)} s` : `${(seconds / 60).toFixed(1)} min`),
   slices: "Slices of the test set",
   slicesHelp: "Bands are 95 % intervals. n is the number of sentences or words in a slice: small slices have wide bands.",
