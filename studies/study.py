@@ -55,10 +55,10 @@ def table_in(language: Language, header: Sequence[object], rows: Sequence[Sequen
 
 Verdict = Literal["holds", "fails", "partly", "undecided"]
 VERDICTS: dict[Verdict, Text] = {
-    "holds": Text("holds here", "여기서 성립합니다"),
-    "fails": Text("does not hold here", "여기서 성립하지 않습니다"),
-    "partly": Text("holds here in part", "여기서 일부만 성립합니다"),
-    "undecided": Text("not decided here", "여기서 판정할 수 없습니다"),
+    "holds": Text("holds here", "여기서 성립한다"),
+    "fails": Text("does not hold here", "여기서 성립하지 않는다"),
+    "partly": Text("holds here in part", "여기서 일부만 성립한다"),
+    "undecided": Text("not decided here", "여기서 판정할 수 없다"),
 }
 
 

@@ -97,7 +97,7 @@ def kept_shares(values: Values, kind: str) -> list[float]:
 def claims(values: Values) -> list[Claim]:
     ran = Text(
         f"Multi30k German → English, {STEPS} steps each, 1,000 test sentences, greedy search.",
-        f"Multi30k 독일어 → 영어, 각각 {STEPS}스텝, 시험 문장 1,000개, 탐욕 탐색.",
+        f"Multi30k 독일어 → 영어, 각각 {STEPS}스텝, 테스트 문장 1,000개, 탐욕 탐색.",
     )
     reverse = ClaimText(
         Text("Sutskever et al. 2014, section 3.3", "Sutskever et al. 2014, 3.3절"),

@@ -86,7 +86,7 @@ def _gradient_claim(values: Values) -> Claim:
         source=Text("Hochreiter et al. 2001, cited in section 4", "4절에 인용된 Hochreiter et al. 2001"),
         says=Text(
             "In recurrent layers the signal between far positions fades, step by step; in attention it does not.",
-            "순환층에서는 먼 위치 사이의 신호가 여러 단계를 거쳐 사라지고, 어텐션에서는 그렇지 않다.",
+            "순환 층에서는 먼 위치 사이의 신호가 여러 단계를 거쳐 사라지고, 어텐션에서는 그렇지 않다.",
         ),
         ran=Text(
             "Untrained layers: gradient of the last output by an input, relative to the nearest inputs.",

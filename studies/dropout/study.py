@@ -45,7 +45,7 @@ ROLES = {
 }
 ENTROPIES = {role: RunMetric(("entropy", role), name, 3) for role, name in ROLES.items()}
 MEAN_ENTROPY = RunMetric(("mean_entropy",), Text("mean entropy", "평균 엔트로피"), 3)
-GAP = RunMetric(("gap",), Text("log perplexity, test minus train", "로그 퍼플렉시티, 시험 - 학습"), 3)
+GAP = RunMetric(("gap",), Text("log perplexity, test minus train", "로그 퍼플렉시티, 테스트 - 학습"), 3)
 
 
 def attention_entropy(model: EncoderDecoder, batch: Batch) -> dict[str, float]:
@@ -116,7 +116,7 @@ def claims(values: Values) -> list[Claim]:
     question = Text("question from notes on section 5.4", "5.4절에 대한 노트의 질문")
     recorded = Text(
         "The same models; 200 test sentences, weights recorded without dropout.",
-        "같은 모델; 시험 문장 200개, 드롭아웃을 끄고 기록한 가중치.",
+        "같은 모델; 테스트 문장 200개, 드롭아웃을 끄고 기록한 가중치.",
     )
     pair = (PAPER, NONE)
     return [

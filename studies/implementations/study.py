@@ -51,9 +51,9 @@ DEVIATIONS: dict[str, tuple[Text, list[str]]] = {
         ["model.attention_dropout=0.1"],
     ),
     "ffn-dropout": (Text("dropout in the feed-forward network", "피드포워드 안에 드롭아웃"), ["model.ffn_dropout=0.1"]),
-    "pre-norm": (Text("pre-norm", "사전 정규화"), ["model.norm=pre"]),
+    "pre-norm": (Text("pre-norm", "pre-norm"), ["model.norm=pre"]),
     "shared-norm": (Text("one norm for a layer", "층마다 정규화 하나"), ["model.shared_norm=true"]),
-    "final-norm": (Text("post-norm and final norms", "사후 정규화에 마지막 정규화"), ["model.final_norm=both"]),
+    "final-norm": (Text("post-norm and final norms", "post-norm에 마지막 정규화"), ["model.final_norm=both"]),
     "gelu": (Text("GELU", "GELU"), ["model.activation=gelu"]),
     "blocks": (
         Text("sinusoids of tensor2tensor", "tensor2tensor의 사인파"),
@@ -153,7 +153,7 @@ def equal_claim(values: Values, name: str, says: Text) -> Claim:
 def ran(values: Values) -> Text:
     return Text(
         f"Transformers of two layers on the demo's pairs, {values['steps']} steps of Adam; test set.",
-        f"데모의 문장 쌍으로 학습한 두 층 트랜스포머, Adam {values['steps']}스텝; 테스트 세트.",
+        f"데모의 문장 쌍으로 학습한 두 층 Transformer, Adam {values['steps']}스텝; 테스트 데이터.",
     )
 
 

@@ -162,7 +162,7 @@ def claims(values: Values) -> list[Claim]:
             source=source,
             says=Text(
                 "Masking with −∞ before the softmax and zeroing with renormalization after it give the same numbers.",
-                "softmax 전에 −∞로 마스킹하는 것과 softmax 후에 0으로 만들고 다시 정규화하는 것은 같은 값을 준다.",
+                "소프트맥스 전에 −∞로 가린 값과, 소프트맥스 후에 0으로 만들고 다시 정규화한 값은 같다.",
             ),
             ran=Text(
                 "Causal, padding and random masks on normal queries, keys and values; weights, contexts, gradients.",
@@ -185,7 +185,7 @@ def claims(values: Values) -> list[Claim]:
                 f"Masking after gives 0/0 from a gap of {gap} in float32; masking before has an error of {exact}."
                 if gap is not None
                 else "No 0/0 up to the largest gap.",
-                f"float32에서 차이가 {gap}부터 softmax 후 마스킹은 0/0이 됨; softmax 전 마스킹의 오차는 {exact} 이하."
+                f"float32에서 차이 {gap}부터 소프트맥스 후 마스킹은 0/0이 됨; 전에 마스킹하면 오차가 {exact} 이하."
                 if gap is not None
                 else "가장 큰 차이에서도 0/0이 없음.",
             ),

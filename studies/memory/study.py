@@ -123,7 +123,7 @@ def claims(values: Values) -> list[Claim]:
             source=Text("Vaswani et al. 2017, section 4", "Vaswani et al. 2017, 4절"),
             says=Text(
                 "Attention restricted to a neighborhood of r positions grows with r·n instead.",
-                "주변 r개 위치로 제한한 어텐션은 대신 r·n으로 늘어난다.",
+                "주변 r개 위치로 제한한 어텐션의 메모리는 r·n으로 늘어난다.",
             ),
             ran=ran,
             seen=Text(

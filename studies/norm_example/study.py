@@ -112,7 +112,7 @@ def claims(values: Values) -> list[Claim]:
             source=Text("Ioffe and Szegedy 2015, algorithm 1; notes", "Ioffe와 Szegedy 2015, 알고리즘 1; 노트"),
             says=Text(
                 "A node with outputs 3, 5, −2 over the batch is normalized by their mean and variance.",
-                "배치에 대한 한 노드의 출력 3, 5, −2는 그 평균과 분산으로 정규화된다.",
+                "배치에서 한 노드의 출력 3, 5, −2는 그 평균과 분산으로 정규화된다.",
             ),
             ran=Text("tongsa's batch norm of width 1 on three tokens.", "너비 1인 tongsa의 배치 정규화에 토큰 세 개."),
             seen=Text(
@@ -129,7 +129,7 @@ def claims(values: Values) -> list[Claim]:
             ),
             says=Text(
                 "Layer and group norm do not depend on the other examples of the batch, batch norm does.",
-                "층 정규화와 그룹 정규화는 배치의 다른 예에 의존하지 않고, 배치 정규화는 의존한다.",
+                "층 정규화와 그룹 정규화는 배치의 다른 예에 좌우되지 않고, 배치 정규화는 좌우된다.",
             ),
             ran=Text(
                 "The same vector in batches of random other vectors; deviation of its normalized value.",
@@ -145,7 +145,7 @@ def claims(values: Values) -> list[Claim]:
             source=Text("Wu and He 2018, section 1; notes", "Wu와 He 2018, 1절; 노트"),
             says=Text(
                 "With a batch of one, batch norm cannot work; layer and group norm are unchanged.",
-                "배치가 하나뿐이면 배치 정규화는 작동하지 않고, 층·그룹 정규화는 그대로이다.",
+                "배치 크기가 1이면 배치 정규화는 작동하지 않고, 층·그룹 정규화는 그대로이다.",
             ),
             ran=Text("One vector in training mode; largest output.", "학습 모드에서 벡터 하나; 가장 큰 출력."),
             seen=Text(

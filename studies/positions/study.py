@@ -154,7 +154,7 @@ def claim_longer(values: Values) -> Claim:
         ),
         ran=Text(
             "Sentences of 14–21 words after training on at most 13. Rule: at least half the exact match of the test.",
-            "13단어 이하로 학습하고 14–21단어 문장을 번역. 규칙: 완전 일치가 시험 문장의 절반 이상.",
+            "13단어 이하로 학습하고 14–21단어 문장을 번역. 규칙: 완전 일치가 테스트 문장의 절반 이상.",
         ),
         seen=Text(
             f"Exact match {sinusoidal.show()} % (learned: {learned.show()} %); "
@@ -218,7 +218,7 @@ def claim_cause(values: Values) -> Claim:
             f"Long sentences without positions, and with sinusoidal positions times {COMPRESSION}, in the range of "
             "training. Rule: both stay below half of the exact match of the test.",
             f"위치가 없는 모델, 그리고 사인파 위치에 {COMPRESSION}을 곱해 학습 범위에 넣은 모델의 긴 문장. "
-            "규칙: 둘 다 시험 문장의 완전 일치의 절반 미만.",
+            "규칙: 둘 다 테스트 문장의 완전 일치의 절반 미만.",
         ),
         seen=Text(
             f"Exact match: no positions {without.show()} %, compressed {compressed.show()} %.",
@@ -241,7 +241,7 @@ def claim_structure(values: Values) -> Claim:
         ran=Text(
             f"Test sentences of at most 13 words. {share['train']} % of the training data and {share['long']} % of the "
             "long test have two clauses.",
-            f"13단어 이하의 시험 문장. 절 둘은 학습 데이터의 {share['train']} %, 긴 시험 문장의 {share['long']} %.",
+            f"13단어 이하의 테스트 문장. 절 둘은 학습 데이터의 {share['train']} %, 긴 테스트 문장의 {share['long']} %.",
         ),
         seen=Text(
             f"Exact match, sinusoidal: one clause {single.show()} %, two clauses {two.show()} %.",

@@ -175,9 +175,9 @@ def offset_table(values: Values, language: Language) -> Table:
     header = [
         "k",
         *(Text(f"rotation error, d = {width}", f"회전 오차, d = {width}") for width in values["rotation_errors"]),
-        Text("unexplained: sinusoids", "설명 안 됨: 사인 곡선"),
+        Text("unexplained: sinusoids", "설명 안 됨: 사인파"),
         Text("unexplained: random vectors", "설명 안 됨: 무작위 벡터"),
-        Text("rotary: change of q·k", "로터리: q·k의 변화"),
+        Text("rotary: change of q·k", "회전(rotary): q·k의 변화"),
     ]
     rows = [
         [

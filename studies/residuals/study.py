@@ -134,7 +134,7 @@ def claim_gradient(values: Values) -> Claim:
         source=Text("He et al. 2016, section 1", "He et al. 2016, 1절"),
         says=Text(
             "Residuals keep the gradient of the first layer from vanishing.",
-            "잔차는 첫 층의 그래디언트가 사라지지 않게 한다.",
+            "잔차 연결이 있으면 첫 층의 그래디언트가 사라지지 않는다.",
         ),
         ran=Text(
             f"{DEPTHS[-1]} layers before training: gradient norm of the first layer over the last. "

@@ -78,7 +78,7 @@ def _gradient_claims(values: Values, widths: str) -> list[Claim]:
             source=SOURCE,
             says=Text(
                 "For large d_k, unscaled dot products push the softmax into regions of extremely small gradients.",
-                "d_k가 크면 스케일하지 않은 내적은 softmax를 그래디언트가 극히 작은 영역으로 밀어 넣는다.",
+                "d_k가 크면 스케일하지 않은 내적은 소프트맥스를 그래디언트가 극히 작은 영역으로 밀어 넣는다.",
             ),
             ran=NORMAL_INPUTS,
             seen=Text(

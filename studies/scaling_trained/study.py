@@ -72,7 +72,7 @@ def claims(values: Values) -> list[Claim]:
     additive, scaled = (bleu_difference(values, name, "dot", -1) for name in ("additive", "scaled-dot"))
     ran = Text(
         f"Transformer on the demo's pairs, {values['steps']} steps of Adam; BLEU on the test set.",
-        f"데모의 문장 쌍으로 학습한 Transformer, Adam {values['steps']}스텝; 테스트 세트의 BLEU.",
+        f"데모의 문장 쌍으로 학습한 Transformer, Adam {values['steps']}스텝; 테스트 데이터의 BLEU.",
     )
     return [
         Claim(

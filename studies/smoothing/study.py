@@ -50,7 +50,7 @@ def claims(values: Values) -> list[Claim]:
     source = Text("Vaswani et al. 2017, section 5.4; table 3, row D", "Vaswani et al. 2017, 5.4절, 표 3 D행")
     ran = Text(
         f"Multi30k German → English, width 128, 2 + 1 layers, {STEPS} steps; 1,000 test sentences, greedy search.",
-        f"Multi30k 독일어 → 영어, 너비 128, 2 + 1층, {STEPS}스텝; 시험 문장 1,000개, 탐욕 탐색.",
+        f"Multi30k 독일어 → 영어, 너비 128, 2 + 1층, {STEPS}스텝; 테스트 문장 1,000개, 탐욕 탐색.",
     )
     hurts = Text("Label smoothing hurts perplexity.", "레이블 스무딩은 퍼플렉시티를 나쁘게 한다.")
     accuracy, bleu = (setting_difference(values, metric, PAPER, NONE) for metric in (TOKEN_ACCURACY, BLEU))

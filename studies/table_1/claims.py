@@ -105,7 +105,7 @@ def _cheaper_claims(values: Values) -> list[Claim]:
             seen=Text(
                 f"Than a plain unit: {show_crossing(values, 'rnn')} (never, if –); than a GRU: n = "
                 f"{show_crossing(values, 'gru')}; than an LSTM: n = {show_crossing(values, 'lstm')}.",
-                f"단순 순환층보다: {show_crossing(values, 'rnn')} (–는 전혀 없음); GRU보다: n = "
+                f"단순 순환 층보다: {show_crossing(values, 'rnn')} (–는 전혀 없음); GRU보다: n = "
                 f"{show_crossing(values, 'gru')}; LSTM보다: n = {show_crossing(values, 'lstm')}.",
             ),
             verdict=combine_verdicts(
@@ -121,7 +121,7 @@ def _cheaper_claims(values: Values) -> list[Claim]:
             ),
             seen=Text(
                 f"Self-attention takes {min(means):.2f}–{max(means):.2f} of the time of the recurrent layers.",
-                f"자기 어텐션의 시간은 순환층의 {min(means):.2f}–{max(means):.2f}배.",
+                f"자기 어텐션의 시간은 순환 층의 {min(means):.2f}–{max(means):.2f}배.",
             ),
             verdict=combine_verdicts(
                 verdict_below(interval, 1.0) for intervals in ratios.values() for interval in intervals
@@ -155,7 +155,7 @@ def _separable_claim(values: Values) -> Claim:
         source=Text("Vaswani et al. 2017, section 4", "Vaswani et al. 2017, 4절"),
         says=Text(
             "With k = n a separable convolution costs as much as self-attention and a feed-forward layer together.",
-            "k = n이면 분리 합성곱의 비용은 자기 어텐션과 피드포워드 층을 합친 것과 같다.",
+            "k = n이면 분리 가능 합성곱의 비용은 자기 어텐션과 피드포워드 층을 합친 것과 같다.",
         ),
         ran=Text(
             "All multiply-adds at n = d, feed-forward layer four times as wide.",
