@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from tongsa.nn.norms import NoNorm
+from tongsa.models.transformer.residual import SublayerNorm
 from tongsa.nn.recording import record, recording
 from tongsa.visualize.panels import AnyTextModel
 from tongsa.visualize.trace_example import RecordedRun
@@ -34,10 +34,11 @@ class LensToken(NamedTuple):
 
 def residual_stream(decoder: Any, tensors: Sequence[TraceTensor], owners: Sequence[TraceTensor]) -> list[TraceTensor]:
     """Return the states of a decoder's residual stream in order; none for a decoder without one."""
-    if not isinstance(final_norm := getattr(decoder, "final_norm", None), nn.Module):
-        return []
+    norm = next((module for module in decoder.modules() if isinstance(module, SublayerNorm)), None)
     sums = [tensor for tensor in tensors if tensor.path.startswith("decoder") and tensor.name in RESIDUAL_STREAM]
-    if not isinstance(final_norm, NoNorm):
+    if norm is None or len(sums) < 2:  # another kind, or `residual = false`: only the embeddings are a sum
+        return []
+    if norm.is_pre_norm:
         return sums
     # post-norm: what the next sub-layer reads is the norm of the sum
     norms = {owner.id: norm for norm, owner in _norm_inputs(tensors, owners)}
