@@ -9,7 +9,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 
 Axis = Literal[
     "head",
@@ -26,13 +26,7 @@ Axis = Literal[
     "slot",
     "vocabulary",
 ]
-Operation = Literal[
-    "lookup",
-    "linear",
-    "window",
-    "rotate",
-    "dropout",
-    "logits",
+RecomputedOperation = Literal[
     "add",
     "scale",
     "norm",
@@ -49,26 +43,9 @@ Operation = Literal[
     "mean",
     "penalty",
 ]
-RECOMPUTED: frozenset[Operation] = frozenset(
-    (
-        "add",
-        "scale",
-        "norm",
-        "scaled_dot",
-        "additive_score",
-        "mask",
-        "softmax",
-        "weighted_sum",
-        "concat",
-        "residual",
-        "activation",
-        "gate_mix",
-        "maxout",
-        "mean",
-        "penalty",
-    )
-)
 """Operations that need no weight matrix: the page computes them again from their operands."""
+Operation = Literal["lookup", "linear", "window", "rotate", "dropout", "logits"] | RecomputedOperation
+RECOMPUTED: frozenset[Operation] = frozenset(get_args(RecomputedOperation))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.visualize import search_tree
 from tongsa.visualize.contrast import Attribution, contrast_data
+from tongsa.visualize.edit import Edit
 from tongsa.visualize.equations import equations
 from tongsa.visualize.logit_lens import LensToken, logit_lens
 from tongsa.visualize.packing import FloatType
@@ -28,7 +29,7 @@ from tongsa.visualize.trace_output import output_data
 from tongsa.visualize.trace_source import excerpts, source_line
 from tongsa.visualize.trace_stages import Stage, StageNote, is_of_source, layer_number, new_stage, stages_of
 from tongsa.visualize.trace_tensors import INTERNAL_NAMES, Array, TensorWriter, TraceTensor, join_steps
-from tongsa.visualize.what_if import Edit, possible_edits, run_edited, token_id
+from tongsa.visualize.what_if import possible_edits, run_edited, token_id
 
 VERSION = 1
 MAX_CONTRASTS = 1

@@ -3,7 +3,7 @@
 The response is described in trace_schemas.py.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 from starlette.requests import Request
@@ -15,27 +15,16 @@ from tongsa.server.api.v1 import ALL_TASKS, _run_unbatched, read_request
 from tongsa.server.api.validation import RequestModel
 from tongsa.server.errors import too_long_error
 from tongsa.server.http import get_context
+from tongsa.visualize.edit import EditType
 
 MAX_TRACE_TOKENS = 80
-"""Longest text and token_count target: a trace holds every tensor of every token."""
+"""Longest text and longest target: a trace holds every tensor of every token."""
 
 
 class EditRequest(RequestModel):
     """One change of the computation; each type reads some of the fields."""
 
-    type: Literal[
-        "head_off",
-        "scale_off",
-        "positions_off",
-        "norm_off",
-        "causal_off",
-        "dropout",
-        "temperature",
-        "source_token",
-        "source_text",
-        "force",
-        "attention_row",
-    ]
+    type: EditType
     path: str = ""
     """Module of an attention (head_off, attention_row) or of a norm (norm_off; without it all norms)."""
     head: Annotated[int, Field(ge=1)] = 1

@@ -2,6 +2,7 @@
 import { postJSON, RequestError } from "./api.js";
 import { $, make } from "./dom.js";
 import { percent } from "./format.js";
+import { shownText } from "./segments.js";
 import { activeIndex, requestBase, wordsOf } from "./state.js";
 import { needsReview, sentenceNotes } from "./words.js";
 
@@ -25,6 +26,20 @@ const loadAlternatives = async (store, { source }, signal) => {
       other.source === source && !other.isPending ? { ...other, alternatives } : other,
     ),
   });
+};
+
+/**
+ * Other translations of a sentence by the text that is shown: two may differ in a stop only, which is added.
+ * @param {import("./segments.js").Sentence} sentence
+ * @param {number} count of all sentences
+ */
+export const otherTranslations = (sentence, count) => {
+  const others = (sentence.alternatives ?? [])
+    .map(({ text, final_punctuation: stop }) => ({ text, finalPunctuation: stop }))
+    .filter(({ text }) => text !== sentence.original);
+  const byText = new Map(others.map((other) => [shownText(other, count), other]));
+  byText.delete(shownText(sentence, count));
+  return [...byText];
 };
 
 /**
@@ -80,9 +95,9 @@ export const mountAlternatives = (root, store, session) => {
     clearTimeout(timer);
     if (!sentence || !isNow) return;
     const isChosen = sentence.original && sentence.original !== sentence.text;
-    const others = new Map((sentence.alternatives ?? []).map((other) => [other.text, other.final_punctuation]));
-    for (const text of [sentence.text, sentence.original]) others.delete(text ?? "");
-    const items = [...others].map(([text, stop]) => listItem(text, () => session.choose(sentence, text, stop)));
+    const items = otherTranslations(sentence, state.sentences.length).map(([shown, { text, finalPunctuation }]) =>
+      listItem(shown, () => session.choose(sentence, text, finalPunctuation)),
+    );
     if (isChosen) items.unshift(listItem(sentence.original ?? "", () => session.restore(sentence), words.original));
     $("alternatives-list", root).replaceChildren(...items);
     $("sentence-note", root).textContent = sentenceFacts(sentence, words);

@@ -3,6 +3,7 @@
  * them.
  */
 import { getJSON, request, RequestError } from "./api.js";
+import { createDocumentView } from "./document_view.js";
 import { $, saveBlob } from "./dom.js";
 import { errorNotice } from "./notice.js";
 import { currentModel, wordsOf } from "./state.js";
@@ -37,19 +38,18 @@ export const extensionOf = (name) => name.match(/\.[^./\\]+$/u)?.[0].toLowerCase
 export const translatedName = (name, language, extension) =>
   `${name.replace(/\.[^./\\]+$/u, "")}${language ? `.${language}` : ""}${extension}`;
 
-/** @param {Document} root @param {import("./state.js").PageStore} store */
-export const mountDocuments = (root, store) => {
-  /** @type {AbortController | null} */
-  let controller = null;
-  const text = createTextDocument(root, store);
-  const targetLanguage = () => currentModel(store.get())?.target_language ?? "";
+/**
+ * Show which formats are accepted; the server is asked once which ones it keeps.
+ * @param {Document} root
+ * @param {import("./state.js").PageStore} store
+ */
+const mountFormats = (root, store) => {
   const extensions = () => [...new Set([".txt", ...store.get().formats.flatMap((format) => format.extensions)])];
   /** @param {string} extension */
   const hasColumns = (extension) =>
     store.get().formats.some((format) => format.has_columns && format.extensions.includes(extension));
-
-  /** Ask once which formats the server keeps; one that knows none keeps plain text only. */
-  const loadFormats = async () => {
+  /** A server that knows no formats keeps plain text only. */
+  const load = async () => {
     try {
       const { formats } = await getJSON("/v1/formats");
       store.set({ formats });
@@ -57,65 +57,26 @@ export const mountDocuments = (root, store) => {
       if (!(error instanceof RequestError)) throw error;
     }
   };
-  let isAsked = false;
+  let isLoaded = false;
   store.subscribe(["mode"], ({ mode }) => {
-    if (mode !== "document" || isAsked) return;
-    isAsked = true;
-    loadFormats();
+    if (mode !== "document" || isLoaded) return;
+    isLoaded = true;
+    load();
   });
   store.subscribe(["formats", "language"], (state) => {
     $("file", root).accept = extensions().join(",");
     $("document-help", root).textContent = wordsOf(state).documentHelp(extensions());
     $("columns-field", root).hidden = !extensions().some(hasColumns);
   });
+  return { extensions, hasColumns };
+};
 
-  /** Send a file; the server answers with the translated one. @param {File} file */
-  const convert = async (file) => {
-    const { model, terms } = store.get(),
-      form = new FormData(),
-      current = (controller = new AbortController());
-    const columns = $("columns", root).value.trim();
-    form.set("file", file);
-    form.set("model", model);
-    if (terms.length) form.set("glossary", JSON.stringify(terms));
-    if (columns && hasColumns(extensionOf(file.name))) form.set("columns", columns);
-    text.start(file.name, () => current.abort());
-    $("document-count", root).textContent = wordsOf(store.get()).converting;
-    $("document-progress", root).removeAttribute("value");
-    const options = { method: "POST", body: form, signal: current.signal, headers: { Accept: "application/json" } };
-    try {
-      const { content, translated, flagged } = await (await request("/v1/documents", options)).json();
-      const blob = new Blob([decodeBase64(content)]),
-        name = translatedName(file.name, targetLanguage(), extensionOf(file.name));
-      text.finish(wordsOf(store.get()).converted(translated), () => saveBlob(blob, name));
-      for (const segment of flagged) text.addFlagged(segment);
-    } catch (error) {
-      text.finish(wordsOf(store.get()).conversionStopped, null);
-      if (!current.signal.aborted) throw error;
-    }
-  };
-  /** @param {File | undefined} file */
-  const open = async (file) => {
-    if (!file) return;
-    controller?.abort();
-    store.set({ mode: "document", notice: null });
-    const extension = extensionOf(file.name);
-    try {
-      if (!extensions().includes(extension))
-        throw new RequestError("wrong_format", { values: [extension, extensions().join(", ")] });
-      if (extension !== ".txt") {
-        await convert(file);
-        return;
-      }
-      const content = decodeText(await file.arrayBuffer());
-      if (!content.trim()) throw new RequestError("empty_file");
-      await text.translate(content, file.name);
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      store.set({ notice: errorNotice(error) });
-    }
-  };
-
+/**
+ * Open files that are chosen, or dropped anywhere: a dropped file must not replace the page.
+ * @param {Document} root
+ * @param {(file: File | undefined) => void} open
+ */
+const listenToFiles = (root, open) => {
   $("file", root).addEventListener("change", (/** @type {any} */ event) => {
     open(event.target.files[0]);
     event.target.value = "";
@@ -124,7 +85,6 @@ export const mountDocuments = (root, store) => {
   /** @param {DragEvent} event */
   const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
   root.addEventListener("dragover", (event) => {
-    // anywhere: a dropped file must not replace the page
     if (!hasFiles(event)) return;
     event.preventDefault();
     drop.classList.add("dragging");
@@ -136,6 +96,71 @@ export const mountDocuments = (root, store) => {
     event.preventDefault();
     open(event.dataTransfer?.files[0]);
   });
+};
+
+/** @param {Document} root @param {import("./state.js").PageStore} store */
+export const mountDocuments = (root, store) => {
+  /** @type {AbortController | null} */
+  let controller = null;
+  const view = createDocumentView(root, store),
+    text = createTextDocument(root, store, view),
+    { extensions, hasColumns } = mountFormats(root, store);
+
+  /** @param {File} file */
+  const formOf = (file) => {
+    const { model, terms } = store.get(),
+      form = new FormData(),
+      columns = $("columns", root).value.trim();
+    form.set("file", file);
+    form.set("model", model);
+    if (terms.length) form.set("glossary", JSON.stringify(terms));
+    if (columns && hasColumns(extensionOf(file.name))) form.set("columns", columns);
+    return form;
+  };
+  /** Send a file; the server answers with the translated one. @param {File} file */
+  const convert = async (file) => {
+    const current = (controller = new AbortController()),
+      { signal } = current,
+      language = currentModel(store.get())?.target_language ?? "";
+    text.leave();
+    view.start(file.name, () => current.abort());
+    $("document-count", root).textContent = wordsOf(store.get()).converting;
+    $("document-progress", root).removeAttribute("value");
+    const options = { method: "POST", body: formOf(file), signal, headers: { Accept: "application/json" } };
+    try {
+      const { content, translated, flagged } = await (await request("/v1/documents", options)).json();
+      const blob = new Blob([decodeBase64(content)]),
+        name = translatedName(file.name, language, extensionOf(file.name));
+      view.finish(wordsOf(store.get()).converted(translated), () => saveBlob(blob, name));
+      for (const segment of flagged) view.addFlagged(segment);
+    } catch (error) {
+      view.finish(wordsOf(store.get()).conversionStopped, null);
+      if (!signal.aborted) throw error;
+    }
+  };
+  /** @param {File} file */
+  const translateFile = async (file) => {
+    const extension = extensionOf(file.name);
+    if (!extensions().includes(extension))
+      throw new RequestError("wrong_format", { values: [extension, extensions().join(", ")] });
+    if (extension !== ".txt") return convert(file);
+    const content = decodeText(await file.arrayBuffer());
+    if (!content.trim()) throw new RequestError("empty_file");
+    return text.translate(content, file.name);
+  };
+  /** @param {File | undefined} file */
+  const open = async (file) => {
+    if (!file) return;
+    controller?.abort();
+    store.set({ mode: "document", notice: null });
+    try {
+      await translateFile(file);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      store.set({ notice: errorNotice(error) });
+    }
+  };
+  listenToFiles(root, open);
   return {
     /** Translate the text of the text area as a document. */
     openText: () => {

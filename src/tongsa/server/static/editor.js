@@ -2,7 +2,7 @@
 import { postJSON, RequestError } from "./api.js";
 import { $ } from "./dom.js";
 import { errorNotice } from "./notice.js";
-import { addedStop } from "./segments.js";
+import { shownText } from "./segments.js";
 import { activeIndex } from "./state.js";
 
 /** @param {import("./state.js").PageStore} store @param {string} source @param {string} target */
@@ -29,7 +29,7 @@ export const mountEditor = (root, store, session) => {
     button = $("edit", root);
   const active = () => store.get().sentences[activeIndex(store.get())];
   /** @param {import("./segments.js").Sentence} sentence */
-  const shownText = (sentence) => sentence.text + addedStop(sentence, store.get().sentences.length);
+  const shown = (sentence) => shownText(sentence, store.get().sentences.length);
   let editedKey = 0;
 
   /** @param {boolean} isOpen */
@@ -46,7 +46,7 @@ export const mountEditor = (root, store, session) => {
     const sentence = active(),
       text = field.value.trim();
     cancel();
-    if (!sentence || !text || text === shownText(sentence)) return;
+    if (!sentence || !text || text === shown(sentence)) return;
     session.choose(sentence, text);
     sendCorrection(store, sentence.source, text);
   };
@@ -55,7 +55,7 @@ export const mountEditor = (root, store, session) => {
   });
   button.addEventListener("click", () => {
     if (!active() || active().isPending) return;
-    field.value = shownText(active());
+    field.value = shown(active());
     toggle(true);
     field.focus();
   });

@@ -107,8 +107,15 @@ export const locateSentence = (text, offsets, response, base = 0) => {
  */
 const withoutStop = (text, stop) => (stop && text.endsWith(stop) ? text.slice(0, -stop.length) : text);
 
-/** The stop to show after a sentence. @param {Sentence} sentence @param {number} count of all sentences */
+/**
+ * The stop to show after a sentence.
+ * @param {{ finalPunctuation: string }} sentence
+ * @param {number} count of all sentences
+ */
 export const addedStop = (sentence, count) => (count > 1 ? sentence.finalPunctuation : "");
+
+/** @param {{ text: string, finalPunctuation: string }} sentence @param {number} count of all sentences */
+export const shownText = (sentence, count) => sentence.text + addedStop(sentence, count);
 
 /**
  * Return the sentence with another translation, whose details may be unknown.
@@ -138,7 +145,7 @@ export const joinSentences = (text, sentences) => {
   if (!sentences.length) return "";
   const space = text.slice(sentences[sentences.length - 1].end).match(/^\s*/u)?.[0] ?? "";
   const parts = sentences.map(
-    (sentence, i) => gapBefore(text, sentences, i) + sentence.text + addedStop(sentence, sentences.length),
+    (sentence, i) => gapBefore(text, sentences, i) + shownText(sentence, sentences.length),
   );
   return parts.join("") + space;
 };

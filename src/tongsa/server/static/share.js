@@ -27,39 +27,69 @@ export const restoredText = () => {
 };
 
 /**
+ * The last texts, kept in this browser if the reader wants it.
  * @param {Document} root
  * @param {import("./state.js").PageStore} store
- * @param {{ replaceText: (text: string) => void, useModel: (name: string) => void }} actions
+ * @param {(text: string) => void} replaceText
  */
-export const mountShare = (root, store, { replaceText, useModel }) => {
+const mountHistory = (root, store, replaceText) => {
   /** @type {string[]} */
   let history = loadSetting("history", []);
   let isKept = loadSetting("keepHistory", false),
     timer = 0;
 
-  const showHistory = () => {
-    const words = wordsOf(store.get());
-    /** @param {string} text */
-    const use = (text) => {
-      replaceText(text);
-      $("history", root).close();
-      $("source", root).focus();
-    };
-    const items = history.map((text) =>
-      make(
-        "li",
-        {},
-        make("button", { type: "button", dir: "auto", text: truncate(text, MAX_PREVIEW), click: () => use(text) }),
-      ),
-    );
-    $("history-list", root).replaceChildren(
-      ...(items.length ? items : [make("li", { class: "quiet", text: words.historyEmpty })]),
-    );
-    $("history-keep", root).checked = isKept;
-    $("history-clear", root).hidden = !items.length;
+  /** @param {string} text */
+  const use = (text) => {
+    replaceText(text);
+    $("history", root).close();
+    $("source", root).focus();
   };
-  const saveHistory = () => saveSetting("history", isKept && history.length ? history : undefined);
+  /** @param {string} text */
+  const item = (text) => {
+    const preview = truncate(text, MAX_PREVIEW);
+    return make("li", {}, make("button", { type: "button", dir: "auto", text: preview, click: () => use(text) }));
+  };
+  const show = () => {
+    const empty = make("li", { class: "quiet", text: wordsOf(store.get()).historyEmpty });
+    $("history-list", root).replaceChildren(...(history.length ? history.map(item) : [empty]));
+    $("history-keep", root).checked = isKept;
+    $("history-clear", root).hidden = !history.length;
+  };
+  const save = () => saveSetting("history", isKept && history.length ? history : undefined);
 
+  store.subscribe(["text", "sentences", "answer"], (state) => {
+    clearTimeout(timer);
+    if (!isKept || !state.text.trim() || !isComplete(state)) return;
+    timer = setTimeout(() => {
+      history = addToHistory(history, state.text);
+      save();
+    }, HISTORY_PAUSE);
+  });
+  $("history-open", root).addEventListener("click", () => {
+    show();
+    $("history", root).showModal();
+  });
+  $("history-keep", root).addEventListener("change", () => {
+    isKept = $("history-keep", root).checked;
+    saveSetting("keepHistory", isKept);
+    if (!isKept) history = [];
+    save();
+    show();
+  });
+  $("history-clear", root).addEventListener("click", () => {
+    history = [];
+    save();
+    show();
+  });
+};
+
+/**
+ * @param {Document} root
+ * @param {import("./state.js").PageStore} store
+ * @param {{ replaceText: (text: string) => void, useModel: (name: string) => void }} actions
+ */
+export const mountShare = (root, store, { replaceText, useModel }) => {
+  mountHistory(root, store, replaceText);
   store.subscribe(["text", "model"], ({ text, model }) => {
     if (!model) return; // before the text is restored
     saveSession("text", text);
@@ -67,14 +97,6 @@ export const mountShare = (root, store, { replaceText, useModel }) => {
     const link = parseLink(location.hash);
     if (location.hash && (link.text || !link.look) && link.text !== text)
       root.defaultView?.history.replaceState(null, "", location.pathname); // the link is of another text now
-  });
-  store.subscribe(["text", "sentences", "answer"], (state) => {
-    clearTimeout(timer);
-    if (!isKept || !state.text.trim() || !isComplete(state)) return;
-    timer = setTimeout(() => {
-      history = addToHistory(history, state.text);
-      saveHistory();
-    }, HISTORY_PAUSE);
   });
   $("share", root).addEventListener("click", async () => {
     const { model, text } = store.get(),
@@ -87,22 +109,6 @@ export const mountShare = (root, store, { replaceText, useModel }) => {
     setTimeout(() => {
       $("share", root).textContent = wordsOf(store.get()).share;
     }, 1500);
-  });
-  $("history-open", root).addEventListener("click", () => {
-    showHistory();
-    $("history", root).showModal();
-  });
-  $("history-keep", root).addEventListener("change", () => {
-    isKept = $("history-keep", root).checked;
-    saveSetting("keepHistory", isKept);
-    if (!isKept) history = [];
-    saveHistory();
-    showHistory();
-  });
-  $("history-clear", root).addEventListener("click", () => {
-    history = [];
-    saveHistory();
-    showHistory();
   });
   root.defaultView?.addEventListener("hashchange", () => {
     const { model, text, look } = parseLink(location.hash);

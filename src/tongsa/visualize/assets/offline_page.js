@@ -46,18 +46,90 @@ const setTheme = (theme) => {
 };
 
 /**
+ * Button that changes the theme: system, light, dark.
+ * @param {() => any} words
+ */
+const mountTheme = (words) => {
+  const current = () => document.documentElement.dataset.theme ?? "system";
+  const show = () => {
+    $("theme").textContent = words().theme[current()];
+    $("theme").setAttribute("aria-label", words().themeHelp(words().theme[current()]));
+  };
+  $("theme").addEventListener("click", () => {
+    setTheme(THEMES[(THEMES.indexOf(current()) + 1) % THEMES.length]);
+    show();
+  });
+  setTheme(loadTheme());
+  return { show };
+};
+
+/**
+ * Chooser of the sentence, and its texts.
+ * @param {import("./texts.js").SentenceTexts[]} sentences
+ * @param {{current: () => number, choose: (index: number) => void, words: () => any}} options
+ */
+const mountSentences = (sentences, { current, choose, words }) => {
+  const showExpander = () => {
+    const lines = /** @type {HTMLElement[]} */ ([...$("texts").querySelectorAll("dd")]);
+    const isOpen = $("texts").classList.contains("open");
+    $("expand").hidden = !isOpen && !lines.some((line) => line.scrollWidth > line.clientWidth + 1);
+    $("expand").textContent = isOpen ? words().less : words().more;
+    $("expand").setAttribute("aria-expanded", isOpen);
+  };
+  const show = () => {
+    const select = /** @type {HTMLSelectElement} */ ($("sentence")), index = current();
+    $("sentences").hidden = sentences.length < 2;
+    $("sentence-label").textContent = `${words().sentence} ${index + 1}/${sentences.length}`;
+    const options = sentences.map(({ text }, i) => make("option", { value: i, text: `${i + 1}. ${truncate(text, 90)}` }));
+    select.replaceChildren(...options);
+    select.value = String(index);
+    $("previous").disabled = index === 0;
+    $("next").disabled = index === sentences.length - 1;
+    $("previous").setAttribute("aria-label", words().previousSentence);
+    $("next").setAttribute("aria-label", words().nextSentence);
+    $("texts").replaceChildren(...(sentences.length ? textRows(sentences[index], words()) : []));
+    showExpander();
+  };
+  $("sentence").addEventListener("change", (event) => choose(Number(event.target.value)));
+  $("previous").addEventListener("click", () => choose(current() - 1));
+  $("next").addEventListener("click", () => choose(current() + 1));
+  $("expand").addEventListener("click", () => {
+    $("texts").classList.toggle("open");
+    showExpander();
+  });
+  addEventListener("resize", showExpander);
+  return { show };
+};
+
+/** A panel in a shadow root of its own. @param {string} name @param {any} data @param {object} options */
+const createPanel = (name, data, options) => {
+  const host = make("div", { id: `panel-${name}`, role: "tabpanel", "aria-labelledby": `open-${name}` });
+  const root = host.attachShadow({ mode: "open" });
+  const shared = Array.from(document.querySelectorAll("style[data-shared]"), (style) => style.textContent);
+  root.append(make("style", { text: shared.join("\n") + $(`style-${name}`).textContent }));
+  $("panel-hosts").append(host); // in the page first: panels measure their width
+  return { host, panel: PANELS[name](root, data, options) };
+};
+
+/** The language of the address, or the browser's. @param {Record<string, string>} selection @returns {Language} */
+const firstLanguage = ({ language }) => {
+  if (language === "en" || language === "ko") return language;
+  return (navigator.language || "").startsWith("ko") ? "ko" : "en";
+};
+
+/**
  * Draw the page.
  * @param {{title: string, sentences: import("./texts.js").SentenceTexts[], panels: Record<string, any>}} data
  */
 export const drawPage = ({ title, sentences, panels: panelData }) => {
-  const names = Object.keys(PANELS).filter((name) => name in panelData);
-  const selection = readHash();
-  /** @type {Language} */
-  let language = selection.language === "en" || selection.language === "ko" ? selection.language
-    : (navigator.language || "").startsWith("ko") ? "ko" : "en";
+  const names = Object.keys(PANELS).filter((name) => name in panelData), selection = readHash();
+  let language = firstLanguage(selection);
   let current = names.includes(selection.panel) ? selection.panel : names[0];
   let sentence = clamp((parseInt(selection.sentence, 10) || 1) - 1, 0, Math.max(0, sentences.length - 1));
   const words = () => WORDS[language].page;
+  /** Panels are drawn when first opened. @type {Record<string, {host: HTMLElement, panel: Panel, sentence: number}>} */
+  const opened = {};
+
   const saveSelection = (update = {}) => {
     Object.assign(selection, update, { language, panel: current, sentence: sentence + 1 });
     for (const [key, value] of Object.entries(selection)) if (value === "") delete selection[key];
@@ -65,26 +137,17 @@ export const drawPage = ({ title, sentences, panels: panelData }) => {
       history.replaceState(null, "", `#${new URLSearchParams(selection)}`);
     } catch { /* a frame in a notebook has no URL of its own */ }
   };
-
-  // ── panels: drawn when first opened ──
-  const sharedStyles = () => Array.from(document.querySelectorAll("style[data-shared]"), (style) => style.textContent);
-  /** @type {Record<string, {host: HTMLElement, panel: Panel, sentence: number}>} */
-  const opened = {};
-  const openPanel = (name) => {
-    const host = make("div", { id: `panel-${name}`, role: "tabpanel", "aria-labelledby": `open-${name}` });
-    const root = host.attachShadow({ mode: "open" });
-    root.append(make("style", { text: sharedStyles().join("\n") + $(`style-${name}`).textContent }));
-    $("panel-hosts").append(host); // in the page first: panels measure their width
+  const openPanel = () => {
     const openTab = names.includes("tree") ? select : null; // the trace leads to the search tree
     const options = {
       language, saved: selection, onChange: saveSelection, sentence, hasHeader: sentences.length > 0, openPanel: openTab,
     };
-    opened[name] = { host, panel: PANELS[name](root, panelData[name], options), sentence };
+    opened[current] = { ...createPanel(current, panelData[current], options), sentence };
   };
   const show = () => {
     for (const { host } of Object.values(opened)) host.hidden = true;
     if (opened[current]) opened[current].host.hidden = false;
-    else openPanel(current);
+    else openPanel();
     const panel = opened[current];
     if (panel.sentence !== sentence) panel.panel.setSentence(sentence);
     panel.sentence = sentence;
@@ -93,47 +156,15 @@ export const drawPage = ({ title, sentences, panels: panelData }) => {
       $(`open-${name}`).tabIndex = name === current ? 0 : -1;
     }
   };
-  const select = (name) => {
-    current = name;
-    show();
-    saveSelection();
-  };
-
-  // ── sentence ──
-  const showSentence = () => {
-    const select = /** @type {HTMLSelectElement} */ ($("sentence"));
-    $("sentences").hidden = sentences.length < 2;
-    $("sentence-label").textContent = `${words().sentence} ${sentence + 1}/${sentences.length}`;
-    const options = sentences.map(({ text }, i) => make("option", { value: i, text: `${i + 1}. ${truncate(text, 90)}` }));
-    select.replaceChildren(...options);
-    select.value = String(sentence);
-    $("previous").disabled = sentence === 0;
-    $("next").disabled = sentence === sentences.length - 1;
-    $("previous").setAttribute("aria-label", words().previousSentence);
-    $("next").setAttribute("aria-label", words().nextSentence);
-    $("texts").replaceChildren(...(sentences.length ? textRows(sentences[sentence], words()) : []));
-    showExpander();
-  };
-  const showExpander = () => {
-    const lines = /** @type {HTMLElement[]} */ ([...$("texts").querySelectorAll("dd")]);
-    const isOpen = $("texts").classList.contains("open");
-    $("expand").hidden = !isOpen && !lines.some((line) => line.scrollWidth > line.clientWidth + 1);
-    $("expand").textContent = isOpen ? words().less : words().more;
-    $("expand").setAttribute("aria-expanded", isOpen);
-  };
+  const select = (name) => { current = name; show(); saveSelection(); };
   const chooseSentence = (index) => {
     sentence = clamp(index, 0, sentences.length - 1);
-    showSentence();
+    chooser.show();
     show();
     saveSelection();
   };
-
-  // ── language and theme ──
-  const showTheme = () => {
-    const theme = document.documentElement.dataset.theme ?? "system";
-    $("theme").textContent = words().theme[theme];
-    $("theme").setAttribute("aria-label", words().themeHelp(words().theme[theme]));
-  };
+  const chooser = mountSentences(sentences, { current: () => sentence, choose: chooseSentence, words });
+  const theme = mountTheme(words);
   const showLanguage = () => {
     document.documentElement.lang = language;
     $("language").textContent = words().otherLanguage;
@@ -141,8 +172,8 @@ export const drawPage = ({ title, sentences, panels: panelData }) => {
     $("language").lang = language === "ko" ? "en" : "ko";
     $("panels").setAttribute("aria-label", words().panels);
     for (const name of names) $(`open-${name}`).textContent = words()[name];
-    showTheme();
-    showSentence();
+    theme.show();
+    chooser.show();
     for (const { panel } of Object.values(opened)) panel.setLanguage(language);
   };
 
@@ -152,25 +183,11 @@ export const drawPage = ({ title, sentences, panels: panelData }) => {
     type: "button", role: "tab", id: `open-${name}`, "aria-controls": "panel-hosts", click: () => select(name),
   })));
   rove($("panels"), () => [...$("panels").children], (tab) => select(tab.id.slice("open-".length)));
-  $("sentence").addEventListener("change", (event) => chooseSentence(Number(event.target.value)));
-  $("previous").addEventListener("click", () => chooseSentence(sentence - 1));
-  $("next").addEventListener("click", () => chooseSentence(sentence + 1));
-  $("expand").addEventListener("click", () => {
-    $("texts").classList.toggle("open");
-    showExpander();
-  });
-  addEventListener("resize", showExpander);
   $("language").addEventListener("click", () => {
     language = language === "ko" ? "en" : "ko";
     showLanguage();
     saveSelection();
   });
-  $("theme").addEventListener("click", () => {
-    const theme = document.documentElement.dataset.theme ?? "system";
-    setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]);
-    showTheme();
-  });
-  setTheme(loadTheme());
   showLanguage();
   show();
 };
