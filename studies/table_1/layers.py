@@ -113,4 +113,5 @@ def _hops(name: str, inputs: Tensor) -> Iterable[Tensor]:
     outputs = inputs
     for depth in count():
         outputs = build_layer(name, width, depth).double()(outputs)
+        outputs = outputs / outputs.detach().std()  # values that grow from layer to layer would close gates for good
         yield outputs
