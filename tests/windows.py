@@ -36,7 +36,7 @@ def emulate_windows() -> None:
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             for module in modules:
-                if module.partition(".")[0] not in ("tongsa", "msvcrt", "onnx", "ray", "transformers"):
+                if module.partition(".")[0] not in ("tongsa", "msvcrt", "comet", "onnx", "ray", "transformers"):
                     import_module(module)
     flock, status_flags = fcntl.flock, fcntl.fcntl
     for name in POSIX_MODULES:

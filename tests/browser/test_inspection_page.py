@@ -57,7 +57,7 @@ def test_numbers_follow_the_switch_of_dropout(visitor: Visitor, file: Path, insp
         assert shown_number(page.locator("#states .bar-cell .value")) == pytest.approx(norm, rel=0.02, abs=0.006)
     assert page.get_by_role("button", name="Mean of 3 draws").get_attribute("aria-pressed") == "true"
     expect(page.locator("#heads article").nth(1).locator(".note")).to_have_text(
-        "No attention: the decoder reads one vector."
+        "No attention: the decoder reads the memory without weights."
     )
 
 

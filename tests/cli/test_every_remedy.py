@@ -672,6 +672,7 @@ def test_the_metric_for_unbalanced_labels_can_be_used(files: Path, tmp_path: Pat
 
 
 TRIED = (
+    'Set output = "maxout", or tie_embeddings = "none".',
     "Choose another with --host and --port.",
     "Write for example",
     "Set tokenizer.shared = true.",
@@ -691,6 +692,9 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (
+        "Choose layers with --layers, or shorten the text.",
+    ),
     "tests/runs/test_plan_warnings.py::test_a_plan_that_does_not_read_the_data_names_the_steps_that_do": (
         "--set training.steps={epoch_steps}",
         "that read the training data once",
