@@ -4,6 +4,7 @@ A ladder is a training grid over named models. Its folder has the files of a gri
 
     data/                the train, dev and test sets of all models, and their target side alone
     ladder.md, .json     scores on the test set, and by length of the source
+    compare.html         the comparison of all models that read a source (`tongsa compare`)
     family.html          one sentence through all models, with their attention, over the training
 """
 
