@@ -57,18 +57,18 @@ const mountFormats = (root, store) => {
       if (!(error instanceof RequestError)) throw error;
     }
   };
-  let isLoaded = false;
+  /** @type {Promise<void> | null} */
+  let loading = null;
+  const loadOnce = () => (loading ??= load());
   store.subscribe(["mode"], ({ mode }) => {
-    if (mode !== "document" || isLoaded) return;
-    isLoaded = true;
-    load();
+    if (mode === "document") loadOnce();
   });
   store.subscribe(["formats", "language"], (state) => {
     $("file", root).accept = extensions().join(",");
     $("document-help", root).textContent = wordsOf(state).documentHelp(extensions());
     $("columns-field", root).hidden = !extensions().some(hasColumns);
   });
-  return { extensions, hasColumns };
+  return { extensions, hasColumns, loadOnce };
 };
 
 /**
@@ -104,7 +104,7 @@ export const mountDocuments = (root, store) => {
   let controller = null;
   const view = createDocumentView(root, store),
     text = createTextDocument(root, store, view),
-    { extensions, hasColumns } = mountFormats(root, store);
+    { extensions, hasColumns, loadOnce } = mountFormats(root, store);
 
   /** @param {File} file */
   const formOf = (file) => {
@@ -141,6 +141,7 @@ export const mountDocuments = (root, store) => {
   /** @param {File} file */
   const translateFile = async (file) => {
     const extension = extensionOf(file.name);
+    await loadOnce(); // a file may be dropped before the formats are known
     if (!extensions().includes(extension))
       throw new RequestError("wrong_format", { values: [extension, extensions().join(", ")] });
     if (extension !== ".txt") return convert(file);
