@@ -133,9 +133,10 @@ export const traceCard = (app, id, signal) => {
     card.isVisible = false;
   };
   listenToCells(app, card, parts, signal);
-  more.addEventListener("toggle", () => more.open && showData(), { signal });
+  // an open table has its numbers, also when the card has left the screen before they were loaded
+  more.addEventListener("toggle", () => more.open && (card.loaded ? showData() : load()), { signal });
   onWidthChange(plot, () => refresh(), signal);
-  return { id, element, plot, load, refresh, paint, hide };
+  return { id, element, plot, more, load, refresh, paint, hide };
 };
 
 const isChanged = (data, other) =>

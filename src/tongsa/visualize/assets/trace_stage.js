@@ -67,13 +67,15 @@ export const traceStage = (app, element, { onTop, signal }) => {
     );
   };
 
-  /** Build all cards again: another layer, language or trace. */
+  /** Build all cards again: another layer, language or trace. Open tables stay open. */
   const build = () => {
+    const opened = new Set(cards.filter(({ more }) => more.open).map(({ id }) => id));
     controller.abort();
     controller = new AbortController();
     observer?.disconnect();
     cards = [];
     element.replaceChildren(...app.groups().map(groupElement));
+    for (const { id, more } of cards) more.open = opened.has(id);
     // all cards have their height before anything is loaded; widths are read first, so that the page is laid out once
     const widths = cards.map(({ plot }) => plot.clientWidth);
     cards.forEach((shown, i) => shown.refresh(widths[i]));
