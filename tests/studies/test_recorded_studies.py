@@ -1,4 +1,4 @@
-"""Pages and figures of the recorded studies are those that their results give; every study runs with --quick."""
+"""Pages and figures of the recorded studies are those that their results give; each of these studies runs with --quick."""
 
 import re
 import shutil
@@ -61,7 +61,7 @@ def test_no_measured_number_is_written_by_hand(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", study_names())
+@pytest.mark.parametrize("name", RECORDED)
 def test_the_quick_version_measures_and_fills_in_both_pages(name: str, tmp_path: Path) -> None:
     assert main([name, "--quick", "--runs", str(tmp_path)]) == 0
     study, results = load_study(name), read_results(tmp_path / name)
