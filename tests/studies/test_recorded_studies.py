@@ -1,4 +1,4 @@
-"""Pages and figures of the recorded studies are those that their results give; each of these studies runs with --quick."""
+"""Pages and figures of the recorded studies are those that their results give; each study runs with --quick."""
 
 import re
 import shutil
