@@ -30,7 +30,7 @@ UNLIMITED_SCORES = frozenset({"comet", "ter", "per", "perplexity", "length_ratio
 MAX_SETTINGS = 24
 """With 276 pairs the smallest corrected p-value is 0.028."""
 Verdict = Literal["better", "worse", "disagree", "none"]
-"""Of the first setting against the second. disagree: only one of the two tests finds a difference."""
+"""Verdict about the first setting against the second. disagree: only one of the two tests finds a difference."""
 MIRRORED_VERDICTS: dict[Verdict, Verdict] = {
     "better": "worse",
     "worse": "better",
