@@ -92,6 +92,7 @@ def _exponent_claims(values: Values) -> list[Claim]:
 def _cheaper_claims(values: Values) -> list[Claim]:
     ratios = {name: time_ratios(values, name) for name in RECURRENT}
     means = [interval.mean for intervals in ratios.values() for interval in intervals]
+    plain, gru, lstm = (show_crossing(values, name) for name in ("rnn", "gru", "lstm"))
     source = Text("Vaswani et al. 2017, section 4", "Vaswani et al. 2017, 4절")
     says = Text("Self-attention is cheaper than recurrence where n < d.", "n < d이면 자기 어텐션이 순환보다 싸다.")
     return [
@@ -103,10 +104,8 @@ def _cheaper_claims(values: Values) -> list[Claim]:
                 "투영을 포함한 모든 곱셈-덧셈; 자기 어텐션이 더 적은 가장 큰 n.",
             ),
             seen=Text(
-                f"Than a plain unit: {show_crossing(values, 'rnn')} (never, if –); than a GRU: n = "
-                f"{show_crossing(values, 'gru')}; than an LSTM: n = {show_crossing(values, 'lstm')}.",
-                f"단순 순환 층보다: {show_crossing(values, 'rnn')} (–는 전혀 없음); GRU보다: n = "
-                f"{show_crossing(values, 'gru')}; LSTM보다: n = {show_crossing(values, 'lstm')}.",
+                f"Than a plain unit: {plain.en}; than a GRU: {gru.en}; than an LSTM: {lstm.en}.",
+                f"단순 순환 층보다: {plain.ko}; GRU보다: {gru.ko}; LSTM보다: {lstm.ko}.",
             ),
             verdict=combine_verdicts(
                 crossing_verdict(crossings, values["crossing_widths"]) for crossings in values["crossings"].values()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from studies.intervals import Interval, combine_verdicts, mean_interval
 from studies.measurement import fitted_exponent
-from studies.study import Values, Verdict
+from studies.study import Text, Values, Verdict
 
 COUNT_EXPONENTS = {"self-attention": (2, 1), "local-attention": (1, 1)}
 """Exponents of n and d in Table 1; recurrent layers and convolutions have (1, 2)."""
@@ -63,10 +63,13 @@ def crossing_verdict(crossings: Sequence[int | None], widths: Sequence[int]) -> 
     return "holds" if all(reached) else "partly" if any(reached) else "fails"
 
 
-def show_crossing(values: Values, name: str) -> str:
-    """Return the largest n at which self-attention is cheaper, in units of d."""
+def show_crossing(values: Values, name: str) -> Text:
+    """Return up to which n self-attention is cheaper, in units of d."""
     last = values["crossings"][name][-1]
-    return "–" if last is None else f"{last / values['crossing_widths'][-1]:.2f} d"
+    if last is None:
+        return Text("never", "없음")
+    share = f"n = {last / values['crossing_widths'][-1]:.2f} d"
+    return Text(f"up to {share}", f"{share}까지")
 
 
 ExponentPairs = list[tuple[float, float]]

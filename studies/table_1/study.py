@@ -112,7 +112,8 @@ def figure(values: Values) -> Figure:
         draw_seeds(axes[1], values["lengths"], milliseconds, NAMES[name].en, style)
         axes[2].plot(values["lengths"], [size / 1e6 for size in cost["peak_bytes"]], **line)
         axes[3].plot(values["path_lengths"], [seeds[0] for seeds in values["hops"][name]], **line)
-    axes[0].legend()
+    handles, names = axes[0].get_legend_handles_labels()
+    drawing.legend(handles, names, loc="outside lower center", ncols=4)
     return drawing
 
 

@@ -4,12 +4,22 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 from export.bundles import TARGET, random_bundle, save_run
 from live_server import LiveServer, live_server
@@ -57,6 +67,8 @@ MAX_CHARACTERS = 400
 TIMEOUT_MS = 60_000
 """Timeout of all waits: large enough for a busy machine."""
 expect.set_options(timeout=TIMEOUT_MS)
+SLOWDOWN = float(os.environ.get("BROWSER_SLOWDOWN", "1"))
+"""How much slower the pages' scripts run: with 10 a test fails that reads a page before it is drawn."""
 
 
 def find_chromium() -> str | None:
@@ -153,6 +165,8 @@ class Visitor:
         page = context.new_page()
         page.on("pageerror", lambda error: self.console_errors.append(str(error)))
         page.on("console", self.collect_error)
+        if SLOWDOWN > 1:
+            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
         return page
 
     def collect_error(self, line: ConsoleMessage) -> None:
@@ -197,6 +211,24 @@ def wait_for_translation(page: Page, text: str) -> None:
         " && !document.querySelector('#copy').disabled",
         arg=text,
     )
+
+
+def wait_until(page: Page, holds: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds, as `expect` does for its own: pages draw and load after the event."""
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while not holds():
+        assert time.monotonic() < deadline, what
+        page.wait_for_timeout(50)
+
+
+def expect_number(locator: Locator, value: float, tolerance: float) -> None:
+    """Wait until a number of the page is `value`; the page writes − for the minus sign."""
+
+    def holds() -> bool:
+        text = locator.inner_text().replace("−", "-")
+        return bool(text) and abs(float(text) - value) <= tolerance
+
+    wait_until(locator.page, holds, f"{locator} is not {value}")
 
 
 def translation(page: Page) -> str:

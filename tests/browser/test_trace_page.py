@@ -19,7 +19,7 @@ from tongsa.visualize.page import Page as OfflinePage
 from tongsa.visualize.tours import default_tour
 from tongsa.visualize.trace import Trace, trace
 
-from .conftest import Post, Visitor, write
+from .conftest import Post, Visitor, expect_number, wait_until, write
 from .test_accessibility import PHONE, axe_findings, scroll_width
 
 TEXT = "Where is the house?"
@@ -72,13 +72,9 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def number_in(locator: Locator) -> float:
-    return float(locator.inner_text().replace("−", "-"))
-
-
-def address_of(page: Page) -> str:
-    page.wait_for_timeout(300)  # the address follows the selection after a short delay
-    return str(page.evaluate("location.hash"))
+def expect_address(page: Page, *parts: str) -> None:
+    """Wait until the address has all parts: it follows the selection after a short delay."""
+    wait_until(page, lambda: all(part in page.url for part in parts), f"{page.url} lacks {parts}")
 
 
 def test_the_page_computes_every_cheap_tensor_again_and_agrees_with_pytorch(
@@ -115,17 +111,17 @@ def test_keys_walk_through_cells_steps_layers_and_heads(
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown"):  # the first press selects the first cell
         page.keyboard.press(key)
     value = tiny_trace.tensors[tensor_key(data, scores)][0, 1, 2]
+    expect_number(page.locator(".cell-value"), value, TOLERANCE)
     expect(page.locator(".cell-name")).to_contain_text("S[")
-    assert number_in(page.locator(".cell-value")) == pytest.approx(value, abs=TOLERANCE)
-    assert number_in(page.locator(".terms tr.total td").last) == pytest.approx(value, abs=TOLERANCE)
+    expect_number(page.locator(".terms tr.total td").last, value, TOLERANCE)
     expect(page.locator(".code mark")).to_contain_text("attention.scores")
     page.keyboard.press("Enter")
     page.keyboard.press("h")
     page.keyboard.press("[")
-    assert f"cell={scores}.2.2.3" in address_of(page)  # the pinned cell follows the head
-    assert "head=2" in address_of(page) and f"step={len(data['target']['outputs']) - 1}" in address_of(page)
+    # the pinned cell follows the head
+    expect_address(page, f"cell={scores}.2.2.3", "head=2", f"step={len(data['target']['outputs']) - 1}")
     page.keyboard.press("}")
-    assert "layer=2" in address_of(page)
+    expect_address(page, "layer=2")
     page.reload()
     expect(page.locator("#layer")).to_have_value("2")
     expect(page.locator(".cell-name")).to_contain_text("[")
@@ -147,12 +143,14 @@ def test_pointing_outlines_the_operands(open_trace: OpenTrace, data: dict[str, A
     query = data["tensors"][scores]["operands"]["Q"]
     canvas = card(page, query).locator("canvas")
     canvas.scroll_into_view_if_needed()
-    page.wait_for_timeout(200)
-    outlined = canvas.screenshot()
+    drawn = "canvas => canvas.toDataURL()"
     page.locator(".plot").first.focus()
+    outlined = canvas.evaluate(drawn)
     page.keyboard.press("Escape")
-    page.wait_for_timeout(200)
-    assert canvas.screenshot() != outlined
+    wait_until(page, lambda: canvas.evaluate(drawn) != outlined, "the outline of the row stays")
+    plain = canvas.evaluate(drawn)
+    page.evaluate(f"location.hash = '#cell={scores}.1.2.3'")
+    wait_until(page, lambda: canvas.evaluate(drawn) != plain, "the row that the cell reads is not outlined")
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
@@ -160,11 +158,13 @@ def test_the_tour_leads_from_the_text_to_the_search(open_trace: OpenTrace, data:
     page = open_trace(data, locale={"en": "en-US", "ko": "ko-KR"}[language])
     page.click(".tour-button")
     texts = [step[language] for step in data["tour"]["steps"]]
+    expect(page.locator(".tour-text")).not_to_be_empty()
     seen = [page.locator(".tour-text").inner_text()]
     while page.locator('[data-name="next"]').is_enabled():
         page.click('[data-name="next"]')
+        expect_address(page, f"tour={len(seen) + 1}")
+        expect(page.locator(".tour-text")).not_to_have_text(seen[-1])
         seen.append(page.locator(".tour-text").inner_text())
-        assert f"tour={len(seen)}" in address_of(page)
     assert seen == [text for text in texts if text in seen] and len(seen) >= 14
     page.reload()
     expect(page.locator(".tour-text")).to_have_text(seen[-1])
@@ -190,7 +190,7 @@ def test_a_token_is_followed_and_the_cache_grows(open_trace: OpenTrace, data: di
     expect(page.locator(".rail-tensor .size").first).to_contain_text("‖x‖")
     details = card(page, scores_id(data)).locator("details")
     details.locator("summary").click()
-    assert details.locator("tbody tr").count() == 1
+    expect(details.locator("tbody tr")).to_have_count(1)
     expect(page.locator(".card .lens:visible")).to_have_count(0)  # a source token writes nothing
     page.locator('[data-token="target1"]').click()
     expect(page.locator("output")).to_have_text(re.compile("1 of"))
@@ -206,7 +206,7 @@ def test_the_logit_lens_of_a_followed_token_ends_with_the_token_of_the_output(
     assert rows[1] == (top["token"], pytest.approx(top["probability"], rel=1e-3))
     shown = f"{re.sub('^▁', '·', top['token'])} {round(100 * top['probability'])} %"
     expect(card(page, last).locator(".lens")).to_contain_text(shown)
-    assert page.locator(".rail-group .lens:not(:empty)").last.inner_text() == f"→ {shown}"
+    expect(page.locator(".rail-group .lens:not(:empty)").last).to_have_text(f"→ {shown}")
     expect(page.locator(f'.rail-tensor[data-to="{last}"] .size')).to_contain_text(f"→ {shown}")
 
 
@@ -217,8 +217,8 @@ def test_each_card_has_a_table_csv_and_python(
     details = card(page, scores).locator("details")
     details.locator("summary").click()
     value = tiny_trace.tensors[tensor_key(data, scores)][0, 0, 0]
-    assert number_in(details.locator("tbody td").first) == pytest.approx(value, abs=TOLERANCE)
-    assert tensor_key(data, scores) in details.locator(".python").inner_text()
+    expect_number(details.locator("tbody td").first, value, TOLERANCE)
+    expect(details.locator(".python")).to_contain_text(tensor_key(data, scores))
     with page.expect_download() as download:
         details.get_by_role("button", name="CSV").click()
     download.value.save_as(tmp_path / "scores.csv")
@@ -249,18 +249,23 @@ def test_hostile_text_executes_nothing(open_trace: OpenTrace, data: dict[str, An
     )
 
 
+def height(element: Locator) -> float:
+    box = element.bounding_box()
+    assert box
+    return box["height"]
+
+
 def test_a_phone_has_chips_and_a_bottom_sheet(open_trace: OpenTrace, data: dict[str, Any]) -> None:
     page = open_trace(data, **PHONE)
     assert scroll_width(page) <= 360
     parentheses = page.locator("mo[stretchy=false]").all_text_contents()
     assert "(" in parentheses and ")" in parentheses
     sheet = page.locator(".trace-inspector")
-    low = sheet.bounding_box()
+    low = height(sheet)
     page.locator(".plot canvas").first.scroll_into_view_if_needed()
     page.locator(".plot canvas").first.tap(position={"x": 200, "y": 30})
     expect(sheet).to_have_class(re.compile("open"))
-    high = sheet.bounding_box()
-    assert low and high and high["height"] > low["height"]
+    wait_until(page, lambda: height(sheet) > low, "the sheet stays low")
     for button in page.locator(".token:visible, .step:visible, .handle:visible").all():
         box = button.bounding_box()
         assert box and box["height"] >= 28, button.evaluate("node => node.outerHTML")
@@ -367,8 +372,7 @@ def test_an_attention_row_is_edited_and_the_model_decodes_on(page: Page, post: P
     weights.scroll_into_view_if_needed()
     expect(weights).to_have_class(re.compile("changed"))
     weights.locator("summary").click()
-    row = [float(cell) for cell in weights.locator("tbody tr").first.locator("td").all_inner_texts()]
-    assert row == [0.0] * last + [1.0]
+    expect(weights.locator("tbody tr").first.locator("td")).to_have_text(["0.0000"] * last + ["1.0000"])
 
 
 def test_a_layer_that_was_not_recorded_is_loaded_from_the_server(page: Page) -> None:
@@ -402,8 +406,6 @@ def test_the_difference_of_two_logits_is_split_over_the_model(page: Page, post: 
 def test_closing_the_dialog_ends_all_listeners(page: Page) -> None:
     open_live_trace(page)
     page.keyboard.press("Escape")
-    if page.locator("#view").is_visible():  # the first Escape frees the selected cell
-        page.keyboard.press("Escape")
     expect(page.locator("#view")).to_be_hidden()
     page.evaluate("location.hash = '#step=1&head=2'")  # nobody listens: no error in the console
     expect(page.locator("#view-body > *")).to_have_count(0)
