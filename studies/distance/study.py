@@ -161,7 +161,7 @@ def layer_table(values: Values, language: Language) -> Table:
 def recall_table(values: Values, language: Language) -> Table:
     header = [Text("layer", "층"), *(Text(f"distance {k}, %", f"거리 {k}(%)") for k in values["recall_distances"])]
     rows = [
-        [LAYER_NAMES[name], *(mean_interval(seeds).show(0) for seeds in rows)]
+        [LAYER_NAMES[name], *(", ".join(f"{value:.0f}" for value in sorted(seeds)) for seeds in rows)]
         for name, rows in values["recall"].items()
     ]
     return table_in(language, header, rows)
@@ -183,7 +183,11 @@ def figure(values: Values) -> Figure:
     for name, style in zip(LAYERS, line_styles(), strict=False):
         means = [mean_interval(seeds).mean for seeds in values["gradients"][name]]
         axes[0].plot(values["distances"], means, label=LAYER_NAMES[name].en, **style._asdict())
-        draw_seeds(axes[1], values["recall_distances"], values["recall"][name], LAYER_NAMES[name].en, style)
+        for distance, accuracies in zip(values["recall_distances"], values["recall"][name], strict=True):
+            # a seed learns it or does not: points say that, an interval of such values would not
+            axes[1].plot([distance] * len(accuracies), accuracies, style.marker, color=style.color, alpha=0.5)
+        means = [mean_interval(seeds).mean for seeds in values["recall"][name]]
+        axes[1].plot(values["recall_distances"], means, color=style.color, linestyle=style.linestyle)
     for kind, style in zip(KINDS, line_styles(), strict=False):
         positions = range(len(values["bins"]))
         draw_seeds(axes[2], positions, values["models"][kind]["trained"], KIND_NAMES[kind].en, style)
