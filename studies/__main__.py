@@ -48,11 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if options.quick and options.record:
         parser.error("--record: a quick run is not recorded. Leave out --quick.")
-    for name in names:
-        run_study(load_study(name), options)
+    failed = [name for name in names if not run_or_report(load_study(name), options)]
     if options.record:
         generate_pages()
-    return 0
+    return 2 if failed else 0
+
+
+def run_or_report(study: Study, options: argparse.Namespace) -> bool:
+    """Run a study; if its data is missing, say so and return False, so that the other studies run."""
+    from tongsa.errors import InputError
+
+    try:
+        run_study(study, options)
+    except InputError as error:
+        print(f"{study.name}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def run_study(study: Study, options: argparse.Namespace) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from studies import small_models
+from studies.__main__ import main
 from studies.study import MeasureOptions
 from studies.trained_runs import Evaluation, TrainingPlan, seed_values, train_all
 
@@ -56,3 +58,12 @@ def test_two_processes_give_the_same_numbers_as_one(tmp_path: Path) -> None:
     assert {name: [run["loss"] for run in runs] for name, runs in alone.items()} == {
         name: [run["loss"] for run in runs] for name, runs in parallel.items()
     }
+
+
+def test_a_study_whose_data_is_missing_says_so_and_the_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(small_models, "MULTI30K", tmp_path / "multi30k")
+    assert main(["smoothing", "norm_example", "--runs", str(tmp_path / "runs")]) == 2
+    assert f"smoothing: {tmp_path / 'multi30k'}: not there. Put the files of Multi30k" in capsys.readouterr().err
+    assert (tmp_path / "runs/norm_example/results.json").exists()
