@@ -15,8 +15,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from studies.intervals import mean_interval
+from studies.intervals import Scale, scaled_interval
 from studies.study import Study, Values
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -69,12 +70,28 @@ def new_figure(
     return figure, list(axes.flat)
 
 
-def draw_seeds(axes: Axes, x: Sequence[float], seeds: Sequence[Sequence[float]], label: str, style: LineStyle) -> None:
+def draw_seeds(
+    axes: Axes,
+    x: Sequence[float],
+    seeds: Sequence[Sequence[float]],
+    label: str,
+    style: LineStyle,
+    scale: Scale = "linear",
+) -> None:
     """Draw a line of means with a band of 95 % intervals; `seeds` has the values of all seeds for each x."""
-    intervals = [mean_interval(values) for values in seeds]
+    intervals = [scaled_interval(values, scale) for values in seeds]
     axes.plot(x, [interval.mean for interval in intervals], label=label, **style._asdict())
     low, high = [interval.low for interval in intervals], [interval.high for interval in intervals]
     axes.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)
+
+
+def use_log_scale(axes: Axes) -> None:
+    """Give the y axis a logarithmic scale with plain numbers such as 2, 5, 10."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 4 * low else range(1, 10)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 @contextmanager

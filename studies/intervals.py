@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from studies.study import Verdict
 
 LEVEL = 0.95
+Scale = Literal["linear", "percent", "log"]
+"""Percent: intervals end at 0 and 100. Log: geometric mean, and the interval of the logarithms."""
 
 
 class Interval(NamedTuple):
@@ -28,6 +30,16 @@ def mean_interval(values: Sequence[float]) -> Interval:
     mean, variance = _mean_and_variance(values)
     margin = t_quantile(len(values) - 1) * math.sqrt(variance / len(values))
     return Interval(mean, mean - margin, mean + margin)
+
+
+def scaled_interval(values: Sequence[float], scale: Scale) -> Interval:
+    """Return mean and interval without values that cannot be, such as a share above 100 %."""
+    if scale == "log":
+        return Interval(*map(math.exp, mean_interval([math.log(value) for value in values])))
+    interval = mean_interval(values)
+    if scale == "percent":
+        return Interval(interval.mean, max(0.0, interval.low), min(100.0, interval.high))
+    return interval
 
 
 def difference_interval(values: Sequence[float], baseline: Sequence[float]) -> Interval:

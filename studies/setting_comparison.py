@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
-from studies.figures import COLORS, MARKERS
-from studies.intervals import Interval, difference_interval, mean_interval
+from studies.figures import COLORS, MARKERS, use_log_scale
+from studies.intervals import Interval, Scale, difference_interval, scaled_interval
 from studies.study import Claim, Language, Table, Text, Values, Verdict
 from studies.trained_runs import seed_values
 
@@ -20,13 +20,14 @@ class RunMetric(NamedTuple):
     path: tuple[str, ...]
     name: Text
     digits: int = 1
+    scale: Scale = "linear"
 
 
-EXACT_MATCH = RunMetric(("test", "exact_match"), Text("exact match (%)", "완전 일치(%)"))
-BLEU = RunMetric(("test", "bleu"), Text("BLEU", "BLEU"))
-PERPLEXITY = RunMetric(("test", "perplexity"), Text("perplexity", "퍼플렉시티"), 2)
+EXACT_MATCH = RunMetric(("test", "exact_match"), Text("exact match (%)", "완전 일치(%)"), scale="percent")
+BLEU = RunMetric(("test", "bleu"), Text("BLEU", "BLEU"), scale="percent")
+PERPLEXITY = RunMetric(("test", "perplexity"), Text("perplexity", "퍼플렉시티"), 2, "log")
 LOG_PERPLEXITY = RunMetric(("test", "log_perplexity"), Text("log perplexity", "로그 퍼플렉시티"), 3)
-TOKEN_ACCURACY = RunMetric(("test", "token_accuracy"), Text("token accuracy (%)", "토큰 정확도(%)"))
+TOKEN_ACCURACY = RunMetric(("test", "token_accuracy"), Text("token accuracy (%)", "토큰 정확도(%)"), scale="percent")
 
 
 def setting_values(values: Values, setting: str, metric: RunMetric) -> list[float]:
@@ -35,7 +36,7 @@ def setting_values(values: Values, setting: str, metric: RunMetric) -> list[floa
 
 
 def setting_mean(values: Values, setting: str, metric: RunMetric) -> Interval:
-    return mean_interval(setting_values(values, setting, metric))
+    return scaled_interval(setting_values(values, setting, metric), metric.scale)
 
 
 def setting_difference(values: Values, metric: RunMetric, setting: str, baseline: str) -> Interval:
@@ -84,12 +85,14 @@ def draw_settings(axes: Axes, values: Values, names: Mapping[str, str], metric: 
             [x] * len(seeds), seeds, MARKERS[color], color=COLORS[color], alpha=0.45, markersize=5, linestyle="none"
         )
         if len(seeds) > 1:
-            interval = mean_interval(seeds)
+            interval = scaled_interval(seeds, metric.scale)
             error = [[interval.mean - interval.low], [interval.high - interval.mean]]
             axes.errorbar([x + 0.15], [interval.mean], yerr=error, fmt=MARKERS[color], color=COLORS[color], capsize=4)
     axes.set_xticks(range(len(names)), list(names.values()))
     axes.set_xlim(-0.5, len(names) - 0.4)
     axes.set_ylabel(metric.name.en)
+    if metric.scale == "log":
+        use_log_scale(axes)
 
 
 class ClaimText(NamedTuple):

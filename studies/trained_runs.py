@@ -18,12 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from studies.intervals import Scale
 from studies.study import MeasureOptions
 
 Evaluation = dict[str, Any]
 """JSON that `evaluate` returns for one run, or {"diverged": message}; and `seconds` of training and evaluation."""
 FIXED_SETTINGS = ("training.threads=1", "training.precision=fp32", "training.device=cpu")
 DEMO_SPLITS = "demo-pairs"
+SCALES: dict[str, Scale] = {"bleu": "percent", "exact_match": "percent", "perplexity": "log"}
+"""Scales of the intervals of `evaluate_demo`'s scores."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,12 @@ from studies.intervals import (
     Interval,
     combine_verdicts,
     difference_interval,
-    mean_interval,
+    scaled_interval,
     verdict_above,
     verdict_within,
 )
 from studies.study import ROOT, Claim, Language, MeasureOptions, Study, Table, Text, Values
-from studies.trained_runs import Evaluation, TrainingPlan, evaluate_demo, seed_values, train_all
+from studies.trained_runs import SCALES, Evaluation, TrainingPlan, evaluate_demo, seed_values, train_all
 
 RECIPES = ROOT.parent / "recipes/implementations"
 STEPS = 500
@@ -222,7 +222,7 @@ def score_table(values: Values, language: Language, names: Sequence[str]) -> Tab
             DEVIATIONS[name][0][language] if name in DEVIATIONS else f"`{name}`",
             "–" if name == PAPER else cost(values, name).show(3),
             *(
-                mean_interval(values["scores"][name][metric]).show(digits)
+                scaled_interval(values["scores"][name][metric], SCALES[metric]).show(digits)
                 for metric, digits in (("perplexity", 2), ("bleu", 1), ("exact_match", 1))
             ),
             str(values["diverged"][name]),

@@ -100,10 +100,10 @@ def claims(values: Values) -> list[Claim]:
 def figure(values: Values) -> Figure:
     drawing, (many, single) = new_figure(2)
     draw_settings(many, values, {kind: kind for kind in KINDS}, PERPLEXITY)
-    many.set(title=f"{STEPS} steps of about 900 tokens", xlabel="normalization", yscale="log")
+    many.set(title=f"{STEPS} steps of about 900 tokens", xlabel="normalization")
     names = {f"{kind}, one sentence": kind for kind in SINGLE_KINDS}
     draw_settings(single, values, names, PERPLEXITY, color=1)
-    single.set(title=f"{SINGLE_STEPS:,} steps of one sentence", xlabel="normalization", yscale="log")
+    single.set(title=f"{SINGLE_STEPS:,} steps of one sentence", xlabel="normalization")
     return drawing
 
 

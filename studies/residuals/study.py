@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from matplotlib.figure import Figure
 
-from studies.figures import draw_seeds, line_styles, new_figure
+from studies.figures import draw_seeds, line_styles, new_figure, use_log_scale
 from studies.intervals import combine_verdicts, mean_interval, verdict_above, verdict_below
 from studies.setting_comparison import (
     EXACT_MATCH,
@@ -155,11 +155,11 @@ def claim_gradient(values: Values) -> Claim:
 def figure(values: Values) -> Figure:
     drawing, (trained, gradients) = new_figure(2)
     for name, label, style in zip(("residual", "plain"), ("with residuals", "without"), line_styles(), strict=False):
-        draw_seeds(
-            trained, DEPTHS, [setting_values(values, f"{name} {depth}", PERPLEXITY) for depth in DEPTHS], label, style
-        )
+        perplexities = [setting_values(values, f"{name} {depth}", PERPLEXITY) for depth in DEPTHS]
+        draw_seeds(trained, DEPTHS, perplexities, label, style, "log")
         draw_seeds(gradients, DEPTHS, values["gradients"][name], label, style)
-    trained.set(xlabel="encoder layers", ylabel="test perplexity", yscale="log", title=f"After {STEPS} steps")
+    trained.set(xlabel="encoder layers", ylabel="test perplexity", title=f"After {STEPS} steps")
+    use_log_scale(trained)
     gradients.set(xlabel="encoder layers", ylabel="gradient norm, first / last layer", title="Before training")
     trained.legend()
     gradients.legend()

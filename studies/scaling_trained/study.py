@@ -5,10 +5,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from studies.figures import draw_seeds, line_styles, new_figure
-from studies.intervals import Interval, difference_interval, mean_interval, verdict_above, verdict_within
+from studies.figures import draw_seeds, line_styles, new_figure, use_log_scale
+from studies.intervals import Interval, difference_interval, scaled_interval, verdict_above, verdict_within
 from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values
-from studies.trained_runs import Evaluation, TrainingPlan, evaluate_demo, seed_values, train_all
+from studies.trained_runs import SCALES, Evaluation, TrainingPlan, evaluate_demo, seed_values, train_all
 
 SCORE_FUNCTIONS = ("scaled-dot", "dot", "additive")
 KEY_WIDTHS = (16, 64, 256)
@@ -128,7 +128,7 @@ def score_table(values: Values, language: Language) -> Table:
             LABELS[name],
             str(width),
             *(
-                mean_interval(values["scores"][name][metric][i]).show(digits)
+                scaled_interval(values["scores"][name][metric][i], SCALES[metric]).show(digits)
                 for metric, digits in (("bleu", 1), ("exact_match", 1), ("perplexity", 2))
             ),
             str(values["diverged"][f"{name}-{width}"]),
@@ -141,18 +141,19 @@ def score_table(values: Values, language: Language) -> Table:
 
 def figure(values: Values) -> Figure:
     drawing, axes = new_figure(columns=2, width=4.8)
-    for axis, (metric, label) in zip(
-        axes, [("bleu", "BLEU on the test set"), ("perplexity", "perplexity")], strict=True
-    ):
+    panels = {"bleu": "BLEU on the test set", "perplexity": "perplexity"}
+    for axis, (metric, label) in zip(axes, panels.items(), strict=True):
         styles = line_styles()
         for name in SCORE_FUNCTIONS:
-            draw_seeds(axis, values["key_widths"], values["scores"][name][metric], LABELS[name], next(styles))
+            scores = values["scores"][name][metric]
+            draw_seeds(axis, values["key_widths"], scores, LABELS[name], next(styles), SCALES[metric])
         axis.set_xscale("log", base=4)
         axis.set_xticks(values["key_widths"], [str(width) for width in values["key_widths"]])
         axis.set_xlabel("d_k")
         axis.set_ylabel(label)
     axes[0].set_title(f"After {values['steps']} steps")
     axes[1].set_title("Lower is better")
+    use_log_scale(axes[1])
     axes[0].legend()
     return drawing
 

@@ -150,7 +150,7 @@ def figure(values: Values) -> Figure:
     curves.set(xlabel="step", ylabel="training loss", title="Warm-up and place of the norm")
     curves.legend()
     draw_settings(final, values, {name: name.replace(", ", "\n") for name in NAMES}, PERPLEXITY)
-    final.set(title="Test perplexity", yscale="log")
+    final.set(title="Test perplexity")
     final.tick_params(axis="x", labelsize=8)
     return drawing
 
