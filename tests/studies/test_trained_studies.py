@@ -80,7 +80,7 @@ def test_without_a_difference_no_claim_of_a_difference_holds(name: str, tmp_path
 @pytest.mark.parametrize("name", STUDIES)
 def test_pages_and_figure_are_complete_in_both_languages(name: str, tmp_path: Path) -> None:
     study = load_study(name)
-    values = measure_without_training(name, tmp_path, lambda setting: 1 + 0.1 * len(setting))
+    values = measure_without_training(name, tmp_path, lambda setting: 1 + 0.01 * len(setting))
     results = {
         "values": values,
         "seeds": SEEDS,
