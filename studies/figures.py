@@ -86,10 +86,12 @@ def draw_seeds(
 
 
 def use_log_scale(axes: Axes) -> None:
-    """Give the y axis a logarithmic scale with plain numbers such as 2, 5, 10."""
-    axes.set_yscale("log")
+    """Give the y axis a logarithmic scale with plain numbers such as 2, 5, 10, if its values differ by a factor of 3."""
     low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 4 * low else range(1, 10)))
+    if 0 < low and high < 3 * low:
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
