@@ -86,9 +86,9 @@ def draw_seeds(
 
 
 def use_log_scale(axes: Axes) -> None:
-    """Give the y axis a logarithmic scale with plain numbers such as 2, 5, 10, if its values differ by a factor of 3."""
+    """Give the y axis a logarithmic scale with plain numbers (2, 5, 10) if its values differ by a factor of 3."""
     low, high = axes.get_ylim()
-    if 0 < low and high < 3 * low:
+    if low > 0 and high < 3 * low:
         return
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

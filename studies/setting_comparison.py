@@ -117,7 +117,7 @@ def difference_claim(
         says=text.says,
         ran=text.ran,
         seen=Text(
-            f"{metric.name.en}, {pair[0]} minus {pair[1]}: {difference}.",
+            f"{metric.name.en[0].upper()}{metric.name.en[1:]}, {pair[0]} minus {pair[1]}: {difference}.",
             f"{metric.name.ko}, {pair[0]}에서 {pair[1]}을(를) 뺀 값: {difference}.",
         ),
         verdict=rule(setting_difference(values, metric, *pair)),
