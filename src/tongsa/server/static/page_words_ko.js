@@ -40,7 +40,12 @@ export const KO = {
   examples: "예문",
   stale: "이전 텍스트의 번역입니다.",
   yourText: "입력한 텍스트",
-  knows: (pairs, score) => [`문장 쌍 ${number(pairs)}개로 학습`, score].filter(Boolean).join(" · "),
+  trainedOn: {
+    pairs: (count) => `문장 쌍 ${number(count)}개로 학습`,
+    labeled_texts: (count) => `레이블이 있는 텍스트 ${number(count)}개로 학습`,
+    texts: (count) => `텍스트 ${number(count)}개로 학습`,
+  },
+  metrics: { bleu: "BLEU", chrf: "chrF", exact_match: "완전 일치", accuracy: "정확도", macro_f1: "매크로 F1", perplexity: "퍼플렉시티" },
   scoreOf: (name, value) => `검증 데이터 ${name} ${value}`,
   style: "말투",
   styleDefault: "기본",
