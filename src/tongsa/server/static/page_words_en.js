@@ -54,7 +54,14 @@ export const EN = {
     texts: (count) => `Trained on ${counted(count, "text")}`,
   },
   /** Metric → its name. @type {Record<string, string>} */
-  metrics: { bleu: "BLEU", chrf: "chrF", exact_match: "exact match", macro_f1: "macro F1" },
+  metrics: {
+    bleu: "BLEU",
+    chrf: "chrF",
+    exact_match: "exact match",
+    accuracy: "accuracy",
+    macro_f1: "macro F1",
+    perplexity: "perplexity",
+  },
   /** @param {string} name @param {string} value */
   scoreOf: (name, value) => `${name} ${value} on its dev set`,
   style: "Style",
