@@ -164,8 +164,8 @@ export const searchCard = (app) => {
         data(signed(item.log_prob, 3), "figure"),
         data(
           [
-            isKept ? labels.kept : labels.pruned,
-            item.is_finished ? labels.finished : "",
+            isKept ? labels[item.is_finished ? "finished" : "kept"] : labels.pruned, // finished ones leave the beam
+            !isKept && item.is_finished ? labels.finished : "",
             isKept && rank === best ? labels.best : "",
           ]
             .filter(Boolean)
@@ -197,7 +197,7 @@ export const searchCard = (app) => {
   return card(
     "card-search",
     labels.searchAt(step, search.beam),
-    table([labels.hypothesis, `${labels.logProb} (${labels.token})`, labels.logProb, labels.fate], rows),
+    table([labels.hypothesis, labels.tokenLogProb, labels.logProb, labels.fate], rows),
     ...score,
     ...open,
   );

@@ -45,6 +45,7 @@ export const withListedLogits = (data) => {
     ...logits,
     shape: [...logits.shape.slice(0, -1), count],
     names: ids.map((token) => tokens.get(token) ?? String(token)),
+    vocabulary: logits.shape.at(-1), // the size, of which few tokens are listed
     parameters: {
       ...logits.parameters,
       weight: { shape, values },

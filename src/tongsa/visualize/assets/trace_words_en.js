@@ -83,6 +83,7 @@ export const ENGLISH = {
   tableCaption: (name) => `${name}, as a table`,
   moreColumns: (count) => `${count} more columns: see the CSV file.`,
   picture: (name, shape) => `${name}, ${shape}. Use the arrow keys to move between cells.`,
+  listed: (shown, all) => `${shown} of ${all.toLocaleString("en")} tokens`,
   headOf: (head, count) => `head ${head} of ${count}`,
   axes: {
     head: "head",
@@ -112,6 +113,7 @@ export const ENGLISH = {
   searchAt: (step, beam) => `Step ${step}: what a beam of ${beam} kept`,
   hypothesis: "Hypothesis",
   logProb: "log p",
+  tokenLogProb: "log p of the token",
   fate: "Result",
   best: "on the best path",
   finished: "finished",

@@ -76,6 +76,7 @@ export const KOREAN = {
   tableCaption: (name) => `${name} 표`,
   moreColumns: (count) => `열이 ${count}개 더 있습니다. CSV 파일에는 모두 들어 있습니다.`,
   picture: (name, shape) => `${name}, ${shape}. 화살표 키로 칸 사이를 이동합니다.`,
+  listed: (shown, all) => `토큰 ${all.toLocaleString("ko")}개 가운데 ${shown}개`,
   headOf: (head, count) => `헤드 ${head}/${count}`,
   axes: {
     head: "헤드",
@@ -105,6 +106,7 @@ export const KOREAN = {
   searchAt: (step, beam) => `${step}단계: 빔 ${beam}에서 유지된 가설`,
   hypothesis: "가설",
   logProb: "log p",
+  tokenLogProb: "토큰의 log p",
   fate: "결과",
   best: "최선 경로",
   finished: "완성",
