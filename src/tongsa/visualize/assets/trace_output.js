@@ -85,8 +85,9 @@ const bar = (share) => {
 /** Logits → softmax → five likeliest tokens of the step. */
 export const outputCard = (app) => {
   const labels = app.labels(),
-    { output, target, search } = app.store().data,
-    { step } = app.state;
+    { model, output, target, search } = app.store().data,
+    { step } = app.state,
+    isGiven = model.task === "language_model"; // it reads the text and writes nothing
   const top = output?.top?.[step - 1] ?? [],
     logsumexp = output?.logsumexp?.[step - 1],
     chosen = target.outputs[step - 1];
@@ -98,7 +99,7 @@ export const outputCard = (app) => {
         data(signed(logit, 3), "figure"),
         data(`${(probability * 100).toFixed(probability < 0.001 ? 3 : 1)} %`, "figure"),
         bar(probability),
-        data(token === chosen ? labels.chosen : kept.has(token) ? labels.kept : ""),
+        data(token === chosen ? labels[isGiven ? "inText" : "chosen"] : kept.has(token) ? labels.kept : ""),
       ],
       token === chosen ? "best" : "",
     ),
@@ -118,7 +119,7 @@ export const outputCard = (app) => {
     labels.topFive(step),
     table([labels.token, labels.logit, labels.probability, "", labels.fate], rows),
     ...note,
-    make("p", { class: "small", text: `${labels.written}: ${written}` }),
+    make("p", { class: "small", text: `${labels[isGiven ? "given" : "written"]}: ${written}` }),
   );
 };
 
@@ -188,7 +189,7 @@ export const searchCard = (app) => {
           make("p", {
             class: "small figure",
             text: [
-              `${labels.result}: ${texts.output}`,
+              `${labels.result}: ${texts.output || labels.empty}`,
               `log p ${signed(texts.log_prob, 3)}`,
               `${labels.score} ${signed(texts.score, 3)} (${labels.scoreLine})`,
             ].join(" · "),
