@@ -149,6 +149,7 @@ def test_pointing_outlines_the_operands(open_trace: OpenTrace, data: dict[str, A
     page.keyboard.press("Escape")
     wait_until(page, lambda: canvas.evaluate(drawn) != outlined, "the outline of the row stays")
     plain = canvas.evaluate(drawn)
+    wait_until(page, lambda: "cell=" not in page.url, "the address keeps the cell")  # else nothing would change below
     page.evaluate(f"location.hash = '#cell={scores}.1.2.3'")
     wait_until(page, lambda: canvas.evaluate(drawn) != plain, "the row that the cell reads is not outlined")
 
