@@ -87,7 +87,9 @@ export const outputCard = (app) => {
   const labels = app.labels(),
     { model, output, target, search } = app.store().data,
     { step } = app.state,
-    isGiven = model.task === "language_model"; // it reads the text and writes nothing
+    isLabel = model.task === "classification",
+    isGiven = model.task === "language_model", // it reads the text and writes nothing
+    chosenText = labels[isLabel ? "chosenLabel" : isGiven ? "inText" : "chosen"];
   const top = output?.top?.[step - 1] ?? [],
     logsumexp = output?.logsumexp?.[step - 1],
     chosen = target.outputs[step - 1];
@@ -99,7 +101,7 @@ export const outputCard = (app) => {
         data(signed(logit, 3), "figure"),
         data(`${(probability * 100).toFixed(probability < 0.001 ? 3 : 1)} %`, "figure"),
         bar(probability),
-        data(token === chosen ? labels[isGiven ? "inText" : "chosen"] : kept.has(token) ? labels.kept : ""),
+        data(token === chosen ? chosenText : kept.has(token) ? labels.kept : ""),
       ],
       token === chosen ? "best" : "",
     ),
@@ -116,10 +118,10 @@ export const outputCard = (app) => {
   const written = target.outputs.slice(0, step).map(displayToken).join(" ");
   return card(
     "card-output",
-    labels.topFive(step),
-    table([labels.token, labels.logit, labels.probability, "", labels.fate], rows),
+    isLabel ? labels.topLabels : labels.topFive(step),
+    table([isLabel ? labels.label : labels.token, labels.logit, labels.probability, "", labels.fate], rows),
     ...note,
-    make("p", { class: "small", text: `${labels[isGiven ? "given" : "written"]}: ${written}` }),
+    ...(isLabel ? [] : [make("p", { class: "small", text: `${labels[isGiven ? "given" : "written"]}: ${written}` })]),
   );
 };
 

@@ -110,6 +110,8 @@ export const ENGLISH = {
   softmaxLine: "probability = exp(logit − logsumexp)",
   chosen: "written",
   inText: "in the text",
+  chosenLabel: "chosen",
+  topLabels: "The most probable labels",
   kept: "kept",
   pruned: "pruned",
   search: "Beam search",

@@ -103,6 +103,8 @@ export const KOREAN = {
   softmaxLine: "확률 = exp(로짓 − logsumexp)",
   chosen: "출력",
   inText: "실제 토큰",
+  chosenLabel: "선택",
+  topLabels: "확률이 높은 레이블",
   kept: "유지",
   pruned: "탈락",
   search: "빔 탐색",
