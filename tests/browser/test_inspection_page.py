@@ -49,7 +49,7 @@ def shown_number(locator: Locator) -> float:
 def test_numbers_follow_the_switch_of_dropout(visitor: Visitor, file: Path, inspection: Any) -> None:
     page = open_page(visitor, file)
     run = json.loads(inspection.as_json())["runs"][0]
-    for mode, label in (("off", "Off"), ("spread", "Spread of 3 draws"), ("mean", "Mean of 3 draws")):
+    for mode, label in (("off", "Off"), ("spread", "Standard deviation of 3 draws"), ("mean", "Mean of 3 draws")):
         page.get_by_role("button", name=label, exact=True).click()
         entropy = run["roles"][0]["entropy"][mode][0][0]  # packed with three decimals
         assert shown_number(page.locator("#heads tr[data-sentence='0'] td.cell")) == pytest.approx(entropy, abs=0.006)

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bandCorners, seriesClass, shownValues } from "../../src/tongsa/visualize/assets/compare_chart.js";
+import { bandsOf, seriesClass, shownValues } from "../../src/tongsa/visualize/assets/compare_chart.js";
 import { curveLines, curveMode } from "../../src/tongsa/visualize/assets/compare_curves.js";
 import {
   compact, intervalText, ngramsOf, number, orderedSentences, pairOf, pValue, ranking, settingOf, signedNumber, unbeaten,
@@ -113,7 +113,8 @@ test("runs of one setting have one color, over steps, tokens or minutes", () => 
 
 test("a band goes along the upper ends and back along the lower ones", () => {
   const points = [{ x: 0, value: 2, low: 1, high: 3 }, { x: 1, value: 5, low: null, high: null }, { x: 2, value: 4, low: 2, high: 6 }];
-  assert.deepEqual(bandCorners(points), [[0, 3], [2, 6], [2, 2], [0, 1]]);
+  assert.deepEqual(bandsOf(points), [[[0, 3], [0, 1]], [[2, 6], [2, 2]]]);
+  assert.deepEqual(bandsOf([points[0], points[2]]), [[[0, 3], [2, 6], [2, 2], [0, 1]]]);
   assert.deepEqual(shownValues([{ series: 0, points }]), [2, 1, 3, 5, 5, 5, 4, 2, 6]);
 });
 

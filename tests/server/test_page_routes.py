@@ -49,7 +49,16 @@ def test_a_model_tells_its_training_data_examples_and_tags(server: LiveServer) -
         "bleu",
         12.5,
     )
-    assert text["summary"] == {"training_pairs": 0, "metric": "", "score": 0.0, "examples": [], "control_tags": []}
+    assert (tagged["summary"]["training_unit"], text["summary"]["training_unit"]) == ("pairs", "texts")
+    empty = {
+        "training_pairs": 0,
+        "training_unit": "texts",
+        "metric": "",
+        "score": 0.0,
+        "examples": [],
+        "control_tags": [],
+    }
+    assert text["summary"] == empty
     assert models["corrections"] is True
 
 

@@ -12,6 +12,8 @@ from tongsa.config import NonNegative, check_ranges
 NO_POSITION_LIMIT = 1 << 20
 """Value of max_positions for models without a limit."""
 
+SinusoidLayout = Literal["interleaved", "blocks"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class SinusoidConfig:
@@ -20,7 +22,7 @@ class SinusoidConfig:
     exponent: Literal["2i/d", "2i/(d-2)", "i/d"] = "2i/d"
     """Pair i of a vector of width d has the wavelength 2π·10000^exponent. 2i/(d-2) ends at exactly 10000·2π, as in
     tensor2tensor and fairseq. i/d ends at about 100·2π, as in kh-kim/simple-nmt."""
-    layout: Literal["interleaved", "blocks"] = "interleaved"
+    layout: SinusoidLayout = "interleaved"
     """sin, cos, sin, cos … as in the paper, or all sines and then all cosines, as in tensor2tensor and fairseq."""
     first_position: NonNegative = 0
     """Position of the first token; 1 in paul-hyun/transformer-evolution, 2 in fairseq."""

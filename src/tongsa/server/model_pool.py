@@ -52,6 +52,10 @@ def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
     return list(sources.values())
 
 
+TRAINING_UNITS = {"seq2seq": "pairs", "classification": "labeled_texts", "language_model": "texts"}
+"""What the training data of a task consist of."""
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """A model in memory."""
@@ -117,7 +121,7 @@ class LoadedModel:
             "parameters": self.parameters,
             "views": self.views,
             "default": default,
-            "summary": asdict(self.summary),
+            "summary": asdict(self.summary) | {"training_unit": TRAINING_UNITS[self.task]},
         }
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from tongsa.nn.multi_head import SelfAttention
-from tongsa.nn.positions import PAPER_SINUSOIDS, PositionalEncoding, PositionKind, sinusoids
+from tongsa.nn.positions import PAPER_SINUSOIDS, PositionalEncoding, PositionKind, SinusoidLayout, sinusoids
 from tongsa.visualize.packing import MAX_UINT16, pack_uint16
 
 MAX_POSITIONS_SHOWN = 128
@@ -24,6 +24,8 @@ class PositionTable:
     used_by: tuple[str, ...]
     """Parts of the model: "encoder", "decoder" or both."""
     values: NDArray[np.float64]  # (position, width)
+    layout: SinusoidLayout = "interleaved"
+    """Order of sines and cosines in a sinusoidal table."""
     is_paper_formula: bool = False
     """The page computes the sinusoids of the paper itself: they would be half of its size."""
 
@@ -51,7 +53,8 @@ def _position_encoding(part: str, module: nn.Module) -> PositionTable | None:
         values = module(0, min(MAX_POSITIONS_SHOWN, module.max_positions), device)
         kind: PositionKind = "sinusoidal" if module.is_sinusoidal else "learned"
         is_paper_formula = module.is_sinusoidal and module.sinusoid == PAPER_SINUSOIDS
-        return PositionTable(kind, (part,), values.double().cpu().numpy(), is_paper_formula)
+        table = values.double().cpu().numpy()
+        return PositionTable(kind, (part,), table, module.sinusoid.layout, is_paper_formula)
     if isinstance(module, SelfAttention) and module.rotary:
         # sine and cosine of each rotation angle; their cosine similarity is that of one vector at two positions
         angles = sinusoids(MAX_POSITIONS_SHOWN, module.heads.key_width).double().numpy()
@@ -76,6 +79,7 @@ def page_data(encodings: list[PositionTable]) -> dict[str, Any]:
                 "used_by": list(table.used_by),
                 "positions": table.values.shape[0],
                 "width": table.values.shape[1],
+                "layout": table.layout,
                 "values": None if table.is_paper_formula else _pack_signed(table.values),
             }
             for table in encodings

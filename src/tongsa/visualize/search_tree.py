@@ -21,6 +21,8 @@ from tongsa.visualize.page import render_html
 
 DECIMALS = 4
 """Decimals of the numbers in the page's data: the page shows three."""
+SCORE_DECIMALS = 6
+"""More decimals for finished scores: rounded twice, −0.33249 would be shown as −0.333, and beside it as −0.332."""
 
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}
 """Unicode categories of invisible characters and of those that change the text direction: shown as U+…."""
@@ -259,7 +261,7 @@ def step_data(tree: SearchTree, number: int) -> dict[str, Any]:
     return {
         "length_penalty": round(tree.config.length_penalty(number + 1), DECIMALS),
         "kept": [
-            candidate_data(candidate) | ({"score": round(scores[rank], DECIMALS)} if rank in scores else {})
+            candidate_data(candidate) | ({"score": round(scores[rank], SCORE_DECIMALS)} if rank in scores else {})
             for rank, candidate in enumerate(step.kept)
         ],
         "pruned": [

@@ -198,6 +198,8 @@ class PackedPositionTable(TypedDict):
     """Parts of the model that use the table."""
     positions: int
     width: int
+    layout: Literal["interleaved", "blocks"]
+    """Of sinusoids: sine and cosine in turn, or all sines and then all cosines."""
     values: PackedMatrix | None
     """(position, width); null for the paper's sinusoids: sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)) in turn."""
 

@@ -2,8 +2,10 @@
 
 /** @param {number} count */
 const number = (count) => count.toLocaleString("en");
+/** @param {number} count @param {string} noun in the singular */
+const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 /** @param {number} count */
-const sentences = (count) => `${number(count)} ${count === 1 ? "sentence" : "sentences"}`;
+const sentences = (count) => counted(count, "sentence");
 
 export const EN = {
   otherLanguage: "한국어",
@@ -42,8 +44,24 @@ export const EN = {
   examples: "Examples",
   stale: "This translation belongs to an earlier text.",
   yourText: "Your text",
-  /** @param {number} pairs @param {string} score */
-  knows: (pairs, score) => [`Trained on ${number(pairs)} pairs`, score].filter(Boolean).join(" · "),
+  /** By what the training data consist of. */
+  trainedOn: {
+    /** @param {number} count */
+    pairs: (count) => `Trained on ${counted(count, "pair")}`,
+    /** @param {number} count */
+    labeled_texts: (count) => `Trained on ${counted(count, "labeled text")}`,
+    /** @param {number} count */
+    texts: (count) => `Trained on ${counted(count, "text")}`,
+  },
+  /** Metric → its name. @type {Record<string, string>} */
+  metrics: {
+    bleu: "BLEU",
+    chrf: "chrF",
+    exact_match: "exact match",
+    accuracy: "accuracy",
+    macro_f1: "macro F1",
+    perplexity: "perplexity",
+  },
   /** @param {string} name @param {string} value */
   scoreOf: (name, value) => `${name} ${value} on its dev set`,
   style: "Style",

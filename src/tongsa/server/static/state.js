@@ -8,6 +8,7 @@ import { WORDS } from "./words.js";
 /**
  * @typedef {object} Summary what a model was trained on
  * @property {number} training_pairs
+ * @property {"pairs" | "labeled_texts" | "texts"} training_unit what training_pairs counts
  * @property {string} metric
  * @property {number} score
  * @property {string[]} examples

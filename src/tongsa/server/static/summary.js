@@ -2,9 +2,6 @@
 import { $, make } from "./dom.js";
 import { currentModel, wordsOf } from "./state.js";
 
-/** Metric → its name. @type {Record<string, string>} */
-const METRICS = { bleu: "BLEU", chrf: "chrF", accuracy: "accuracy", macro_f1: "macro F1" };
-
 /** Control tags that have a name in the page's language. */
 const STYLES = /** @type {const} */ (["polite", "casual", "formal", "plain"]);
 
@@ -18,9 +15,10 @@ export const styleName = (tag, words) => {
 export const knownText = (state) => {
   const model = currentModel(state),
     words = wordsOf(state),
-    { training_pairs: pairs = 0, metric = "", score = 0 } = model?.summary ?? {};
-  if (!model || !pairs) return "";
-  return words.knows(pairs, metric ? words.scoreOf(METRICS[metric] ?? metric, score.toFixed(1)) : "");
+    { training_pairs: count = 0, training_unit: unit = "pairs", metric = "", score = 0 } = model?.summary ?? {};
+  if (!model || !count) return "";
+  const data = words.trainedOn[unit](count);
+  return metric ? `${data} · ${words.scoreOf(words.metrics[metric] ?? metric, score.toFixed(1))}` : data;
 };
 
 /**

@@ -86,14 +86,22 @@ export const shownValues = (lines) => lines.flatMap(({ points }) => points.flatM
   [value, low ?? value, high ?? value]));
 
 /**
- * Return the corners of a band: upper ends from left to right, lower ends back. Points without an interval are left out.
+ * Return the bands of a line, each as corners: upper ends from left to right, lower ends back. A point without an
+ * interval ends a band; a single point has a band without width.
  * @param {Point[]} points
- * @returns {[number, number][]}
+ * @returns {[number, number][][]}
  */
-export const bandCorners = (points) => {
-  const ends = points.flatMap(({ x, low, high }) => (low == null || high == null ? [] : [{ x, low, high }]));
-  return [...ends.map(({ x, high }) => /** @type {[number, number]} */ ([x, high])),
-    ...ends.reverse().map(({ x, low }) => /** @type {[number, number]} */ ([x, low]))];
+export const bandsOf = (points) => {
+  /** @type {{ x: number, low: number, high: number }[][]} */
+  const runs = [[]];
+  for (const { x, low, high } of points) {
+    if (low == null || high == null) runs.push([]);
+    else runs[runs.length - 1].push({ x, low, high });
+  }
+  return runs.filter(({ length }) => length).map((ends) => [
+    ...ends.map(({ x, high }) => /** @type {[number, number]} */ ([x, high])),
+    ...ends.reverse().map(({ x, low }) => /** @type {[number, number]} */ ([x, low])),
+  ]);
 };
 
 /** @param {SVGElement} svg @param {ReturnType<typeof verticalAxis>} axis @param {(value: number) => number} y */
@@ -128,14 +136,16 @@ export const lineChart = ({ lines, marks, range, title, mode, brokenAxis }, widt
   svg.append(makeSvg("text", { x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle", text: title }));
   const path = (corners) => corners.map(([px, value]) => `${x(px).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   for (const { series, points } of lines) {
-    const corners = bandCorners(points);
-    if (corners.length > 2) svg.append(makeSvg("polygon", { class: `band ${seriesClass(series)}`, points: path(corners) }));
+    for (const corners of bandsOf(points)) {
+      svg.append(makeSvg("polygon", { class: `band ${seriesClass(series)}`, points: path(corners) }));
+    }
   }
   for (const { series, points } of lines) {
     svg.append(makeSvg("polyline", { class: seriesClass(series), points: path(points.map((p) => [p.x, p.value])) }));
     if (points.length <= 24) {
       for (const point of points) {
-        svg.append(makeSvg("circle", { class: seriesClass(series), cx: x(point.x), cy: y(point.value), r: 3 }));
+        const r = points.length > 1 ? 3 : 5; // a single point has no line to be found by
+        svg.append(makeSvg("circle", { class: seriesClass(series), cx: x(point.x), cy: y(point.value), r }));
       }
     }
   }

@@ -63,7 +63,7 @@ export const english = {
     loops: "outputs that repeat a word or phrase although the source does not.",
   },
   sentences: "Sentences",
-  sentencesHelp: (metric, shown, all) => `Scores are ${metric} of single sentences, a rough measure. The page has the ${shown} of ${all} sentences in which systems differ most. Positive differences: the first is better.`,
+  sentencesHelp: (metric, shown, all) => `Scores are ${metric} of single sentences, a rough measure. ${shown < all ? `The page has the ${shown} of ${all} sentences in which systems differ most.` : `The page has all ${all} sentences.`} Positive differences: the first is better.`,
   wordKinds: { moved: "elsewhere in the reference", extra: "not in the reference" },
   first: "First", second: "Second", order: "Order",
   orders: { difference: "largest difference", "better-a": "first is better", "better-b": "second is better", line: "line", length: "longest source" },

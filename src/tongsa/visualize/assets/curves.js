@@ -13,6 +13,8 @@ import { WORDS } from "./view_words.js";
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM, TICK_WIDTH] = [240, 56, 12, 10, 40, 90];
 /** A loss that falls by this factor is shown on a logarithmic axis at first. */
 const LOG_RATIO = 4;
+/** Points of a curve are marked up to this number. */
+const MAX_MARKED = 12;
 /** Colors of curves in plots.css. */
 const COLORS = 6;
 
@@ -75,14 +77,14 @@ const plot = (panel, mode, width, runs, /** @type {Words} */ words) => {
   svg.append(
     makeSvg("text", { x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 3, "text-anchor": "middle", text: words.step }),
   );
-  panel.lines.forEach((line, i) =>
-    svg.append(
-      makeSvg("polyline", {
-        class: lineClass(line, i, panel.lines.length, runs),
-        points: line.points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
-      }),
-    ),
-  );
+  panel.lines.forEach((line, i) => {
+    const style = lineClass(line, i, panel.lines.length, runs),
+      places = line.points.map(([step, value]) => [x(step).toFixed(1), y(value).toFixed(1)]);
+    svg.append(makeSvg("polyline", { class: style, points: places.map(String).join(" ") }));
+    // few points, such as validations, are marked: a single one has no line at all
+    if (places.length > MAX_MARKED) return;
+    for (const [cx, cy] of places) svg.append(makeSvg("circle", { class: style, cx, cy, r: 3.5 }));
+  });
   const cursor = makeSvg("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
   svg.append(cursor);
   return { svg, cursor, x, last };

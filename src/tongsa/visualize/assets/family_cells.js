@@ -1,4 +1,5 @@
 /** Cells of the family page: attention as a table, vectors as strips, top 5, beam, thumbnails. */
+import { SPACE_DOT, displayToken } from "./canvas_text.js";
 import { bitmap, colorOf, textColorOn } from "./colors.js";
 import { make } from "./dom.js";
 import { attentionGrid, decodeSigned } from "./family_data.js";
@@ -29,11 +30,11 @@ const weightCell = (value, scale) => {
  */
 export const heatTable = ({ queries, keys, weights }, caption, scale = "sequential") => {
   const head = make("tr", {}, make("td"), ...keys.map((key) =>
-    make("th", { scope: "col", title: key }, make("span", { text: truncate(key, 10) }))));
+    make("th", { scope: "col", title: key }, make("span", { text: truncate(displayToken(key), 10) }))));
   const rows = queries.map((query, row) => {
     const cells = keys.map((_, i) => weightCell(weights[row * keys.length + i], scale));
     return make("tr", { "data-row": row, "data-word": query },
-      make("th", { scope: "row", title: query, text: truncate(query, 9), dir: "auto" }), ...cells);
+      make("th", { scope: "row", title: query, text: truncate(displayToken(query), 9), dir: "auto" }), ...cells);
   });
   const size = keys.length <= 7 ? "large" : keys.length <= 12 ? "middle" : "small";
   return make("table", { class: `heat ${size}` }, make("caption", { class: "unseen", text: caption }),
@@ -65,7 +66,7 @@ export const memoryCell = (column, moment, labels) => {
   const text = slotsText(column, moment, labels), { memory } = moment;
   const parts = [make("p", { text })];
   if (!memory.shape[0]) return parts;
-  const note = memory.shape[1] < memory.width ? labels.thinned(memory.shape[1]) : "";
+  const note = memory.shape[1] < memory.width ? labels.thinned(memory.shape[1], memory.width) : "";
   return [...parts, strip(memory, text), make("p", { class: "quiet small", text: note })];
 };
 
@@ -78,8 +79,8 @@ export const stateCell = (moment, labels) => {
 };
 
 /** A token whose mark of a word's start is quiet. @param {string} token @param {number} length */
-const tokenParts = (token, length) => (token.startsWith(SPACE) && token !== SPACE
-  ? [make("span", { class: "mark", text: SPACE }), truncate(token.slice(1), length)] : [truncate(token, length)]);
+const tokenParts = (token, length) => (token.startsWith(SPACE)
+  ? [make("span", { class: "mark", text: SPACE_DOT }), truncate(token.slice(1), length)] : [truncate(token, length)]);
 
 /**
  * Bars of the likeliest tokens at an output step.

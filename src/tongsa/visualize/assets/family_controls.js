@@ -110,9 +110,11 @@ export const drawControls = (element, view, actions) => {
   const timeUnits = [["steps", labels.steps], ["minutes", labels.minutes]];
   /** @type {["words" | "tokens", string][]} */
   const units = [["words", labels.words], ["tokens", labels.tokens]];
+  const timeLine = make("div", { class: "line" }, ...time.elements, play, pin, clear,
+    choice(labels.align, timeUnits, state.timeUnit, actions.setTimeUnit));
+  timeLine.hidden = view.ticks.length < 2; // one moment: nothing to choose
   element.replaceChildren(
-    make("div", { class: "line" }, ...time.elements, play, pin, clear,
-      choice(labels.align, timeUnits, state.timeUnit, actions.setTimeUnit)),
+    timeLine,
     make("div", { class: "line" }, ...step.elements, choice(labels.unit, units, state.unit, actions.setUnit),
       ...(layers.length > 2 ? [layer.box] : []), heads.box),
     pins);
@@ -121,8 +123,8 @@ export const drawControls = (element, view, actions) => {
     time.show(state.tick, view.ticks.length - 1, view.timeText(view.time));
     const last = Math.max(...view.columns.map((column) => view.moment(column).target.tokens.length)) - 1;
     step.show(Math.min(state.step, last), last, `${Math.min(state.step, last) + 1} / ${last + 1}`);
+    for (const item of step.elements) item.hidden = last < 1;
     play.textContent = isPlaying ? labels.pause : labels.play;
-    for (const item of [play, pin]) item.disabled = view.ticks.length < 2;
     clear.hidden = !state.pins.length;
     heads.show(state.head);
     layer.show(state.layer);

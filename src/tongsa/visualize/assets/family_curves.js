@@ -1,4 +1,5 @@
 /** Loss curves of all models on one logarithmic time axis, with the chosen time as a line. */
+import { formatValue, verticalAxis } from "./axis.js";
 import { make, makeSvg } from "./dom.js";
 
 /** @typedef {import("./family_data.js").Column} Column */
@@ -19,13 +20,13 @@ export const logTicks = (last, first) => {
 const scales = (columns, unit, width) => {
   const points = columns.flatMap(({ loss, dev_loss: devLoss }) => [...loss, ...devLoss]);
   const axis = unit === "steps" ? 0 : 1, last = Math.max(1, ...points.map((point) => point[axis]));
-  const losses = points.map((point) => point[2]), low = Math.min(...losses), high = Math.max(...losses, low + 1e-6);
+  const vertical = verticalAxis(points.map((point) => point[2]), "linear");
   const start = unit === "steps" ? 1 : 0.5; // the axis is linear below this time
   const position = (time) => Math.log1p(Math.min(time, last) / start) / Math.log1p(last / start);
   return {
-    axis, last, low, high,
+    axis, last, ticks: vertical.ticks,
     x: (time) => LEFT + position(time) * (width - LEFT - RIGHT),
-    y: (loss) => TOP + ((high - loss) / (high - low)) * (HEIGHT - TOP - BOTTOM),
+    y: (loss) => TOP + (1 - vertical.share(loss)) * (HEIGHT - TOP - BOTTOM),
     /** @param {number} x */
     timeAt: (x) => start * Math.expm1(((x - LEFT) / (width - LEFT - RIGHT)) * Math.log1p(last / start)),
   };
@@ -37,7 +38,7 @@ const scales = (columns, unit, width) => {
  * @param {number} width
  * @param {FamilyWords} labels
  */
-const axes = ({ x, y, last, low, high }, unit, width, labels) => {
+const axes = ({ x, y, last, ticks }, unit, width, labels) => {
   const seconds = unit === "minutes", divisor = seconds ? SECONDS_PER_MINUTE : 1;
   let free = 0; // labels must not overlap
   const times = logTicks(last / divisor, seconds ? 0.1 : 1).flatMap((tick) => {
@@ -46,9 +47,9 @@ const axes = ({ x, y, last, low, high }, unit, width, labels) => {
     free = position + 34;
     return [makeSvg("text", { x: position, y: HEIGHT - 22, "text-anchor": "middle", text: tick.toLocaleString("en") })];
   });
-  const losses = [low, (low + high) / 2, high].flatMap((value) => [
+  const losses = ticks.flatMap((value) => [
     makeSvg("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
-    makeSvg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end", text: value.toFixed(1) })]);
+    makeSvg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end", text: formatValue(value) })]);
   const title = seconds ? labels.curveMinutes : labels.curveSteps;
   const middle = (LEFT + width - RIGHT) / 2;
   return [...losses, ...times, makeSvg("text", { x: middle, y: HEIGHT - 4, "text-anchor": "middle", text: title })];

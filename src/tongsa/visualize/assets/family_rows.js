@@ -1,4 +1,5 @@
 /** Rows of the family page: for each row, the content of a column's cell at the chosen moment. */
+import { displayToken } from "./canvas_text.js";
 import { make } from "./dom.js";
 import { beamCell, heatTable, memoryCell, stateCell, thumbnail, topCell } from "./family_cells.js";
 import { difference, spread, storedWeights, timeOf } from "./family_data.js";
@@ -11,7 +12,7 @@ import { signed } from "./format.js";
 
 const MAX_THUMBNAILS = 12;
 /** Names of metrics that are not written as in the journal. @type {Record<string, string>} */
-const METRICS = { bleu: "BLEU", chrf: "chrF", ter: "TER", wer: "WER", per: "PER", macro_f1: "macro F1" };
+const METRICS = { bleu: "BLEU", chrf: "chrF", ter: "TER", wer: "WER", per: "PER" };
 
 /** @param {string} text @param {string} [name] */
 const paragraph = (text, name = "") => make("p", { class: name, text });
@@ -52,7 +53,7 @@ const momentCell = (view, column) => {
 const outputText = ({ data, labels }, moment) => {
   const { target, num_tokens: total, output } = moment;
   const words = target.words.filter((word) => word !== "</s>");
-  const span = (word, row) => make("span", { class: "word", "data-word": word, "data-row": row, text: word });
+  const span = (word, row) => make("span", { class: "word", "data-word": word, "data-row": row, text: displayToken(word) });
   const spans = words.length ? words.flatMap((word, i) => [span(word, i), " "]) : [labels.empty];
   const mark = { class: "equal", role: "img", "aria-label": labels.equal, title: labels.equal, text: "✓" };
   const isEqual = Boolean(data.reference) && output === data.reference;
@@ -110,7 +111,7 @@ const trainingCell = ({ labels, count }, { seed, steps, seconds, tokens, score }
   if (!steps) return [remark(labels.noRun)];
   const length = [labels.stepCount(steps), labels.duration(seconds), labels.seenTokens(count(tokens))].join(" · ");
   const value = score && score.value.toFixed(Math.abs(score.value) < 10 ? 2 : 1);
-  const metric = score && (METRICS[score.name] ?? score.name.replaceAll("_", " "));
+  const metric = score && (labels.metrics[score.name] ?? METRICS[score.name] ?? score.name.replaceAll("_", " "));
   return [
     paragraph(score ? labels.score(metric, value, labels.step(score.step)) : ""),
     remark(seed === null ? length : `${labels.seed(seed)} · ${length}`),

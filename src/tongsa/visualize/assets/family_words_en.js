@@ -12,7 +12,7 @@ export const ENGLISH = {
     beam: "Beam", cost: "Cost", training: "Training", history: "Over training",
   },
   help: {
-    moment: "Last probe up to the chosen time.", output: "Most probable output of the search.",
+    moment: "Last record of this sentence up to the chosen time.", output: "Most probable output of the search.",
     logProb: "Sum over the output tokens.", memory: "The encoder's output, which the decoder reads.",
     reads: "Rows: output. Columns: source. Stronger color: more attention. Mean over heads, or one.",
     top: "Most probable tokens at the chosen output step.",
@@ -45,7 +45,7 @@ export const ENGLISH = {
     hops: (count, width) => `${count} hops of ${width} numbers`,
     many: (count, width) => `${count} vectors of ${width} numbers`,
   },
-  thinned: (shown) => `${shown} columns shown`,
+  thinned: (shown, all) => `${shown} of ${all} columns shown`,
   nothing: "Nothing to read: one vector. The decoder states, one row per output token:",
   noMemory: "No memory: the states of the model, one row per token:",
   unweighted: (count) =>
@@ -57,6 +57,8 @@ export const ENGLISH = {
   paths: (source, output) => `Longest path: ${source} between source tokens, ${output} from source to output`,
   tokenPath: (path) => `Longest path: ${path} between tokens`,
   seed: (seed) => `seed ${seed}`,
+  /** @type {Record<string, string>} */
+  metrics: { accuracy: "accuracy", macro_f1: "macro F1", exact_match: "exact match", perplexity: "perplexity" },
   score: (name, value, step) => `dev ${name} ${value} at ${step}`,
   noRun: "No training journal: only the model is available.",
   trace: "Trace of this model", traceHint: "Every tensor of this model on this sentence:",

@@ -67,6 +67,123 @@ export const moveCell = (view, hovered, [down, right], { rows, columns }) => {
 };
 
 /**
+ * @typedef {object} Shown what the canvas shows
+ * @property {"heatmap" | "lines"} view
+ * @property {number} zoom 0 fits all cells
+ * @property {Cell | null} hovered
+ * @property {any} layout
+ * @property {Matrix | null} matrix
+ */
+
+/** @param {Shown} shown @param {CanvasRenderingContext2D} context */
+const paint = ({ view, matrix, layout, hovered }, context, viewport) => {
+  const theme = themeColors();
+  context.fillStyle = theme.paper;
+  context.fillRect(0, 0, viewport.width, viewport.height);
+  context.textBaseline = "middle";
+  VIEWS[view].paint(context, viewport, { matrix: /** @type {Matrix} */ (matrix), layout, hovered, theme });
+};
+
+/** Lay out the matrix; the sheet gets its size, the canvas that of the visible part. @param {Shown} shown */
+const layOut = (shown, element) => {
+  const width = element("detail").clientWidth - 16,
+    height = innerHeight * 0.8; // leaves space for a scroll bar
+  const layout = VIEWS[shown.view].layoutOf(/** @type {Matrix} */ (shown.matrix), width, height, shown.zoom);
+  const stage = element("stage"),
+    sheet = element("sheet"),
+    canvas = element("picture"),
+    density = devicePixelRatio || 1;
+  sheet.style.width = `${layout.width}px`;
+  sheet.style.height = `${layout.height}px`;
+  const visible = {
+    width: Math.min(stage.clientWidth, layout.width),
+    height: Math.min(stage.clientHeight, layout.height),
+  };
+  canvas.width = Math.round(visible.width * density);
+  canvas.height = Math.round(visible.height * density);
+  canvas.style.width = `${visible.width}px`;
+  canvas.style.height = `${visible.height}px`;
+  shown.layout = { ...layout, visible };
+};
+
+/** @param {Shown} shown @returns {Cell | null} */
+const cellUnderPointer = ({ view, matrix, layout }, stage, event) => {
+  if (!matrix) return null;
+  const box = stage.getBoundingClientRect(),
+    x = event.clientX - box.left,
+    y = event.clientY - box.top;
+  if (x > layout.visible.width || y > layout.visible.height) return null;
+  return VIEWS[view].cellAt(x, y, stage, matrix, layout);
+};
+
+/** Scroll to the hovered cell; returns where its tooltip belongs, null for lines. @param {Shown} shown */
+const scrollToHovered = ({ view, hovered, layout }, stage) => {
+  const { row, column } = /** @type {Cell} */ (hovered);
+  if (view === "lines") {
+    const { step, start } = layout.sides[column === null ? "row" : "column"],
+      y = start + step * Number(column ?? row);
+    stage.scrollTop = clamp(stage.scrollTop, y + step - layout.visible.height, y);
+    return null;
+  }
+  const { left, top, cell } = layout,
+    x = Number(column) * cell,
+    y = Number(row) * cell;
+  stage.scrollTop = clamp(stage.scrollTop, y + cell - (layout.visible.height - top), y);
+  stage.scrollLeft = clamp(stage.scrollLeft, x + cell - (layout.visible.width - left), x);
+  const box = stage.getBoundingClientRect();
+  return [box.left + left + x - stage.scrollLeft + cell, box.top + top + y - stage.scrollTop + cell];
+};
+
+/** Put the tooltip beside a point of the window. */
+const placeTooltip = (tip, x, y) => {
+  const left = x + 16 + tip.offsetWidth > innerWidth ? x - 16 - tip.offsetWidth : x + 16;
+  tip.style.left = `${Math.max(4, left)}px`;
+  tip.style.top = `${clamp(y + 18, 4, innerHeight - tip.offsetHeight - 4)}px`;
+};
+
+/** Save the whole picture. @param {Shown} shown @param {string} name of the file */
+const saveImage = (shown, name) => {
+  const { layout } = shown,
+    canvas = document.createElement("canvas"),
+    density = Math.min(2, MAX_IMAGE_SIDE / Math.max(layout.width, layout.height));
+  canvas.width = Math.round(layout.width * density);
+  canvas.height = Math.round(layout.height * density);
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(density, density);
+  paint(shown, context, { x: 0, y: 0, width: layout.width, height: layout.height });
+  canvas.toBlob((blob) => {
+    if (blob) saveBlob(blob, name);
+  });
+};
+
+/** Hover by mouse, touch or keys. @param {Shown} shown */
+const listenToCells = (shown, stage, { hover, showTooltip }, signal) => {
+  const listen = (kind, react) => stage.addEventListener(kind, react, { signal });
+  const point = (event) => {
+    hover(cellUnderPointer(shown, stage, event));
+    showTooltip(event.clientX, event.clientY);
+  };
+  listen("pointermove", point);
+  listen("pointerdown", point);
+  listen("pointerleave", (event) => {
+    if (event.pointerType === "mouse") hover(null);
+  });
+  listen("blur", () => hover(null));
+  listen("keydown", (event) => {
+    if (event.key === "Escape" && shown.hovered) {
+      event.preventDefault();
+      hover(null);
+      return;
+    }
+    if (!ARROWS[event.key] || !hasNoModifier(event) || !shown.matrix) return;
+    event.preventDefault();
+    hover(moveCell(shown.view, shown.hovered, ARROWS[event.key], shown.matrix));
+    const place = scrollToHovered(shown, stage);
+    if (place) showTooltip(place[0], place[1]);
+  });
+};
+
+/**
  * @param {ParentNode} root holds #detail, #stage, #sheet, #picture, #readout, #tip, #smaller, #larger and #fit
  * @param {() => {hint: string, masked: (row: number, column: number) => string}} words
  * @param {AbortSignal} [signal]
@@ -74,167 +191,71 @@ export const moveCell = (view, hovered, [down, right], { rows, columns }) => {
 export const headCanvas = (root, words, signal) => {
   const element = (id) => $(id, root),
     stage = element("stage");
-  /** @type {"heatmap" | "lines"} */
-  let view = "heatmap";
-  let zoom = 1;
-  /** @type {Cell | null} */
-  let hovered = null;
-  /** @type {any} */
-  let layout = null;
-  /** @type {Matrix | null} */
-  let matrix = null;
+  /** @type {Shown} */
+  const shown = { view: "heatmap", zoom: 1, hovered: null, layout: null, matrix: null };
 
-  // ── drawing ──
-  const resize = () => {
-    if (!matrix) return;
-    const width = element("detail").clientWidth - 16,
-      height = innerHeight * 0.8; // leaves space for a scroll bar
-    layout = VIEWS[view].layoutOf(matrix, width, height, zoom);
-    const sheet = element("sheet"),
-      canvas = element("picture"),
-      density = devicePixelRatio || 1;
-    sheet.style.width = `${layout.width}px`;
-    sheet.style.height = `${layout.height}px`;
-    layout.visible = {
-      width: Math.min(stage.clientWidth, layout.width),
-      height: Math.min(stage.clientHeight, layout.height),
-    };
-    canvas.width = Math.round(layout.visible.width * density);
-    canvas.height = Math.round(layout.visible.height * density);
-    canvas.style.width = `${layout.visible.width}px`;
-    canvas.style.height = `${layout.visible.height}px`;
-    redraw();
-    showHovered();
-  };
   const redraw = () => {
-    if (!matrix || !layout) return;
+    if (!shown.matrix || !shown.layout) return;
     const context = element("picture").getContext("2d"),
       density = devicePixelRatio || 1;
     context.setTransform(density, 0, 0, density, 0, 0);
-    paint(context, { x: stage.scrollLeft, y: stage.scrollTop, ...layout.visible });
+    paint(shown, context, { x: stage.scrollLeft, y: stage.scrollTop, ...shown.layout.visible });
   };
   const scheduleRedraw = oncePerFrame(redraw);
-  const paint = (context, viewport) => {
-    const theme = themeColors();
-    context.fillStyle = theme.paper;
-    context.fillRect(0, 0, viewport.width, viewport.height);
-    context.textBaseline = "middle";
-    VIEWS[view].paint(context, viewport, { matrix: /** @type {Matrix} */ (matrix), layout, hovered, theme });
+  const resize = () => {
+    if (!shown.matrix) return;
+    layOut(shown, element);
+    redraw();
+    showHovered();
   };
-
-  // ── hover by mouse, touch or keys ──
-  const cellUnderPointer = (event) => {
-    if (!matrix) return null;
-    const box = stage.getBoundingClientRect(),
-      x = event.clientX - box.left,
-      y = event.clientY - box.top;
-    if (x > layout.visible.width || y > layout.visible.height) return null;
-    return VIEWS[view].cellAt(x, y, stage, matrix, layout);
+  const hoveredText = () =>
+    describeCell(/** @type {Matrix} */ (shown.matrix), /** @type {Cell} */ (shown.hovered), words().masked);
+  const showHovered = () => {
+    const readout = element("readout");
+    readout.classList.toggle("quiet", !shown.hovered);
+    readout.textContent = shown.hovered ? hoveredText().join("  ") : words().hint;
+    if (!shown.hovered) element("tip").hidden = true;
   };
-  const hoveredText = () => describeCell(/** @type {Matrix} */ (matrix), /** @type {Cell} */ (hovered), words().masked);
   const hover = (next) => {
-    if (JSON.stringify(next) === JSON.stringify(hovered)) return;
-    hovered = next;
+    if (JSON.stringify(next) === JSON.stringify(shown.hovered)) return;
+    shown.hovered = next;
     scheduleRedraw();
     showHovered();
   };
-  const showHovered = () => {
-    const readout = element("readout");
-    readout.classList.toggle("quiet", !hovered);
-    readout.textContent = hovered ? hoveredText().join("  ") : words().hint;
-    if (!hovered) element("tip").hidden = true;
-  };
   const showTooltip = (x, y) => {
-    const tip = element("tip");
+    const tip = element("tip"),
+      { hovered, view } = shown;
     tip.hidden = !hovered || view === "lines" || hovered.row === null || hovered.column === null;
     if (tip.hidden) return;
     const [text, value] = hoveredText();
     tip.replaceChildren(make("span", { text }), make("b", { text: value }));
-    const left = x + 16 + tip.offsetWidth > innerWidth ? x - 16 - tip.offsetWidth : x + 16;
-    tip.style.left = `${Math.max(4, left)}px`;
-    tip.style.top = `${clamp(y + 18, 4, innerHeight - tip.offsetHeight - 4)}px`;
-  };
-  const moveByKey = (event) => {
-    if (event.key === "Escape" && hovered) {
-      event.preventDefault();
-      hover(null);
-      return;
-    }
-    if (!ARROWS[event.key] || !hasNoModifier(event) || !matrix) return;
-    event.preventDefault();
-    hover(moveCell(view, hovered, ARROWS[event.key], matrix));
-    scrollToHovered();
-  };
-  const scrollToHovered = () => {
-    const { row, column } = /** @type {Cell} */ (hovered);
-    if (view === "lines") {
-      const { step, start } = layout.sides[column === null ? "row" : "column"],
-        y = start + step * Number(column ?? row);
-      stage.scrollTop = clamp(stage.scrollTop, y + step - layout.visible.height, y);
-      return;
-    }
-    const { left, top, cell } = layout,
-      x = Number(column) * cell,
-      y = Number(row) * cell;
-    stage.scrollTop = clamp(stage.scrollTop, y + cell - (layout.visible.height - top), y);
-    stage.scrollLeft = clamp(stage.scrollLeft, x + cell - (layout.visible.width - left), x);
-    const box = stage.getBoundingClientRect();
-    showTooltip(box.left + left + x - stage.scrollLeft + cell, box.top + top + y - stage.scrollTop + cell);
-  };
-
-  const save = (name) => {
-    const canvas = document.createElement("canvas");
-    const density = Math.min(2, MAX_IMAGE_SIDE / Math.max(layout.width, layout.height));
-    canvas.width = Math.round(layout.width * density);
-    canvas.height = Math.round(layout.height * density);
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    context.scale(density, density);
-    hovered = view === "lines" ? hovered : null;
-    paint(context, { x: 0, y: 0, width: layout.width, height: layout.height });
-    canvas.toBlob((blob) => {
-      if (blob) saveBlob(blob, name);
-    });
+    placeTooltip(tip, x, y);
   };
   const setZoom = (next) => {
-    zoom = next && clamp(next, 0.2, 4); // 0 fits all cells
-    hovered = null;
+    shown.zoom = next && clamp(next, 0.2, 4);
+    shown.hovered = null;
     resize();
   };
 
-  element("smaller").addEventListener("click", () => setZoom((zoom || 1) / 1.25), { signal });
-  element("larger").addEventListener("click", () => setZoom((zoom || 0.8) * 1.25), { signal });
+  element("smaller").addEventListener("click", () => setZoom((shown.zoom || 1) / 1.25), { signal });
+  element("larger").addEventListener("click", () => setZoom((shown.zoom || 0.8) * 1.25), { signal });
   element("fit").addEventListener("click", () => setZoom(0), { signal });
-  stage.addEventListener("keydown", moveByKey, { signal });
-  for (const kind of ["pointermove", "pointerdown"]) {
-    stage.addEventListener(
-      kind,
-      (event) => {
-        hover(cellUnderPointer(event));
-        showTooltip(event.clientX, event.clientY);
-      },
-      { signal },
-    );
-  }
-  stage.addEventListener(
-    "pointerleave",
-    (event) => {
-      if (event.pointerType === "mouse") hover(null);
-    },
-    { signal },
-  );
-  stage.addEventListener("blur", () => hover(null), { signal });
+  listenToCells(shown, stage, { hover, showTooltip }, signal);
   stage.addEventListener("scroll", scheduleRedraw, { passive: true, signal });
   onWidthChange(element("detail"), resize, signal);
   return {
-    /** @param {Matrix} nextMatrix @param {"heatmap" | "lines"} nextView */
-    show: (nextMatrix, nextView) => {
-      matrix = nextMatrix;
-      view = nextView;
+    /** @param {Matrix} matrix @param {"heatmap" | "lines"} view */
+    show: (matrix, view) => {
+      Object.assign(shown, { matrix, view });
       resize();
     },
     clearHover: () => {
-      hovered = null;
+      shown.hovered = null;
     },
-    save,
+    /** @param {string} name */
+    save: (name) => {
+      if (shown.view !== "lines") shown.hovered = null;
+      saveImage(shown, name);
+    },
   };
 };

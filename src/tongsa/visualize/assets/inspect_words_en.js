@@ -1,12 +1,12 @@
 /** Texts of the inspection page in English. */
 export const english = {
-  models: "Models", name: "Name", kind: "Kind", parameters: "Parameters", rates: "Dropout rate",
+  models: "Models", name: "Name", kind: "Kind", parameters: "Parameters", rates: "Dropout rates",
   noDropout: "0: all draws are equal",
   logProb: "log p", meanLogProb: "Mean log p of the targets",
   overview: (count, file, seed) => `${count} sentences of ${file}. Seed of the dropout draws: ${seed}.`,
   skipped: (count) => ` ${count} longer sentences were skipped.`,
   dropout: "Dropout", off: "Off", draw: "One draw", mean: (draws) => `Mean of ${draws} draws`,
-  spread: (draws) => `Spread of ${draws} draws`,
+  spread: (draws) => `Standard deviation of ${draws} draws`,
   modeHelp: {
     off: "Dropout is off, as in evaluation.",
     draw: "One random draw of dropout, as in one training step. Norms stay in evaluation mode.",

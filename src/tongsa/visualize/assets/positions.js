@@ -122,7 +122,7 @@ export const draw = (root, data, { language = "en", signal } = {}) => {
   root.append(plots);
   let words = WORDS[language].positions;
   const section = (table) => {
-    const { positions, width, kind } = table,
+    const { positions, width, kind, layout } = table,
       { keys } = words;
     const values = table.values ? unpackSigned(table.values) : Promise.resolve(sinusoids(positions, width));
     const similarity = values.then((numbers) => cosineSimilarity(numbers, positions, width));
@@ -133,7 +133,7 @@ export const draw = (root, data, { language = "en", signal } = {}) => {
       "section",
       {},
       make("h2", { text: `${words.kinds[kind]} · ${users}` }),
-      make("p", { class: "quiet", text: words.explanation[kind] }),
+      make("p", { class: "quiet", text: words.explanation[kind === "sinusoidal" && layout === "blocks" ? "blocks" : kind] }),
       make(
         "div",
         { class: "pictures" },

@@ -18,6 +18,8 @@ import { clamp, SPACE } from "./format.js";
 
 /** Sizes in CSS pixels. */
 export const SIZES = { top: 34, row: 52, node: 42, finished: 32, pruned: 22, gap: 34, margin: 16, laneLabel: 18 };
+/** Width of a box beside its token: padding, and the number of a finished or pruned candidate. */
+const LANE_SPACE = { root: 0, alive: 24, finished: 84, pruned: 64 };
 
 /**
  * Link the candidates of a tree.
@@ -119,7 +121,7 @@ export const treeLayout = (columns, hasMore) => {
   for (const nodes of columns) {
     const { left, width } = places[places.length - 1];
     const needed = nodes.map(
-      ({ lane, data }) => textUnits(data.token) * (lane === "pruned" ? 7.4 : 8.6) + (lane === "alive" ? 24 : 64),
+      ({ lane, data }) => textUnits(data.token) * (lane === "pruned" ? 7.4 : 8.6) + LANE_SPACE[lane],
     );
     places.push({ left: left + width + gap, width: clamp(Math.max(0, ...needed), 80, 190) });
   }

@@ -44,7 +44,8 @@ const showCheck = (app, { element, check }, result) => {
 const describe = (app, { id, meta, drawing: { part } }, { shape, plot }) => {
   const heads = meta.axes[0] === "head" ? meta.shape[0] : 0,
     labels = app.labels(),
-    size = `${part.rows} × ${part.columns}`;
+    listed = meta.vocabulary > part.columns ? ` · ${labels.listed(part.columns, meta.vocabulary)}` : "",
+    size = `${part.rows} × ${part.columns}${listed}`;
   shape.textContent = heads > 1 ? `${labels.headOf(Math.min(app.state.head, heads), heads)} · ${size}` : size;
   plot.setAttribute("aria-label", labels.picture(cardTitle(app, id), shape.textContent));
 };

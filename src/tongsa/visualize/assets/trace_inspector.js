@@ -145,68 +145,85 @@ const facts = (app, cell, loaded, explanation) => {
   ];
 };
 
-/** @param {HTMLElement} element the inspector; its first child is the handle of the bottom sheet on a phone */
-export const inspector = (app, element, signal) => {
-  const name = make("p", { class: "cell-name" }),
-    value = make("p", { class: "cell-value figure" }),
-    pinned = make("p", { class: "small pinned" });
+/** The handle that opens the bottom sheet of a phone: by a click or by dragging. */
+const sheetHandle = (element, signal) => {
   const handle = make("button", { type: "button", class: "handle", "aria-expanded": false });
-  const body = make("div", { class: "inspector-body" });
-  element.append(handle, make("div", { class: "summary", role: "status" }, name, value, pinned), body);
-  let version = 0;
   /** @type {number | null} */
   let dragStart = null;
-
   const setOpen = (isOpen) => {
     element.classList.toggle("open", isOpen);
     handle.setAttribute("aria-expanded", isOpen);
   };
-  handle.addEventListener("click", () => setOpen(!element.classList.contains("open")), { signal });
-  handle.addEventListener(
-    "pointerdown",
-    (event) => {
-      dragStart = event.clientY;
-    },
-    { signal },
-  );
-  handle.addEventListener(
-    "pointermove",
-    (event) => {
-      if (dragStart === null || Math.abs(event.clientY - dragStart) < 24) return;
-      setOpen(event.clientY < dragStart);
-      dragStart = null;
-    },
-    { signal },
-  );
-  handle.addEventListener(
-    "pointerup",
-    () => {
-      dragStart = null;
-    },
-    { signal },
-  );
+  const listen = (kind, react) => handle.addEventListener(kind, react, { signal });
+  listen("click", () => setOpen(!element.classList.contains("open")));
+  listen("pointerdown", (event) => {
+    dragStart = event.clientY;
+  });
+  listen("pointermove", (event) => {
+    if (dragStart === null || Math.abs(event.clientY - dragStart) < 24) return;
+    setOpen(event.clientY < dragStart);
+    dragStart = null;
+  });
+  listen("pointerup", () => {
+    dragStart = null;
+  });
+  return { handle, setOpen };
+};
 
-  const showPinned = async () => {
-    const { pinned: cell } = app.state;
-    const numberAt = cell ? await app.store().value(cell.tensor, cell.index) : null;
-    const isShown =
-      !app.state.cell ||
-      (cell && app.state.cell.tensor === cell.tensor && String(app.state.cell.index) === String(cell.index));
-    const text =
-      !cell || isShown ? "" : `: ${cellName(app.store(), cell)} = ${numberAt === null ? "–" : number(numberAt)}`;
-    pinned.replaceChildren(
-      ...(cell
-        ? [
-            `${app.labels().pinned}${text} `,
-            make("button", { type: "button", class: "link", text: app.labels().unpin, click: () => app.pin(null) }),
-          ]
-        : []),
-    );
-  };
-  const empty = () => {
-    name.textContent = app.labels().hint;
-    value.textContent = "";
-    body.replaceChildren(make("p", { class: "small quiet", text: app.labels().keys }));
+/** Which number is pinned, with its value if another one is shown, and a button that unpins it. */
+const pinnedParts = async (app) => {
+  const { pinned: cell, cell: shown } = app.state;
+  if (!cell) return [];
+  const value = await app.store().value(cell.tensor, cell.index);
+  const isShown = !shown || (shown.tensor === cell.tensor && String(shown.index) === String(cell.index));
+  const text = isShown ? "" : `: ${cellName(app.store(), cell)} = ${value === null ? "–" : number(value)}`;
+  return [
+    `${app.labels().pinned}${text} `,
+    make("button", { type: "button", class: "link", text: app.labels().unpin, click: () => app.pin(null) }),
+  ];
+};
+
+/** All that is known of a number. */
+const cellParts = (app, cell, loaded, explanation) => {
+  const labels = app.labels(),
+    meta = app.store().meta(cell.tensor),
+    flat = flatIndex(meta.shape, cell.index);
+  const isGrown = cell.index.every((i, axis) => i < grownLength(meta, axis, meta.shape[axis], app.state.step));
+  const axes = meta.axes.map((axis) => labels.axes[axis] ?? axis).join(", ");
+  const remarks = [
+    loaded.masked?.[flat] === 1 ? labels.maskedCell : "",
+    isGrown ? "" : labels.notYet,
+    meta.edited ? labels.editedValue : "",
+    meta.left_out?.length ? labels.leftOut(meta.left_out.join(", ")) : "",
+  ];
+  const copy = make("button", {
+    type: "button",
+    class: "plain",
+    text: labels.copy,
+    click: () => app.copy(String(loaded.data?.[flat])),
+  });
+  return [
+    make("p", { class: "small quiet", text: `${cardTitle(app, cell.tensor)} · ${shapeText(meta)} (${axes})` }),
+    ...remarks.filter(Boolean).map((text) => make("p", { class: "small", text })),
+    ...facts(app, cell, loaded, explanation),
+    copy,
+  ];
+};
+
+/** @param {HTMLElement} element the inspector; its first child is the handle of the bottom sheet on a phone */
+export const inspector = (app, element, signal) => {
+  const name = make("p", { class: "cell-name" }),
+    value = make("p", { class: "cell-value figure" }),
+    pinned = make("p", { class: "small pinned" }),
+    body = make("div", { class: "inspector-body" }),
+    { handle, setOpen } = sheetHandle(element, signal);
+  element.append(handle, make("div", { class: "summary", role: "status" }, name, value, pinned), body);
+  let version = 0;
+
+  const fill = (title, shown, parts) => {
+    name.textContent = title;
+    value.textContent = shown;
+    body.replaceChildren(...parts);
   };
   /** Show the number that is pointed at, or the pinned one. */
   const show = async () => {
@@ -216,41 +233,15 @@ export const inspector = (app, element, signal) => {
       store = app.store();
     handle.setAttribute("aria-label", labels.sheet);
     element.setAttribute("aria-label", labels.inspector);
-    if (!cell) {
-      empty();
-      return showPinned();
+    if (!cell) fill(labels.hint, "", [make("p", { class: "small quiet", text: labels.keys })]);
+    else {
+      const { tensor, index } = cell;
+      const [loaded, explanation] = await Promise.all([store.load(tensor), store.explainCell(tensor, index)]);
+      if (current !== version || signal.aborted) return;
+      const shown = loaded.data ? number(loaded.data[flatIndex(store.meta(tensor).shape, index)]) : "–";
+      fill(cellName(store, cell), shown, cellParts(app, cell, loaded, explanation));
     }
-    const [loaded, explanation] = await Promise.all([
-      store.load(cell.tensor),
-      store.explainCell(cell.tensor, cell.index),
-    ]);
-    if (current !== version || signal.aborted) return undefined;
-    const meta = store.meta(cell.tensor),
-      flat = flatIndex(meta.shape, cell.index),
-      isMasked = loaded.masked?.[flat] === 1;
-    const isGrown = cell.index.every((i, axis) => i < grownLength(meta, axis, meta.shape[axis], app.state.step));
-    name.textContent = cellName(store, cell);
-    value.textContent = loaded.data ? number(loaded.data[flat]) : "–";
-    const axes = meta.axes.map((axis) => labels.axes[axis] ?? axis).join(", ");
-    const shape = `${cardTitle(app, cell.tensor)} · ${shapeText(meta)} (${axes})`;
-    const copy = make("button", {
-      type: "button",
-      class: "plain",
-      text: labels.copy,
-      click: () => app.copy(String(loaded.data?.[flat])),
-    });
-    body.replaceChildren(
-      make("p", { class: "small quiet", text: shape }),
-      ...(isMasked ? [make("p", { class: "small", text: labels.maskedCell })] : []),
-      ...(isGrown ? [] : [make("p", { class: "small", text: labels.notYet })]),
-      ...(meta.edited ? [make("p", { class: "small", text: labels.editedValue })] : []),
-      ...(meta.left_out?.length
-        ? [make("p", { class: "small", text: labels.leftOut(meta.left_out.join(", ")) })]
-        : []),
-      ...facts(app, cell, loaded, explanation),
-      copy,
-    );
-    return showPinned();
+    pinned.replaceChildren(...(await pinnedParts(app)));
   };
   return { show, setOpen };
 };

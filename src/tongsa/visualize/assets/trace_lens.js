@@ -23,7 +23,7 @@ export const lensAfter = (app, { stages }) => {
 };
 
 /** Short text of a lens for the rail. */
-export const lensText = (lens) => (lens ? `→ ${lens.token} ${lens.share}` : "");
+export const lensText = (lens) => (lens ? `→ ${lens.token} ${lens.share.replace(" ", "\u00a0")}` : "");
 
 /** Line of a card; hidden where there is no lens. */
 export const lensLine = (app, id) => {

@@ -36,23 +36,90 @@ const traces = (data) => {
 };
 
 /**
+ * Edits of the computation, which the server makes.
+ * @param {any} model the selection: change, labels
+ * @param {ReturnType<typeof traces>} traced
+ * @param {{request: ((body: object) => Promise<any>) | null, signal: AbortSignal}} options
+ * @param {Listeners} listeners
+ */
+const whatIf = (model, { base, edit, alternative, edited }, { request, signal }, listeners) => {
+  const { recorded } = base.data,
+    chosenLayers = recorded?.chosen ? { layers: recorded.layers } : {};
+  /** @type {object[]} */
+  let edits = [];
+  const tell = (error) => listeners.onMessage(error instanceof Error ? error.message : String(error));
+  const ask = async (body) => {
+    if (!request) return;
+    listeners.onMessage(model.labels().waiting);
+    try {
+      const answer = await request({ ...chosenLayers, ...body });
+      if (signal.aborted) return;
+      if (body.contrast && !body.edits.length) {
+        // the same trace: only the contrast is new
+        base.data.contrasts = answer.contrasts;
+        listeners.onChange({ stage: false, tour: false });
+      } else {
+        edits = body.edits;
+        edit(answer);
+        model.change({ compare: "after" }, true);
+      }
+      listeners.onMessage("");
+    } catch (error) {
+      tell(error);
+    }
+  };
+  return {
+    baseData: () => base.data,
+    editedData: () => edited()?.data ?? null,
+    canEdit: () => request !== null,
+    alternative: (id) => alternative(id, model.state.compare === "before"),
+    requestEdits: (list) => ask({ edits: list }),
+    /** The same text with other layers; null if the server refuses. */
+    requestLayers: async (layers) => {
+      listeners.onMessage(model.labels().waiting);
+      try {
+        return await request?.({ layers });
+      } catch (error) {
+        tell(error);
+        return null;
+      }
+    },
+    requestContrast: (contrast) => ask({ edits, contrast }),
+    resetEdits: () => {
+      edit(null);
+      edits = [];
+      model.change({ compare: "after" }, true);
+      listeners.onMessage("");
+    },
+  };
+};
+
+/** An update within the limits of the trace: steps, layers, heads. */
+const limited = (update, state, { base, edited }) => {
+  const { steps, layers, heads } = limitsOf(base.data),
+    result = { ...update };
+  const lastStep = Math.max(1, steps, edited()?.data.target.outputs.length ?? 0);
+  if ("step" in update) result.step = clamp(update.step, 1, lastStep);
+  if ("layer" in update) result.layer = movedLayer(layers, state.layer, update.layer);
+  if ("head" in update) result.head = clamp(update.head, 1, heads);
+  return result;
+};
+
+/**
  * @param {any} data the trace, as Python writes it
  * @param {{language: string, saved: Record<string, string>, onChange: (selection: object) => void,
  *   request: ((body: object) => Promise<any>) | null, signal: AbortSignal}} options
  * @param {Listeners} listeners
  */
 export const traceModel = (data, { language, saved, onChange, request, signal }, listeners) => {
-  const { base, edit, alternative, edited } = traces(data),
-    { recorded } = base.data,
-    chosenLayers = recorded?.chosen ? { layers: recorded.layers } : {};
+  const traced = traces(data),
+    { base, edited } = traced;
   const read = (address) => fittingSelection(base.data, readSelection(address, limitsOf(base.data)), address);
   /** @type {any} */
   const state = { language, compare: "after", ...read(saved) };
   state.pinned = state.cell;
   /** @type {{reads: any[], usedBy: any[]}} */
   let regions = NO_REGIONS;
-  /** @type {object[]} */
-  let edits = [];
   let saveTimer = 0,
     pointing = 0;
   const store = () => (state.compare === "before" ? base : (edited() ?? base));
@@ -70,18 +137,8 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
     const found = cell ? await regionsOf(store(), cell) : NO_REGIONS;
     if (current === pointing) regions = found;
   };
-
-  const limited = (update) => {
-    const { steps, layers, heads } = limitsOf(base.data),
-      result = { ...update };
-    const lastStep = Math.max(1, steps, edited()?.data.target.outputs.length ?? 0);
-    if ("step" in update) result.step = clamp(update.step, 1, lastStep);
-    if ("layer" in update) result.layer = movedLayer(layers, state.layer, update.layer);
-    if ("head" in update) result.head = clamp(update.head, 1, heads);
-    return result;
-  };
   const change = (update, isOtherTrace = false) => {
-    const result = limited(update);
+    const result = limited(update, state, traced);
     if (isOtherTrace || "compare" in update) Object.assign(result, { cell: null, pinned: null });
     else if ("layer" in update || "head" in update) {
       for (const name of ["cell", "pinned"]) result[name] ??= movedCell(store().data, state[name], result);
@@ -92,28 +149,6 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
     listeners.onChange({ stage, tour: "tour" in update || "language" in update });
     save();
   };
-
-  const ask = async (body) => {
-    if (!request) return;
-    listeners.onMessage(model.labels().waiting);
-    try {
-      const answer = await request({ ...chosenLayers, ...body });
-      if (signal.aborted) return;
-      if (body.contrast && !body.edits.length) {
-        // the same trace: only the contrast is new
-        base.data.contrasts = answer.contrasts;
-        listeners.onChange({ stage: false, tour: false });
-      } else {
-        edits = body.edits;
-        edit(answer);
-        change({ compare: "after" }, true);
-      }
-      listeners.onMessage("");
-    } catch (error) {
-      listeners.onMessage(error instanceof Error ? error.message : String(error));
-    }
-  };
-
   const model = {
     state,
     store,
@@ -143,29 +178,6 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
       const selection = read(address);
       change({ ...selection, pinned: selection.cell });
     },
-    // ── what if ──
-    baseData: () => base.data,
-    editedData: () => edited()?.data ?? null,
-    canEdit: () => request !== null,
-    alternative: (id) => alternative(id, state.compare === "before"),
-    requestEdits: (list) => ask({ edits: list }),
-    /** The same text with other layers; null if the server refuses. */
-    requestLayers: async (layers) => {
-      listeners.onMessage(model.labels().waiting);
-      try {
-        return await request?.({ layers });
-      } catch (error) {
-        listeners.onMessage(error instanceof Error ? error.message : String(error));
-        return null;
-      }
-    },
-    requestContrast: (contrast) => ask({ edits, contrast }),
-    resetEdits: () => {
-      edit(null);
-      edits = [];
-      change({ compare: "after" }, true);
-      listeners.onMessage("");
-    },
   };
-  return model;
+  return { ...model, ...whatIf(model, traced, { request, signal }, listeners) };
 };

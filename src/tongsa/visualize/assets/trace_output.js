@@ -85,8 +85,11 @@ const bar = (share) => {
 /** Logits → softmax → five likeliest tokens of the step. */
 export const outputCard = (app) => {
   const labels = app.labels(),
-    { output, target, search } = app.store().data,
-    { step } = app.state;
+    { model, output, target, search } = app.store().data,
+    { step } = app.state,
+    isLabel = model.task === "classification",
+    isGiven = model.task === "language_model", // it reads the text and writes nothing
+    chosenText = labels[isLabel ? "chosenLabel" : isGiven ? "inText" : "chosen"];
   const top = output?.top?.[step - 1] ?? [],
     logsumexp = output?.logsumexp?.[step - 1],
     chosen = target.outputs[step - 1];
@@ -98,7 +101,7 @@ export const outputCard = (app) => {
         data(signed(logit, 3), "figure"),
         data(`${(probability * 100).toFixed(probability < 0.001 ? 3 : 1)} %`, "figure"),
         bar(probability),
-        data(token === chosen ? labels.chosen : kept.has(token) ? labels.kept : ""),
+        data(token === chosen ? chosenText : kept.has(token) ? labels.kept : ""),
       ],
       token === chosen ? "best" : "",
     ),
@@ -115,10 +118,10 @@ export const outputCard = (app) => {
   const written = target.outputs.slice(0, step).map(displayToken).join(" ");
   return card(
     "card-output",
-    labels.topFive(step),
-    table([labels.token, labels.logit, labels.probability, "", labels.fate], rows),
+    isLabel ? labels.topLabels : labels.topFive(step),
+    table([isLabel ? labels.label : labels.token, labels.logit, labels.probability, "", labels.fate], rows),
     ...note,
-    make("p", { class: "small", text: `${labels.written}: ${written}` }),
+    ...(isLabel ? [] : [make("p", { class: "small", text: `${labels[isGiven ? "given" : "written"]}: ${written}` })]),
   );
 };
 
@@ -164,8 +167,8 @@ export const searchCard = (app) => {
         data(signed(item.log_prob, 3), "figure"),
         data(
           [
-            isKept ? labels.kept : labels.pruned,
-            item.is_finished ? labels.finished : "",
+            isKept ? labels[item.is_finished ? "finished" : "kept"] : labels.pruned, // finished ones leave the beam
+            !isKept && item.is_finished ? labels.finished : "",
             isKept && rank === best ? labels.best : "",
           ]
             .filter(Boolean)
@@ -188,7 +191,7 @@ export const searchCard = (app) => {
           make("p", {
             class: "small figure",
             text: [
-              `${labels.result}: ${texts.output}`,
+              `${labels.result}: ${texts.output || labels.empty}`,
               `log p ${signed(texts.log_prob, 3)}`,
               `${labels.score} ${signed(texts.score, 3)} (${labels.scoreLine})`,
             ].join(" · "),
@@ -197,7 +200,7 @@ export const searchCard = (app) => {
   return card(
     "card-search",
     labels.searchAt(step, search.beam),
-    table([labels.hypothesis, `${labels.logProb} (${labels.token})`, labels.logProb, labels.fate], rows),
+    table([labels.hypothesis, labels.tokenLogProb, labels.logProb, labels.fate], rows),
     ...score,
     ...open,
   );

@@ -1,5 +1,6 @@
 /** Rail: the map of the computation. It follows the scrolling; on a phone it is a strip of chips. */
 import { make } from "./dom.js";
+import { signed } from "./format.js";
 import { cardTitle } from "./trace_card_data.js";
 import { isOpen } from "./trace_layout.js";
 import { lensAfter, lensAt, lensText } from "./trace_lens.js";
@@ -34,7 +35,7 @@ const biography = async (app, ids) => {
     const cosine = other
       ? row.reduce((sum, value, i) => sum + value * other[i], 0) / (norm * Math.hypot(...other))
       : null;
-    facts.set(id, `${app.labels().norm} ${norm.toFixed(1)}${cosine === null ? "" : ` · cos ${cosine.toFixed(2)}`}`);
+    facts.set(id, `${app.labels().norm} ${norm.toFixed(1)}${cosine === null ? "" : ` · cos ${signed(cosine, 2)}`}`);
     before = row;
   }
   return facts;

@@ -45,6 +45,7 @@ export const withListedLogits = (data) => {
     ...logits,
     shape: [...logits.shape.slice(0, -1), count],
     names: ids.map((token) => tokens.get(token) ?? String(token)),
+    vocabulary: logits.shape.at(-1), // the size, of which few tokens are listed
     parameters: {
       ...logits.parameters,
       weight: { shape, values },
@@ -55,11 +56,9 @@ export const withListedLogits = (data) => {
   return { ...data, tensors: { ...data.tensors, [id]: listed } };
 };
 
-/** @param {any} data the trace of one text */
-export const traceStore = (data) => {
-  const cache = new Map(),
-    loaded = new Map(),
-    consumers = new Map();
+/** What tensors are: names, equations, operands, and the tensors that read them. @param {any} data */
+const traceTensors = (data) => {
+  const consumers = new Map();
   const meta = (id) => ({ id, ...data.tensors[id] });
   const equation = (id) => data.equations[data.tensors[id].name] ?? {};
   /** Operands of a tensor: symbol, tensor, shift along time, and the columns that are read. */
@@ -71,7 +70,16 @@ export const traceStore = (data) => {
   for (const id of Object.keys(data.tensors)) {
     for (const operand of operandsOf(id)) consumers.set(operand.id, [...(consumers.get(operand.id) ?? []), id]);
   }
+  return { meta, equation, operandsOf, consumersOf: (id) => consumers.get(id) ?? [] };
+};
 
+/**
+ * Numbers of tensors: stored or computed, when they are first needed.
+ * @param {any} data
+ * @param {ReturnType<typeof traceTensors>} tensors
+ */
+const traceNumbers = (data, { equation, operandsOf }) => {
+  const cache = new Map();
   /** An operand's numbers; null if it is in a layer that was left out. */
   const operandTensor = async ({ id, shift, initial, part, row }) => {
     const numbers = id in data.tensors ? await numbersOf(id) : null;
@@ -89,7 +97,6 @@ export const traceStore = (data) => {
     ]);
     return { operands, parameters: { ...unpacked, mask: bits } };
   };
-
   const computed = async (id) => {
     const { operands, parameters } = await inputs(id),
       { operation } = equation(id);
@@ -102,75 +109,82 @@ export const traceStore = (data) => {
     if (!cache.has(id)) cache.set(id, values ? unpackFloats(values, dtype) : computed(id));
     return cache.get(id);
   };
+  return { inputs, computed, numbersOf };
+};
+
+/** Compare what the page computes with what PyTorch computed; null where there is nothing to compare. */
+const checkOf = async ({ shape, values, check, dtype, edited }, id, { computed, numbersOf }) => {
+  if (edited || (!values && !check)) return null;
+  const result = values ? await computed(id) : await numbersOf(id);
+  if (!result) return null;
+  const tolerance = TOLERANCES[dtype ?? "float32"];
+  if (values) return compareCells(result, await numbersOf(id), tolerance);
+  const digest = { ...check, rows: check.rows ? await unpackFloats(check.rows) : null };
+  return compareDigest(result, shape, digest, tolerance);
+};
+
+/** A region of an operand as a region of the whole tensor: another time step, or columns of a part. */
+const movedRegion = (region, shift, part) =>
+  region.map((i, axis) => {
+    if (i === null) return i;
+    return axis === region.length - 1 && part ? i + part[0] : axis === region.length - 2 ? i + shift : i;
+  });
+
+/** What a weight matrix multiplies: one row of each operand. */
+const linearReads = ({ tensors }, operands, id, index) =>
+  operands.flatMap(({ id: source, row }, operand) => {
+    if (!(source in tensors)) return [];
+    return [{ operand, region: row === null ? linearRows(tensors[id], tensors[source], index) : [null] }];
+  });
+
+/** Cells that a number reads; before the first time step and after the last there is no cell. */
+const readCells = ({ tensors }, operands, found) =>
+  found
+    .map(({ operand, region }) => {
+      const { id: tensor, symbol, shift, part, row } = operands[operand];
+      return { tensor, symbol, region: [...(row === null ? [] : [row]), ...movedRegion(region, shift, part)] };
+    })
+    .filter(({ tensor, region }) =>
+      region.every((i, axis) => i === null || (i >= 0 && i < tensors[tensor].shape[axis])),
+    );
+
+/** @param {any} data the trace of one text */
+export const traceStore = (data) => {
+  const tensors = traceTensors(data),
+    { meta, equation, operandsOf, consumersOf } = tensors,
+    numbers = traceNumbers(data, tensors),
+    loaded = new Map();
   const maskedOf = async (id) => {
     const { mask, shape } = data.tensors[id];
     if (mask) return maskedCells(await unpackBits(mask, sizeOf(shape)));
     const first = KEEPS_MASK.includes(equation(id).operation) ? operandsOf(id)[0]?.id : null;
     return first && first in data.tensors ? maskedOf(first) : null;
   };
-  const checkOf = async (id) => {
-    const { shape, values, check, dtype, edited } = data.tensors[id];
-    if (edited || (!values && !check)) return null;
-    const result = values ? await computed(id) : await numbersOf(id);
-    if (!result) return null;
-    const tolerance = TOLERANCES[dtype ?? "float32"];
-    if (values) return compareCells(result, await numbersOf(id), tolerance);
-    const digest = { ...check, rows: check.rows ? await unpackFloats(check.rows) : null };
-    return compareDigest(result, shape, digest, tolerance);
-  };
   const loadNow = async (id) => {
-    const [numbers, masked, check] = await Promise.all([numbersOf(id), maskedOf(id), checkOf(id)]);
-    return { data: numbers, masked, check };
+    const parts = [numbers.numbersOf(id), maskedOf(id), checkOf(data.tensors[id], id, numbers)];
+    const [found, masked, check] = await Promise.all(parts);
+    return { data: found, masked, check };
   };
   /** @returns {Promise<Loaded>} */
   const load = (id) => {
     if (!loaded.has(id)) loaded.set(id, loadNow(id));
     return loaded.get(id);
   };
-
   /** How the number at an index arose; reads refer to operands by position. */
   const explainCell = async (id, index) => {
-    const { operands, parameters } = await inputs(id),
+    const { operands, parameters } = await numbers.inputs(id),
       { shape, edited } = data.tensors[id];
     if (edited) return { reads: [], terms: [], lines: [] }; // the operands do not explain it
     const { operation } = equation(id),
-      explanation = explain(operation, operands, parameters, shape, index);
-    const found = LINEAR.includes(operation) ? linearReads(id, index) : explanation.reads;
-    const reads = found.map(({ operand, region }) => {
-      const { id: tensor, symbol, shift, part, row } = operandsOf(id)[operand];
-      return { tensor, symbol, region: [...(row === null ? [] : [row]), ...movedRegion(region, shift, part)] };
-    });
-    return { ...explanation, reads: reads.filter(isInside) };
+      explanation = explain(operation, operands, parameters, shape, index),
+      isLinear = LINEAR.includes(operation);
+    const found = isLinear ? linearReads(data, operandsOf(id), id, index) : explanation.reads;
+    return { ...explanation, reads: readCells(data, operandsOf(id), found) };
   };
-  /** What a weight matrix multiplies: one row of each operand. */
-  const linearReads = (id, index) =>
-    operandsOf(id).flatMap(({ id: source, row }, operand) => {
-      if (!(source in data.tensors)) return [];
-      const region = row === null ? linearRows(data.tensors[id], data.tensors[source], index) : [null];
-      return [{ operand, region }];
-    });
-  /** Before the first time step and after the last there is no cell. */
-  const isInside = ({ tensor, region }) =>
-    region.every((i, axis) => i === null || (i >= 0 && i < data.tensors[tensor].shape[axis]));
-  /** A region of an operand as a region of the whole tensor: another time step, or columns of a part. */
-  const movedRegion = (region, shift, part) =>
-    region.map((i, axis) => {
-      if (i === null) return i;
-      return axis === region.length - 1 && part ? i + part[0] : axis === region.length - 2 ? i + shift : i;
-    });
-  const value = async (id, index) => (await numbersOf(id))?.[flatIndex(data.tensors[id].shape, index)] ?? null;
-
-  return {
-    data,
-    meta,
-    equation,
-    operandsOf,
-    load,
-    explainCell,
-    value,
-    consumersOf: (id) => consumers.get(id) ?? [],
-    ids: data.stages.flatMap((stage) => stage.tensors),
-  };
+  const value = async (id, index) =>
+    (await numbers.numbersOf(id))?.[flatIndex(data.tensors[id].shape, index)] ?? null;
+  const ids = data.stages.flatMap((stage) => stage.tensors);
+  return { data, meta, equation, operandsOf, load, explainCell, value, consumersOf, ids };
 };
 
 /** Pairs of a tensor before and after an edit, by name, path and order. */

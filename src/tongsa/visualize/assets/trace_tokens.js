@@ -56,10 +56,16 @@ export const followedToken = (app) => {
       element.replaceChildren();
       return;
     }
-    const name = (token.side === "source" ? data.source.tokens : data.target.inputs)[token.i] ?? "";
+    const { tokens } = data.source,
+      { inputs, outputs } = data.target,
+      nameAt = (names) => displayToken(names[token.i] ?? "");
+    const text =
+      token.side === "source"
+        ? labels.following(nameAt(tokens))
+        : labels.followingStep(nameAt(inputs), nameAt(outputs));
     const all = () => app.change({ token: null });
     element.replaceChildren(
-      make("span", { class: "small", text: labels.following(displayToken(name)) }),
+      make("span", { class: "small", text }),
       make("button", { type: "button", class: "plain", text: labels.all, click: all }),
     );
   };

@@ -132,6 +132,7 @@ export interface PackedPositionTable {
   used_by: string[];
   positions: number;
   width: number;
+  layout: "interleaved" | "blocks";
   values: PackedMatrix | null;
 }
 

@@ -125,7 +125,8 @@ export const english = {
     usedBy: { encoder: "encoder", decoder: "decoder" },
     kinds: { sinusoidal: "Sinusoids", learned: "Learned positions", rotary: "Rotary (RoPE)" },
     explanation: {
-      sinusoidal: "Each column is a wave over the positions: high frequencies on the left, low frequencies on the right (with sinusoid.layout = \"blocks\" in each half). The rows are added to the token embeddings.",
+      sinusoidal: "Each column is a wave over the positions: high frequencies on the left, low frequencies on the right. The rows are added to the token embeddings.",
+      blocks: "Each column is a wave over the positions: sines in the left half, cosines in the right half, with falling frequencies in both. The rows are added to the token embeddings.",
       learned: "One trained vector for each position. It is added to the token embeddings.",
       rotary: "Sine and cosine of the angles by which queries and keys are rotated in each head. The dot product of a query and a key then depends on their distance.",
     },
