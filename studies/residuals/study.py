@@ -161,8 +161,9 @@ def figure(values: Values) -> Figure:
     trained.set(xlabel="encoder layers", ylabel="test perplexity", title=f"After {STEPS} steps")
     use_log_scale(trained)
     gradients.set(xlabel="encoder layers", ylabel="gradient norm, first / last layer", title="Before training")
-    trained.legend()
-    gradients.legend()
+    for axes in (trained, gradients):
+        axes.set_xticks(DEPTHS)
+        axes.legend()
     return drawing
 
 
