@@ -48,7 +48,8 @@ export const placeAt = (element, { left, top, width, height = 0 }) => {
   return element;
 };
 const tokenElement = (token) => {
-  const mark = token.startsWith(SPACE) ? [make("span", { class: "mark", text: SPACE_DOT })] : [];
+  // the dot of a lone space is the whole label: not dimmed
+  const mark = token.startsWith(SPACE) && token !== SPACE ? [make("span", { class: "mark", text: SPACE_DOT })] : [];
   return make(
     "span",
     { class: "token", dir: "auto" },

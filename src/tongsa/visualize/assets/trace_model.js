@@ -160,7 +160,10 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
     groups: () => stageGroups(store().data.stages),
     limits: () => limitsOf(store().data),
     isOpenLayer: (stage) => isOpen(stage, model.groups(), state.layer),
-    keyNames: ({ tensor }) => axisNames(store().data, store().meta(tensor), store().meta(tensor).shape.length - 1),
+    keyNames: ({ tensor }) => {
+      const meta = store().meta(tensor);
+      return axisNames(store().data, meta, meta.shape.length - 1, model.labels().axes.hop);
+    },
     point: (cell, isKept = false) => {
       if (isSame(state.cell, cell)) return;
       state.cell = cell;
