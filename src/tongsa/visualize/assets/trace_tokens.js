@@ -7,7 +7,7 @@ export const traceTokens = (app) => {
   const source = make("div", { class: "tokens", role: "group" }),
     target = make("div", { class: "tokens", role: "group" }),
     arrow = make("span", { class: "quiet", "aria-hidden": true, text: "⟶" });
-  const element = make("div", { class: "sentence" }, source, arrow, target);
+  const element = make("div", { class: "sentence" }, source, make("div", { class: "outputs" }, arrow, target));
 
   const isFollowed = (side, i) => app.state.token?.side === side && app.state.token.i === i;
   const follow = (side, i) => (isFollowed(side, i) ? null : { side, i });
