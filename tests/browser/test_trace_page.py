@@ -259,6 +259,7 @@ def height(element: Locator) -> float:
 def test_a_phone_has_chips_and_a_bottom_sheet(open_trace: OpenTrace, data: dict[str, Any]) -> None:
     page = open_trace(data, **PHONE)
     assert scroll_width(page) <= 360
+    expect(page.locator(".token.now")).to_be_in_viewport(ratio=0.9)
     parentheses = page.locator("mo[stretchy=false]").all_text_contents()
     assert "(" in parentheses and ")" in parentheses
     sheet = page.locator(".trace-inspector")
@@ -440,6 +441,11 @@ def test_the_page_computes_the_tensors_of_every_kind(page: Page) -> None:
         for name, config in CONFIGS.items()
     }
     traces = {name: trace(bundle, "I go home.").data for name, bundle in bundles.items()}
+    for name, data in traces.items():
+        counted = {label for tensor in data["tensors"].values() for label in tensor["labels"]}
+        # a classifier reads no output tokens; the memory of a model with hops has hops, however many tokens there are
+        assert ("target" in counted) != (CONFIGS[name].task == "classification")
+        assert ("hop" in counted) == any("hop" in tensor["axes"] for tensor in data["tensors"].values())
     result: Any = page.evaluate(COMPUTED, traces)
     assert {name: kind["failed"] for name, kind in result.items() if kind["failed"]} == {}
     assert all(kind["count"] > 0 for kind in result.values())

@@ -11,7 +11,9 @@ import {
   writeSelection,
 } from "../../src/tongsa/visualize/assets/trace_address.js";
 import {
+  axisNames,
   cardLayout,
+  cardWidth,
   cellAt,
   csvText,
   drawnRows,
@@ -80,6 +82,11 @@ test("numbers are drawn where they fit, and a point finds its cell", () => {
   });
   assert.equal(cellAt(wide, 3, 5, 5), null);
   assert.ok(cardLayout({ ...content, columns: 192, hasLabels: false }, 300).width < 400);
+  const formulas = ["A = softmax(S)", "N = gamma ⊙ (x - mean(x)) / sqrt(var(x) + epsilon) + beta"];
+  assert.deepEqual(
+    formulas.map((formula) => cardWidth(64, false, formula)),
+    ["18rem", "24rem"],
+  );
 });
 
 test("a target axis grows with the step, and a followed token leaves its row", () => {
@@ -89,6 +96,14 @@ test("a target axis grows with the step, and a followed token leaves its row", (
   assert.equal(grownLength(meta, 1, 4, 3), 4);
   assert.deepEqual(drawnRows(meta, matrix, { side: "target", i: 2 }), [2]);
   assert.equal(drawnRows(meta, matrix, { side: "source", i: 2 }).length, 6);
+});
+
+test("rows and columns have names: tokens, hops in the language of the page, or numbers", () => {
+  const data = { source: { tokens: ["▁I", "</s>"] }, target: { inputs: [] } },
+    meta = { axes: ["hop", "key", "width"], shape: [2, 2, 1], labels: ["hop", "source", ""] };
+  const names = (word) => [0, 1, 2].map((axis) => axisNames(data, meta, axis, word));
+  assert.deepEqual(names("홉"), [["홉 1", "홉 2"], ["▁I", "</s>"], ["1"]]);
+  assert.deepEqual(names("")[0], ["1", "2"]);
 });
 
 test("one layer is open; a side with fewer layers opens its last", () => {

@@ -1,6 +1,7 @@
 """Laws of recording and of traces, for every kind of model."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -111,6 +112,14 @@ def test_every_equation_is_recorded_by_some_kind() -> None:
     names = {recorded.name for kind in CONFIGS for recorded in run(tiny(kind), *PAIR)[1].tensors}
     in_training = {"dropout.output", "attention.dropped"}
     assert equations().keys() == names | in_training
+
+
+def test_formulas_are_the_same_in_every_language() -> None:
+    greek = {"gamma", "beta", "epsilon"}
+    functions = {"concat", "log", "max", "mean", "silu", "softmax", "sqrt", "tanh", "var", "variance"}
+    variables = {"PE", "id", "pos", "rate", "scale", "table"}
+    words = {word for equation in equations().values() for word in re.findall(r"[A-Za-z]{2,}", equation.formula)}
+    assert words <= greek | functions | variables
 
 
 def check_page_numbers(result: Trace) -> None:

@@ -224,11 +224,13 @@ class Trace:
         return {"inputs": inputs, "outputs": tokenizer.token_strings(example.outputs), "ids": list(example.outputs)}
 
     def _labels(self, tensor: TraceTensor) -> list[str]:
-        """Return what each axis counts: "source", "target", "slot", or "" for numbers."""
+        """Return what each axis counts: "source", "target", "hop", "slot", or "" for numbers."""
         memory = "source" if self.run.memory.shape[1] == len(self.example.source) else "slot"
-        side = "source" if is_of_source(tensor.path) else "target"
+        memory = "hop" if any("hop" in other.axes for other in self._all) else memory
+        output = "" if self.text_model.task == "classification" else "target"  # a classifier reads no output tokens
+        side = "source" if is_of_source(tensor.path) else output
         keys = side if side == "source" or "self_attention" in tensor.path else memory
-        names = {"token": side, "query": side, "time": side, "key": keys, "slot": memory}
+        names = {"token": side, "query": side, "time": side, "key": keys, "slot": memory, "hop": "hop"}
         return [names.get(axis, "") for axis in tensor.axes]
 
     def _stages(self) -> list[Stage]:

@@ -37,7 +37,7 @@ export const maxLabelWidth = (labels, size) => {
 };
 
 /**
- * Draw a token's label; the dot of a word's start is dimmed so that the letters stand out.
+ * Draw a token's label; the dot of a word's start is dimmed so that the letters stand out. A lone dot is not.
  * @param {CanvasRenderingContext2D} context
  * @param {string} label
  * @param {number} x
@@ -48,7 +48,7 @@ export const maxLabelWidth = (labels, size) => {
  */
 export const drawLabel = (context, label, x, y, align, ink, quiet) => {
   const text = truncate(displayToken(label), MAX_LABEL_LENGTH),
-    mark = label.startsWith(SPACE) ? SPACE_DOT : "";
+    mark = label.startsWith(SPACE) && label !== SPACE ? SPACE_DOT : "";
   const rest = text.slice(mark.length);
   const markWidth = context.measureText(mark).width,
     width = markWidth + context.measureText(rest).width;

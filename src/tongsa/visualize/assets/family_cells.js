@@ -79,8 +79,11 @@ export const stateCell = (moment, labels) => {
 };
 
 /** A token whose mark of a word's start is quiet. @param {string} token @param {number} length */
-const tokenParts = (token, length) => (token.startsWith(SPACE)
-  ? [make("span", { class: "mark", text: SPACE_DOT }), truncate(token.slice(1), length)] : [truncate(token, length)]);
+const tokenParts = (token, length) => {
+  if (token === SPACE) return [SPACE_DOT]; // the whole label: not quiet
+  const mark = token.startsWith(SPACE) ? [make("span", { class: "mark", text: SPACE_DOT })] : [];
+  return [...mark, truncate(token.slice(mark.length), length)];
+};
 
 /**
  * Bars of the likeliest tokens at an output step.

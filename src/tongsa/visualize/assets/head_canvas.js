@@ -184,6 +184,45 @@ const listenToCells = (shown, stage, { hover, showTooltip }, signal) => {
 };
 
 /**
+ * Texts about the hovered cell: the line above the picture and the tooltip.
+ * @param {Shown} shown
+ * @param {(id: string) => any} element
+ * @param {() => {hint: string, masked: (row: number, column: number) => string}} words
+ */
+const hoverTexts = (shown, element, words) => {
+  const hoveredText = () =>
+    describeCell(/** @type {Matrix} */ (shown.matrix), /** @type {Cell} */ (shown.hovered), words().masked);
+  const showHovered = () => {
+    const readout = element("readout");
+    readout.classList.toggle("quiet", !shown.hovered);
+    readout.textContent = shown.hovered ? hoveredText().join("  ") : words().hint;
+    if (!shown.hovered) element("tip").hidden = true;
+  };
+  const showTooltip = (x, y) => {
+    const tip = element("tip"),
+      { hovered, view } = shown;
+    tip.hidden = !hovered || view === "lines" || hovered.row === null || hovered.column === null;
+    if (tip.hidden) return;
+    const [text, value] = hoveredText();
+    tip.replaceChildren(make("span", { text }), make("b", { text: value }));
+    placeTooltip(tip, x, y);
+  };
+  return { showHovered, showTooltip };
+};
+
+/** Buttons of the zoom. @param {Shown} shown @param {(id: string) => any} element @param {() => void} resize */
+const listenToZoom = (shown, element, resize, signal) => {
+  const setZoom = (next) => {
+    shown.zoom = next && clamp(next, 0.2, 4);
+    shown.hovered = null;
+    resize();
+  };
+  element("smaller").addEventListener("click", () => setZoom((shown.zoom || 1) / 1.25), { signal });
+  element("larger").addEventListener("click", () => setZoom((shown.zoom || 0.8) * 1.25), { signal });
+  element("fit").addEventListener("click", () => setZoom(0), { signal });
+};
+
+/**
  * @param {ParentNode} root holds #detail, #stage, #sheet, #picture, #readout, #tip, #smaller, #larger and #fit
  * @param {() => {hint: string, masked: (row: number, column: number) => string}} words
  * @param {AbortSignal} [signal]
@@ -193,6 +232,7 @@ export const headCanvas = (root, words, signal) => {
     stage = element("stage");
   /** @type {Shown} */
   const shown = { view: "heatmap", zoom: 1, hovered: null, layout: null, matrix: null };
+  const { showHovered, showTooltip } = hoverTexts(shown, element, words);
 
   const redraw = () => {
     if (!shown.matrix || !shown.layout) return;
@@ -208,38 +248,14 @@ export const headCanvas = (root, words, signal) => {
     redraw();
     showHovered();
   };
-  const hoveredText = () =>
-    describeCell(/** @type {Matrix} */ (shown.matrix), /** @type {Cell} */ (shown.hovered), words().masked);
-  const showHovered = () => {
-    const readout = element("readout");
-    readout.classList.toggle("quiet", !shown.hovered);
-    readout.textContent = shown.hovered ? hoveredText().join("  ") : words().hint;
-    if (!shown.hovered) element("tip").hidden = true;
-  };
   const hover = (next) => {
     if (JSON.stringify(next) === JSON.stringify(shown.hovered)) return;
     shown.hovered = next;
     scheduleRedraw();
     showHovered();
   };
-  const showTooltip = (x, y) => {
-    const tip = element("tip"),
-      { hovered, view } = shown;
-    tip.hidden = !hovered || view === "lines" || hovered.row === null || hovered.column === null;
-    if (tip.hidden) return;
-    const [text, value] = hoveredText();
-    tip.replaceChildren(make("span", { text }), make("b", { text: value }));
-    placeTooltip(tip, x, y);
-  };
-  const setZoom = (next) => {
-    shown.zoom = next && clamp(next, 0.2, 4);
-    shown.hovered = null;
-    resize();
-  };
 
-  element("smaller").addEventListener("click", () => setZoom((shown.zoom || 1) / 1.25), { signal });
-  element("larger").addEventListener("click", () => setZoom((shown.zoom || 0.8) * 1.25), { signal });
-  element("fit").addEventListener("click", () => setZoom(0), { signal });
+  listenToZoom(shown, element, resize, signal);
   listenToCells(shown, stage, { hover, showTooltip }, signal);
   stage.addEventListener("scroll", scheduleRedraw, { passive: true, signal });
   onWidthChange(element("detail"), resize, signal);

@@ -48,10 +48,11 @@ export const placeAt = (element, { left, top, width, height = 0 }) => {
   return element;
 };
 const tokenElement = (token) => {
-  const mark = token.startsWith(SPACE) ? [make("span", { class: "mark", text: SPACE_DOT })] : [];
+  const isLone = token === SPACE; // the dot is the whole label: large, not dimmed
+  const mark = token.startsWith(SPACE) && !isLone ? [make("span", { class: "mark", text: SPACE_DOT })] : [];
   return make(
     "span",
-    { class: "token", dir: "auto" },
+    { class: isLone ? "token lone" : "token", dir: "auto" },
     ...mark,
     displayToken(token).slice(mark.length ? SPACE_DOT.length : 0),
   );

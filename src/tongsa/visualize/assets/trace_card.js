@@ -93,8 +93,9 @@ export const traceCard = (app, id, signal) => {
   const lens = lensLine(app, id),
     parts = cardElements(app, id, lens.element, sliceChoosers(card, app.labels(), () => refresh(), signal)),
     { element, canvas, plot, legend, body, more } = parts,
+    { formula } = app.store().equation(id),
     matrix = cardMatrix(app, card);
-  element.style.setProperty("--card-width", cardWidth(matrix.columns, hasColumnLabels(meta, matrix)));
+  element.style.setProperty("--card-width", cardWidth(matrix.columns, hasColumnLabels(meta, matrix), formula));
 
   const refresh = (width = plot.clientWidth) => {
     if (!width) return;

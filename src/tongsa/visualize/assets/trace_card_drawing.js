@@ -18,8 +18,9 @@ export const layOutCard = (app, card, width) => {
     part = cardMatrix(app, card),
     { data } = app.store(),
     hasLabels = hasColumnLabels(meta, part),
-    rowNames = axisNames(data, meta, part.rowAxis),
-    columnNames = axisNames(data, meta, part.columnAxis);
+    { hop } = app.labels().axes,
+    rowNames = axisNames(data, meta, part.rowAxis, hop),
+    columnNames = axisNames(data, meta, part.columnAxis, hop);
   const content = {
     rows: drawnRows(meta, part, app.state.token),
     columns: part.columns,

@@ -48,7 +48,7 @@ const calculation = (app, cell, { terms, lines }) => {
   const termName = ({ operand, axis, i }) => {
     if (axis === undefined) return operand === undefined ? "" : operands[operand].symbol;
     const meta = store.meta(operands[operand].id);
-    return axisLabels(meta, axis) ? displayToken(axisNames(store.data, meta, axis)[i]) : String(i + 1);
+    return axisLabels(meta, axis) ? displayToken(axisNames(store.data, meta, axis, labels.axes.hop)[i]) : String(i + 1);
   };
   const line = (name, text, value, style = "") =>
     make(

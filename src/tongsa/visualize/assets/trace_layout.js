@@ -13,23 +13,27 @@ const NUMBER_WIDTH = 42;
 const MIN_LABELED_CELL = 13;
 const MAX_LABELED_CELL = 64;
 const ROW_HEIGHT = 18;
+/** A formula of more characters does not fit into a narrow card. */
+const LONG_FORMULA = 40;
 
-/** What an axis counts: "source", "target", "slot", "names" (tokens of the vocabulary), or null for plain numbers. */
+/** What an axis counts: "source", "target", "hop", "slot", "names" (tokens of the vocabulary), or null for numbers. */
 export const axisLabels = ({ axes, labels, names }, axis) => {
   if (names && axes[axis] === "vocabulary") return "names";
   return axis >= 0 ? labels?.[axis] || null : null;
 };
 
 /**
- * Labels of an axis: tokens, or numbers from 1.
+ * Labels of an axis: tokens, hops, or numbers from 1.
  *
  * @param {{source: {tokens: string[]}, target: {inputs: string[]}}} data
+ * @param {string} hop the word for a hop; without it hops are numbers
  */
-export const axisNames = (data, meta, axis) => {
+export const axisNames = (data, meta, axis, hop = "") => {
   const count = axis >= 0 ? meta.shape[axis] : 1,
     kind = axisLabels(meta, axis);
   const tokens = { source: data.source.tokens, target: data.target.inputs, names: meta.names }[kind];
-  return Array.from({ length: count }, (_, i) => tokens?.[i] ?? String(i + 1));
+  const numbered = (i) => (kind === "hop" && hop ? `${hop} ${i + 1}` : String(i + 1));
+  return Array.from({ length: count }, (_, i) => tokens?.[i] ?? numbered(i));
 };
 
 /** True if columns are few or are tokens, so that each has a label. */
@@ -101,10 +105,12 @@ export const cellAt = (layout, columns, x, y) => {
     : null;
 };
 
-/** Preferred width of a card: narrow ones stand side by side. */
-export const cardWidth = (columns, hasLabels) => {
-  if (hasLabels) return columns <= 4 ? "12rem" : columns <= 9 ? "24rem" : "100%";
-  return columns <= 32 ? "14rem" : columns <= 80 ? "18rem" : "100%";
+/** Preferred width of a card: narrow ones stand side by side, a long formula needs space. */
+export const cardWidth = (columns, hasLabels, formula = "") => {
+  const limits = hasLabels ? [4, 9] : [32, 80];
+  if (columns > limits[1]) return "100%";
+  if (formula.length > LONG_FORMULA) return "24rem";
+  return columns <= limits[0] ? (hasLabels ? "12rem" : "14rem") : hasLabels ? "24rem" : "18rem";
 };
 
 /** Groups of stages in the rail: one for each side and layer. */

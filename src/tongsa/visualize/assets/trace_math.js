@@ -37,6 +37,7 @@ const OPERATORS = {
   geq: "≥",
 };
 const ACCENTS = { hat: "^", tilde: "~", bar: "¯", vec: "→", back: "←" };
+const FENCES = ["(", ")", "[", "]", "|", "‖"];
 const TOKENS = /\s+|\d+(?:\.\d+)?|[A-Za-z]+|[{}()[\],_^]|./gu;
 
 const leaf = (tag, text) => ({ tag, text });
@@ -118,8 +119,8 @@ const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
 const build = ({ tag, text, children = [] }) => {
   const element = document.createElementNS(NAMESPACE, tag);
   if (text !== undefined) element.textContent = text;
-  // some fonts stretch the parentheses around a subscript to twice the height of the line
-  if (text === "(" || text === ")") element.setAttribute("stretchy", "false");
+  // some fonts stretch a fence around a subscript to twice the height of the line
+  if (text && FENCES.includes(text)) element.setAttribute("stretchy", "false");
   element.append(...children.map(build));
   return element;
 };

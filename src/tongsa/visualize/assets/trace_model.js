@@ -105,6 +105,31 @@ const limited = (update, state, { base, edited }) => {
   return result;
 };
 
+/** Save the selection a moment after its last change. */
+const delayedSave = (state, onChange, signal) => {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (!signal.aborted) onChange(writeSelection({ ...state, cell: state.pinned ?? state.cell }));
+    }, SAVE_DELAY_MS);
+  };
+};
+
+/** What the pointed or pinned number reads, and what reads it. Only the last search counts. */
+const regionSearch = (state, store) => {
+  /** @type {{reads: any[], usedBy: any[]}} */
+  let regions = NO_REGIONS;
+  let pointing = 0;
+  const findRegions = async () => {
+    const cell = state.cell ?? state.pinned,
+      current = ++pointing;
+    const found = cell ? await regionsOf(store(), cell) : NO_REGIONS;
+    if (current === pointing) regions = found;
+  };
+  return { findRegions, regions: () => regions };
+};
+
 /**
  * @param {any} data the trace, as Python writes it
  * @param {{language: string, saved: Record<string, string>, onChange: (selection: object) => void,
@@ -118,25 +143,9 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
   /** @type {any} */
   const state = { language, compare: "after", ...read(saved) };
   state.pinned = state.cell;
-  /** @type {{reads: any[], usedBy: any[]}} */
-  let regions = NO_REGIONS;
-  let saveTimer = 0,
-    pointing = 0;
-  const store = () => (state.compare === "before" ? base : (edited() ?? base));
+  const store = () => (state.compare === "before" ? base : (edited() ?? base)),
+    save = delayedSave(state, onChange, signal);
 
-  const save = () => {
-    clearTimeout(saveTimer);
-    const selection = () => writeSelection({ ...state, cell: state.pinned ?? state.cell });
-    saveTimer = setTimeout(() => {
-      if (!signal.aborted) onChange(selection());
-    }, SAVE_DELAY_MS);
-  };
-  const findRegions = async () => {
-    const cell = state.cell ?? state.pinned,
-      current = ++pointing;
-    const found = cell ? await regionsOf(store(), cell) : NO_REGIONS;
-    if (current === pointing) regions = found;
-  };
   const change = (update, isOtherTrace = false) => {
     const result = limited(update, state, traced);
     if (isOtherTrace || "compare" in update) Object.assign(result, { cell: null, pinned: null });
@@ -152,15 +161,17 @@ export const traceModel = (data, { language, saved, onChange, request, signal },
   const model = {
     state,
     store,
-    findRegions,
     change,
+    ...regionSearch(state, store),
     labels: () => (state.language === "ko" ? KOREAN : ENGLISH),
     theme: () => ({ ...themeColors(), surface: css("--surface"), doubt: css("--doubt") }),
-    regions: () => regions,
     groups: () => stageGroups(store().data.stages),
     limits: () => limitsOf(store().data),
     isOpenLayer: (stage) => isOpen(stage, model.groups(), state.layer),
-    keyNames: ({ tensor }) => axisNames(store().data, store().meta(tensor), store().meta(tensor).shape.length - 1),
+    keyNames: ({ tensor }) => {
+      const meta = store().meta(tensor);
+      return axisNames(store().data, meta, meta.shape.length - 1, model.labels().axes.hop);
+    },
     point: (cell, isKept = false) => {
       if (isSame(state.cell, cell)) return;
       state.cell = cell;

@@ -86,6 +86,17 @@ const followScrolling = (cards, onTop, signal) => {
   addEventListener("scroll", schedule, { signal, passive: true, capture: true });
 };
 
+/** Build the cards that show no tensor again, for another step; the text does not depend on it. */
+const refreshSpecialCards = (app, element) => {
+  for (const side of ["output", "search"]) element.querySelector(`#card-${side}`)?.replaceWith(SPECIAL_CARDS[side](app));
+};
+
+/** The first stage whose data attribute has a value. @param {HTMLElement} element @returns {HTMLElement | undefined} */
+const findStage = (element, key, value) =>
+  /** @type {HTMLElement[]} */ (Array.from(element.querySelectorAll("[data-stage]"))).find(
+    ({ dataset }) => dataset[key] === value,
+  );
+
 /** @param {HTMLElement} element */
 export const traceStage = (app, element, { onTop, signal }) => {
   /** @type {any[]} */
@@ -122,28 +133,19 @@ export const traceStage = (app, element, { onTop, signal }) => {
   /** Draw again for another step, head or token. */
   const refresh = () => {
     for (const shown of cards) shown.refresh();
-    for (const [side, create] of Object.entries(SPECIAL_CARDS)) {
-      const old = element.querySelector(`#card-${side}`);
-      if (old && side !== "text") old.replaceWith(create(app));
-    }
+    refreshSpecialCards(app, element);
     showCaches();
   };
   const paint = () => {
     for (const shown of cards) shown.paint();
   };
-  /** @returns {HTMLElement | undefined} */
-  const findStage = (key, value) =>
-    /** @type {HTMLElement[]} */ (Array.from(element.querySelectorAll("[data-stage]"))).find(
-      ({ dataset }) => dataset[key] === value,
-    );
-
   followScrolling(() => cards, onTop, signal);
   return {
     build,
     refresh,
     paint,
     elementOf: (id) => cards.find((shown) => shown.id === id)?.element,
-    elementOfStage: (id) => findStage("stage", id),
-    elementOfSide: (side) => element.querySelector(`#card-${side}`) ?? findStage("side", side),
+    elementOfStage: (id) => findStage(element, "stage", id),
+    elementOfSide: (side) => element.querySelector(`#card-${side}`) ?? findStage(element, "side", side),
   };
 };

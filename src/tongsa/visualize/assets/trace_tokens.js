@@ -7,7 +7,7 @@ export const traceTokens = (app) => {
   const source = make("div", { class: "tokens", role: "group" }),
     target = make("div", { class: "tokens", role: "group" }),
     arrow = make("span", { class: "quiet", "aria-hidden": true, text: "⟶" });
-  const element = make("div", { class: "sentence" }, source, arrow, target);
+  const element = make("div", { class: "sentence" }, source, make("div", { class: "outputs" }, arrow, target));
 
   const isFollowed = (side, i) => app.state.token?.side === side && app.state.token.i === i;
   const follow = (side, i) => (isFollowed(side, i) ? null : { side, i });
@@ -30,6 +30,14 @@ export const traceTokens = (app) => {
     const click = () => app.change({ step: i + 1, token: follow("target", i) });
     return token("target", text, i, app.labels().writes(i + 1, displayToken(text)), style, click);
   };
+  /** Scroll the output tokens, not the page, to the token of the step. */
+  const showNow = () => {
+    const now = target.querySelector(".now");
+    if (!now) return;
+    const [box, frame] = [now, target].map((part) => part.getBoundingClientRect());
+    target.scrollLeft += box.left - frame.left - (frame.width - box.width) / 2;
+    target.scrollTop += box.top - frame.top - (frame.height - box.height) / 2;
+  };
   const show = () => {
     const { data } = app.store(),
       labels = app.labels();
@@ -38,6 +46,7 @@ export const traceTokens = (app) => {
     target.setAttribute("aria-label", labels.target);
     source.replaceChildren(...data.source.tokens.map(sourceToken));
     target.replaceChildren(...data.target.outputs.map(targetToken));
+    showNow();
     const again = focused && element.querySelector(`[data-token="${focused}"]`); // the button was created again
     if (again instanceof HTMLElement) again.focus();
   };

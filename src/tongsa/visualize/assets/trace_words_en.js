@@ -118,7 +118,7 @@ export const ENGLISH = {
   searchAt: (step, beam) => `Step ${step}: what a beam of ${beam} kept`,
   hypothesis: "Hypothesis",
   logProb: "log p",
-  tokenLogProb: "log p of the token",
+  tokenLogProb: "log\u00a0p of the token",
   fate: "Result",
   best: "on the best path",
   finished: "finished",

@@ -111,7 +111,7 @@ export const KOREAN = {
   searchAt: (step, beam) => `${step}단계: 빔 ${beam}에서 유지된 가설`,
   hypothesis: "가설",
   logProb: "log p",
-  tokenLogProb: "토큰의 log p",
+  tokenLogProb: "토큰의 log\u00a0p",
   fate: "결과",
   best: "최선 경로",
   finished: "완성",
