@@ -144,11 +144,11 @@ def test_pointing_outlines_the_operands(open_trace: OpenTrace, data: dict[str, A
     canvas = card(page, query).locator("canvas")
     canvas.scroll_into_view_if_needed()
     drawn = "canvas => canvas.toDataURL()"
-    page.locator(".plot").first.focus()
+    canvas.locator("..").focus()  # a card that has left the window is not painted
     plain = open_trace(data)
     other = card(plain, query).locator("canvas")
     other.scroll_into_view_if_needed()
-    plain.locator(".plot").first.focus()
+    other.locator("..").focus()
     wait_until(page, lambda: canvas.evaluate(drawn) != other.evaluate(drawn), "the row is not outlined")
     page.keyboard.press("Escape")
     wait_until(page, lambda: canvas.evaluate(drawn) == other.evaluate(drawn), "the outline of the row stays")
