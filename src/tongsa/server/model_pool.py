@@ -53,7 +53,7 @@ def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
 
 
 TRAINING_UNITS = {"seq2seq": "pairs", "classification": "labeled_texts", "language_model": "texts"}
-"""What the training data of a task consist of."""
+"""Task → unit of its training data."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class ModelSummaryInfo(TypedDict):
     training_pairs: int
     """Pairs, or texts, of the training data; 0 if unknown."""
     training_unit: Literal["pairs", "labeled_texts", "texts"]
-    """What training_pairs counts."""
+    """Unit of training_pairs."""
     metric: str
     """Metric of the score; empty if unknown."""
     score: float

@@ -199,7 +199,7 @@ class PackedPositionTable(TypedDict):
     positions: int
     width: int
     layout: Literal["interleaved", "blocks"]
-    """Of sinusoids: sine and cosine in turn, or all sines and then all cosines."""
+    """Order of the sinusoids: sine and cosine in turn, or all sines and then all cosines."""
     values: PackedMatrix | None
     """(position, width); null for the paper's sinusoids: sin(p / 10000^(2i/d)) and cos(p / 10000^(2i/d)) in turn."""
 
