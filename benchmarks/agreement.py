@@ -78,7 +78,7 @@ def measure_agreement(options: argparse.Namespace) -> list[Table]:
             f"CTranslate2 {name}": export_translator(loaded, Path(folder) / name, int8=name == "int8")
             for name in ("float32", "int8")
         }
-        ours = loaded.translator(engine="torch")
+        ours = loaded.translator()
         for beam in options.beams:
             batched = to_outputs(ours.translate(sources, beam=beam))
             settings = {"beam": beam, "signature": f"|beam:{beam}|alpha:{loaded.decoding.alpha}"}

@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tongsa.models.transformer.seq2seq import BASE, BIG, TransformerConfig
@@ -99,6 +100,16 @@ def calibrated_utilisation() -> float:
     return math.prod(map(implied_utilisation, MODELS.values())) ** (1 / len(MODELS))
 
 
+def measured_cpu() -> Hardware:
+    """Return the CPU of the training benchmark: the speed of matrix products alone, and its share in whole updates."""
+    path = Path(__file__).parent / "results/training.json"
+    rows = json.loads(path.read_text("utf-8"))["rows"]
+    details = next(row["details"] for row in rows if row["id"] == "transformer-tongsa-transformer")
+    peak, utilisation = details["GEMM GFLOP/s"] * 1e9, details["utilisation, %"] / 100
+    known = "two cores; peak: matrix products; utilisation: 3+3 layers of width 256; both measured (training.json)"
+    return Hardware(1, peak, "fp32", utilisation, 0.01, known)
+
+
 HARDWARE = {
     "P100": Hardware(
         PAPER_COUNT, PEAK_P100, "fp32", calibrated_utilisation(), 1.0, "peak: the paper; utilisation: calibrated on it"
@@ -106,7 +117,7 @@ HARDWARE = {
     "V100": Hardware(1, 125e12, "fp16", 0.3, 1.0, SHEET),
     "A100": Hardware(1, 312e12, "bf16", 0.3, 2.0, SHEET),
     "H100": Hardware(1, 989e12, "bf16", 0.2, 4.0, SHEET),
-    "laptop": Hardware(1, 150e9, "fp32", 0.8, 0.01, "two cores; peak: products measured here; utilisation: assumed"),
+    "EPYC": measured_cpu(),
 }
 
 

@@ -1,5 +1,6 @@
 """The models of the papers on public data sets: `tongsa ladder`, and language models of characters.
 
+    python benchmarks/ladder.py phrasebook           `make ladder`: the demo's pairs, BLEU on characters
     python benchmarks/ladder.py multi30k             German → English, BLEU on test_2016_flickr
     python benchmarks/ladder.py scan                 four splits of SCAN, exact match; tokens are whole words
     python benchmarks/ladder.py jaen                 neubig/nmt-tips, Japanese → English, BLEU on its tokens
@@ -7,8 +8,8 @@
     python benchmarks/ladder.py scan --splits jump --budget 1m --seeds 1
     python benchmarks/ladder.py multi30k --record    write the rows to benchmarks/results/ladder-multi30k.json
 
-The runs are in runs/benchmark-ladder; the same command continues after an interruption. A value is the mean over the
-seeds, its spread the lowest and the highest seed.
+The runs are in runs/benchmark-ladder, those of the phrasebook in runs/ladder; the same command continues after an
+interruption. A value is the mean over the seeds, its spread the lowest and the highest seed.
 """
 
 import argparse
@@ -28,10 +29,11 @@ from record import Measurement, Number, add_options, record, to_number, to_slug,
 from tongsa import storage
 from tongsa.bundle import load_bundle
 from tongsa.data.normalize import normalize
+from tongsa.demo.phrasebook import write_phrasebook
 from tongsa.errors import InputError
 from tongsa.runs.grid import GridRun, describe_failures, train_grid
 from tongsa.runs.grid_plan import DataFiles, GridPlan, Vary
-from tongsa.runs.ladder import MODELS, LadderPlan, train_ladder
+from tongsa.runs.ladder import DEFAULT_BUDGET, MODELS, LadderPlan, train_ladder
 from tongsa.runs.ladder_report import LadderReport, LadderScore
 
 SHARED_DATA = Path(__file__).parent.parent.parent / "shared/data"
@@ -44,6 +46,7 @@ class Dataset:
     """Files, settings and default budget of a data set."""
 
     files: DataFiles
+    """Paths in the folder of the data sets; empty for the demo's pairs."""
     budget: str
     settings: tuple[str, ...] = ()
     tokenize: str = ""
@@ -102,6 +105,7 @@ def scan(split: str) -> Dataset:
 
 
 SUITES = {
+    "phrasebook": {"phrasebook": Dataset(files=DataFiles(), budget=DEFAULT_BUDGET)},
     "multi30k": {"multi30k": MULTI30K},
     "scan": {split: scan(split) for split in ("simple", "length", "jump", "around-right")},
     "jaen": {"jaen": JAEN},
@@ -138,7 +142,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--splits", nargs="+", metavar="NAME", help="data sets of the suite (default: all)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each model (default: 3)")
-    parser.add_argument("--budget", metavar="TIME", help="time of each run (default: by data set, 3m to 10m)")
+    parser.add_argument("--budget", metavar="TIME", help="time of each run (default: by data set, 2m to 10m)")
     parser.add_argument("--models", nargs="+", default=(), metavar="NAME", help="only these models")
     parser.add_argument("--folder", type=Path, default=SHARED_DATA, help="folder of the data sets")
     parser.add_argument("--runs", type=Path, default=Path("runs/benchmark-ladder"), help="folder of the runs")
@@ -155,10 +159,13 @@ def parse_options() -> argparse.Namespace:
 def measure(name: str, dataset: Dataset, options: argparse.Namespace) -> list[Measurement]:
     if options.suite == "characters":
         return list(measure_characters(name, dataset, options))
+    folder = options.runs / options.suite / name
     files = {split: tuple(str(options.folder / file) for file in paths) for split, paths in vars(dataset.files).items()}
+    if not dataset.files.train:
+        folder = options.runs.with_name("ladder")  # the folder of `make ladder`, so that its runs are used
     plan = LadderPlan(
-        folder=options.runs / options.suite / name,
-        data=DataFiles(**files),
+        folder=folder,
+        data=DataFiles(**files) if dataset.files.train else write_phrasebook(folder / "phrasebook"),
         settings=(*dataset.settings, *options.set),
         seeds=tuple(range(1, options.seeds + 1)),
         budget=options.budget or dataset.budget,

@@ -1,188 +1,72 @@
-"""Load test of the server: throughput with and without batching, latency, and recovery from an overload.
+"""Load test of the server: share of the offline speed, throughput, latency, overload, and recovery from it.
 
     python benchmarks/serve_load.py runs/mine --texts input.txt --seconds 20 --minutes 10 --record
 
-Clients are coroutines on this machine, each with one connection and one request at a time. Each result is compared
-with the server's result for the same text without load. During the overload (a short queue, many more clients than it
-holds) the only statuses allowed are 200, 429 and 503. Memory must stay flat: its mean in the last quarter of the
-overload may be at most 10 % above that of the second quarter.
---record writes the figures of a healthy server to benchmarks/results/serving.json; those of the overload if it took
-ten minutes.
+Four measurements, all on this machine, with the client in one process (load_client.py):
+
+- Rounds (--rounds): sentences/s of the same engine without a server (offline_rate.py), then responses/s of 64 clients
+  with one sentence each, then of 1, 4 and 16 times as many clients as a queue of 64 sentences holds. The share of a
+  round is its responses/s relative to its offline rate; that of an overload, relative to its 64 clients before. The
+  client is wrk where it is installed (apt-get install wrk), otherwise the Python client, which takes more CPU time from
+  the server. CPU seconds of server and client are reported: on a machine that both share, responses per CPU second of
+  the server compare best with sentences per CPU second offline.
+- Requests batched and one at a time: 1, 8 and 64 Python clients, with latencies.
+- A long overload (--minutes): 256 Python clients for a queue of 64. The only statuses allowed are 200, 429 and 503.
+  Memory must stay flat: its mean in the last quarter may be at most 10 % above that of the second quarter.
+- One client before and after the overload.
+
+Each response to the Python client is compared with the server's response to the same text without load. --record
+writes the figures of a healthy server to benchmarks/results/serving.json; those of the long overload if it took ten
+minutes.
 """
 
 import argparse
-import asyncio
-import contextlib
 import json
-import re
-import subprocess
 import sys
 import time
-import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean, quantiles
+from statistics import mean
 from typing import Any
 
+from load_client import PERCENTILES, LoadClient, LoadResult, has_wrk
+from load_server import Server, start_server
 from record import add_options, record, training_seed
 from rows import serve_load_rows
+from serve_rounds import OVERLOAD_FACTORS, OVERLOAD_QUEUE, OVERLOAD_SETTINGS, SHARE_CLIENTS, run_rounds, summarize
+from serve_rows import share_rows
+
+from tongsa.system import allow_open_files
 
 CLIENT_COUNTS = (1, 8, 64)
 OVERLOAD_CLIENTS = 256
-OVERLOAD_QUEUE = 64
-OVERLOAD_SETTINGS = ["--set", f"max_queued_sentences={OVERLOAD_QUEUE}"]
 UNBATCHED_SETTINGS = ["--set", "batch_tokens=1", "--set", "batch_wait_ms=0"]
 ALLOWED_STATUSES = {200, 429, 503}
-PERCENTILES = (50, 95, 99)
 MEMORY_INTERVAL = 5.0
 """Seconds between two measurements of the memory; an eighth of the overload if that is less."""
 MAX_MEMORY_GROWTH = 0.1
-RESPONSE_TIMEOUT = 150.0
-"""Seconds; longer than the server's own timeout."""
+NO_WRK = "serve_load: wrk is not installed, so the Python client measures the rounds. Install it: apt-get install wrk"
 
 
-class Client:
-    """One HTTP/1.1 connection, written by hand so that no client library is measured."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    async def __aenter__(self) -> "Client":
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.writer.close()
-        with contextlib.suppress(OSError):
-            await self.writer.wait_closed()
-
-    async def translate(self, text: str) -> tuple[int, str]:
-        """Return status and translation. Raise OSError, EOFError or ValueError without a readable response."""
-        async with asyncio.timeout(RESPONSE_TIMEOUT):
-            body = json.dumps({"text": text}).encode()
-            head = f"POST /v1/translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
-            self.writer.write(head.encode() + body)
-            await self.writer.drain()
-            status = int((await self.reader.readuntil()).split()[1])
-            length = 0
-            while (line := await self.reader.readline()).strip():
-                name, _, value = line.decode("latin-1").partition(":")
-                length = int(value) if name.lower() == "content-length" else length
-            content = json.loads(await self.reader.readexactly(length))
-            return status, content["translations"][0]["text"] if status == 200 else ""
-
-
-@contextlib.contextmanager
-def start_server(run: Path, *options: str) -> Iterator[tuple[int, int]]:
-    """Start a server, wait for its models, yield port and process id."""
-    command = [sys.executable, "-m", "tongsa.cli", "serve", str(run), "--port", "0", *options]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        port = 0
-        for line in child.stderr or ():
-            if not line.startswith("{"):
-                raise SystemExit(line)
-            event = json.loads(line)
-            port = int(event["address"].rpartition(":")[2]) if event["event"] == "listening" else port
-            if event["event"] == "model loaded":
-                break
-        drain = subprocess.Popen(["cat"], stdin=child.stderr, stdout=subprocess.DEVNULL)  # noqa: S607 - a full pipe would block the server
-        while not is_ready(port):
-            time.sleep(0.1)
-        yield port, child.pid
-        drain.kill()
-    finally:
-        child.terminate()
-        child.wait()
-
-
-def is_ready(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):
-            return True
-    except OSError:
-        return False
-
-
-async def translate_without_load(port: int, texts: list[str]) -> dict[str, str]:
-    async with Client(port) as client:
-        return {text: (await client.translate(text))[1] for text in texts}
-
-
-async def run_clients(
-    port: int, texts: list[str], expected: dict[str, str], count: int, seconds: float
-) -> dict[str, Any]:
-    """Run `count` clients for some seconds; return rates, latencies and statuses."""
-    statuses, latencies, wrong, sent = Counter[int](), list[float](), 0, 0
-    end = time.monotonic() + seconds
-
-    async def run_connection(number: int) -> None:
-        nonlocal wrong, sent
-        i = number
-        async with Client(port) as client:
-            while time.monotonic() < end:
-                text = texts[i % len(texts)]
-                i += count
-                start = time.monotonic()
-                sent += 1
-                status, translation = await client.translate(text)
-                statuses[status] += 1
-                if status == 200:
-                    latencies.append(time.monotonic() - start)
-                    wrong += translation != expected[text]
-                else:
-                    await asyncio.sleep(0.02)
-
-    async def run_client(number: int) -> None:
-        while time.monotonic() < end:
-            try:
-                await run_connection(number)
-            except (OSError, EOFError, ValueError):  # counted as sent, without a status; connect again
-                await asyncio.sleep(0.1)
-
-    start = time.monotonic()
-    await asyncio.gather(*map(run_client, range(count)))
-    elapsed = time.monotonic() - start
-    cuts = quantiles(latencies, n=100) if len(latencies) > 1 else [0.0] * 99
-    return {
-        "clients": count,
-        "responses_per_second": round(statuses[200] / elapsed, 1),
-        **{f"p{percentile}_ms": round(1000 * cuts[percentile - 1], 1) for percentile in PERCENTILES},
-        "sent": sent,
-        "statuses": dict(statuses),
-        "wrong": wrong,
-    }
-
-
-def resident_memory(process: int) -> float:
-    """Return the resident memory of a process in MiB."""
-    match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
-    return int(match[1]) / 1024 if match else 0.0
-
-
-async def run_overload(
-    port: int, process: int, texts: list[str], expected: dict[str, str], minutes: float
-) -> dict[str, Any]:
+def run_overload(server: Server, client: LoadClient, minutes: float) -> dict[str, Any]:
     """Run too many clients in rounds; measure the memory after each round."""
-    statuses, wrong, sent, memory = Counter[int](), 0, 0, list[float]()
+    total, memory = LoadResult(OVERLOAD_CLIENTS), list[float]()
     end, interval = time.monotonic() + 60 * minutes, min(MEMORY_INTERVAL, 60 * minutes / 8)
     while time.monotonic() < end or len(memory) < 4:  # at least one measurement in each quarter
-        seconds = min(interval, max(0.1, end - time.monotonic()))
-        result = await run_clients(port, texts, expected, OVERLOAD_CLIENTS, seconds)
-        statuses.update(result["statuses"])
-        wrong += result["wrong"]
-        sent += result["sent"]
-        memory.append(resident_memory(process))
+        result = client.run(OVERLOAD_CLIENTS, min(interval, max(0.1, end - time.monotonic())))
+        total.statuses.update(result.statuses)
+        total.wrong += result.wrong
+        total.sent += result.sent
+        memory.append(server.memory)
     after_warmup = memory[len(memory) // 4]
     return {
         "minutes": minutes,
         "clients": OVERLOAD_CLIENTS,
         "queue": OVERLOAD_QUEUE,
-        "sent": sent,
-        "statuses": dict(statuses),
-        "unexpected": sorted(set(statuses) - ALLOWED_STATUSES),
-        "wrong": wrong,
+        "sent": total.sent,
+        "statuses": dict(total.statuses),
+        "unexpected": sorted(set(total.statuses) - ALLOWED_STATUSES),
+        "wrong": total.wrong,
         "memory_mib": [round(size) for size in (memory[0], after_warmup, max(memory), memory[-1])],
         "memory_growth": round(memory_growth(memory), 3),
     }
@@ -197,31 +81,34 @@ def memory_growth(memory: list[float]) -> float:
 def run_benchmark(options: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {"run": options.run.name, "texts": len(texts), "seconds": options.seconds}
     engine = ["--engine", options.engine]
-    with start_server(options.run, *engine) as (port, _):
-        expected = asyncio.run(translate_without_load(port, texts))
-
-        def load(port: int, count: int) -> dict[str, Any]:
-            return asyncio.run(run_clients(port, texts, expected, count, options.seconds))
-
-        result["batched"] = [load(port, count) for count in CLIENT_COUNTS]
-    with start_server(options.run, *engine, *UNBATCHED_SETTINGS) as (port, _):
-        result["unbatched"] = [load(port, count) for count in CLIENT_COUNTS]
-    with start_server(options.run, *engine, *OVERLOAD_SETTINGS) as (port, process):
-        result["before_overload"] = load(port, 1)
-        result["overload"] = asyncio.run(run_overload(port, process, texts, expected, options.minutes))
-        result["after_overload"] = load(port, 1)
+    with start_server(options.run, *engine) as server:
+        expected = LoadClient(server.port, texts).translate_all()
+        client = LoadClient(server.port, texts, expected)
+        result["batched"] = [client.run(count, options.seconds).report() for count in CLIENT_COUNTS]
+    with start_server(options.run, *engine, *UNBATCHED_SETTINGS) as server:
+        client = LoadClient(server.port, texts, expected)
+        result["unbatched"] = [client.run(count, options.seconds).report() for count in CLIENT_COUNTS]
+    result |= {"client": options.client, "rounds": run_rounds(options, texts, expected)}
+    result |= summarize(result["rounds"])
+    with start_server(options.run, *engine, *OVERLOAD_SETTINGS) as server:
+        client = LoadClient(server.port, texts, expected)
+        result["before_overload"] = client.run(1, options.seconds).report()
+        result["overload"] = run_overload(server, client, options.minutes)
+        result["after_overload"] = client.run(1, options.seconds).report()
     return result
 
 
 def is_healthy(result: dict[str, Any]) -> bool:
     """Return whether all requests got right results or allowed errors, and the server recovered with flat memory."""
     normal = [*result["batched"], *result["unbatched"], result["before_overload"], result["after_overload"]]
+    normal += [turn["clients"] for turn in result["rounds"]]
     has_only_200 = all(set(load["statuses"]) == {200} for load in normal)
-    loads = [*normal, result["overload"]]
+    overloads = [result["overload"], *(load for turn in result["rounds"] for load in turn["overload"].values())]
+    loads = [*normal, *overloads]
     has_all_responses = all(load["sent"] == sum(load["statuses"].values()) and not load["wrong"] for load in loads)
-    overload = result["overload"]
-    is_bounded = not overload["unexpected"] and overload["memory_growth"] <= MAX_MEMORY_GROWTH
-    return has_only_200 and has_all_responses and is_bounded
+    has_only_allowed = all(set(load["statuses"]) <= ALLOWED_STATUSES for load in overloads)
+    is_bounded = result["overload"]["memory_growth"] <= MAX_MEMORY_GROWTH
+    return has_only_200 and has_all_responses and has_only_allowed and is_bounded
 
 
 def report_lines(result: dict[str, Any]) -> Iterator[str]:
@@ -230,10 +117,36 @@ def report_lines(result: dict[str, Any]) -> Iterator[str]:
         for load in result[name] if isinstance(result[name], list) else [result[name]]:
             latencies = "".join(f"{load[f'p{p}_ms']:9.1f}" for p in PERCENTILES)
             yield f"{name:16}{load['clients']:8}{load['responses_per_second']:13.1f}{latencies}"
+    yield from round_lines(result)
     overload = result["overload"]
     yield f"overload         {overload['sent']} sent, {overload['statuses']}"
     memory, growth = overload["memory_mib"], overload["memory_growth"]
     yield f"memory           first, after warm-up, maximum, last: {memory} MiB, growth {growth:.1%}"
+
+
+def round_lines(result: dict[str, Any]) -> Iterator[str]:
+    yield f"rounds           client: {result['client']}; per second, and per CPU second of the process"
+    for turn in result["rounds"]:
+        offline = turn["offline"]
+        yield (
+            f"  offline        {offline['sentences_per_second']:8.1f} sentences/s "
+            f"{offline['sentences_per_cpu_second']:8.1f} per CPU s  ({offline['engine']})"
+        )
+        loads = {f"{SHARE_CLIENTS} clients": turn["clients"]}
+        loads |= {f"overload {factor}x": turn["overload"][str(factor)] for factor in OVERLOAD_FACTORS}
+        for name, load in loads.items():
+            yield (
+                f"  {name:14} {load['responses_per_second']:8.1f} responses/s {load['responses_per_cpu_second']:8.1f} "
+                f"per CPU s  server {load['server_cpu_seconds']} s, client {load['client_cpu_seconds']} s"
+            )
+    for name, key in (("of offline", "offline_share"), ("of offline, by CPU time", "offline_share_by_cpu")):
+        yield f"share            {format_share(result[key])} {name}"
+    for factor, share in result["overload_shares"].items():
+        yield f"overload {factor:>3}x    {format_share(share)} of the unloaded rate"
+
+
+def format_share(share: dict[str, float]) -> str:
+    return f"{share['median']:.0%} ({share['low']:.0%}-{share['high']:.0%})"
 
 
 def main() -> int:
@@ -242,18 +155,27 @@ def main() -> int:
     parser.add_argument("--texts", type=Path, required=True, help="file with one sentence per line")
     parser.add_argument("--count", type=int, default=500, help="number of lines to use")
     parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement")
-    parser.add_argument("--minutes", type=float, default=0.25, help="duration of the overload")
-    parser.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], default="auto")
+    parser.add_argument("--rounds", type=int, default=3, help="repetitions of the comparison with the offline speed")
+    parser.add_argument("--minutes", type=float, default=0.25, help="duration of the long overload")
+    parser.add_argument("--engine", choices=["auto", "torch", "ctranslate2", "ctranslate2-int8"], default="auto")
+    parser.add_argument("--client", choices=["wrk", "python"], help="client of the rounds; default: wrk if installed")
     parser.add_argument("--json", action="store_true")
     add_options(parser)
     options = parser.parse_args()
+    if options.client == "wrk" and not has_wrk():
+        parser.error("--client wrk: wrk is not installed. Install it: apt-get install wrk")
+    if options.client is None and not has_wrk():
+        print(NO_WRK, file=sys.stderr)
+    options.client = options.client or ("wrk" if has_wrk() else "python")
+    allow_open_files(4 * max(OVERLOAD_FACTORS) * OVERLOAD_QUEUE)
     lines = options.texts.read_text("utf-8").splitlines()
     texts = list(dict.fromkeys(line.strip() for line in lines if line.strip()))[: options.count]
     result = run_benchmark(options, texts)
     result["healthy"] = is_healthy(result)
     print(json.dumps(result) if options.json else "\n".join([*report_lines(result), f"healthy: {result['healthy']}"]))
     if options.record and result["healthy"]:
-        record("serving", serve_load_rows(result, training_seed(options.run)), options.results)
+        seeds = training_seed(options.run)
+        record("serving", [*serve_load_rows(result, seeds), *share_rows(result, seeds)], options.results)
     elif options.record:
         print("serve_load: not healthy, so nothing is recorded", file=sys.stderr)
     return 0 if result["healthy"] else 1

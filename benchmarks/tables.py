@@ -86,6 +86,17 @@ MEASURED = [
         "quality",
     ),
     (
+        "The models of the papers on the demo's pairs, two minutes each: BLEU on all test sentences → on those of 17 "
+        "to 21 words, longer than any in training",
+        "EPYC with AVX-512: Cho {ladder-phrasebook-cho-zen4} → {ladder-phrasebook-cho-zen4 17–21 words}, "
+        "Sutskever {ladder-phrasebook-sutskever-zen4} → {ladder-phrasebook-sutskever-zen4 17–21 words}, "
+        "Bahdanau {ladder-phrasebook-bahdanau-zen4} → {ladder-phrasebook-bahdanau-zen4 17–21 words}, "
+        "Gehring {ladder-phrasebook-conv-s2s-zen4} → {ladder-phrasebook-conv-s2s-zen4 17–21 words}, "
+        "Lin {ladder-phrasebook-lin-zen4} → {ladder-phrasebook-lin-zen4 17–21 words}, "
+        "Vaswani {ladder-phrasebook-transformer-zen4} → {ladder-phrasebook-transformer-zen4 17–21 words}",
+        "ladder",
+    ),
+    (
         "SIGMORPHON 2020 grapheme-to-phoneme, word error rate, best neural baseline → ensemble of three models",
         "AVX2: Korean {g2p-korean baseline} → {g2p-korean}, Japanese {g2p-japanese baseline} → {g2p-japanese}, "
         "Hindi {g2p-hindi baseline} → {g2p-hindi}, French {g2p-french baseline} → {g2p-french}, "

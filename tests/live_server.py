@@ -110,19 +110,19 @@ class BlockedModel:
     """Context in which a model blocks after a number of batches until `release` is set, so a test sees the queue."""
 
     def __init__(self, translator: Any, batches_before: int = 0) -> None:
-        self.translator, self.decode, self.batches_before = translator, translator.decode, batches_before
+        self.translator, self.search, self.batches_before = translator, translator.search, batches_before
         self.is_blocked, self.release = threading.Event(), threading.Event()
         self.batches: list[Sequence[str]] = []
 
     def __enter__(self) -> "BlockedModel":
-        def blocking_decode(texts: Sequence[str], request: Any) -> Any:
+        def blocking_search(texts: Sequence[str], request: Any, source_tokens: Any = ()) -> Any:
             self.batches.append(list(texts))
             if len(self.batches) > self.batches_before:
                 self.is_blocked.set()
                 assert self.release.wait(WAIT_SECONDS)
-            return self.decode(texts, request)
+            return self.search(texts, request, source_tokens)
 
-        self.translator.decode = blocking_decode
+        self.translator.search = blocking_search
         return self
 
     def wait(self) -> None:
@@ -130,4 +130,4 @@ class BlockedModel:
 
     def __exit__(self, *_: object) -> None:
         self.release.set()
-        self.translator.decode = self.decode
+        self.translator.search = self.search

@@ -68,7 +68,8 @@ def serve_load(folder: Path) -> list[str]:
     lines = folder / "lines.txt"
     lines.write_text("".join(f"{text}\n" for text in sample_texts(20)), "utf-8")
     run = str(random_model(folder / "run"))
-    return ["serve_load.py", run, "--texts", str(lines), "--engine", "torch", "--seconds", "0.2", "--minutes", "0.02"]
+    short = ["--seconds", "0.2", "--minutes", "0.02", "--rounds", "1"]
+    return ["serve_load.py", run, "--texts", str(lines), "--engine", "torch", *short]
 
 
 @pytest.mark.parametrize(

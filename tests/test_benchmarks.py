@@ -170,19 +170,25 @@ def test_a_server_under_load_answers_or_rejects_every_request(tmp_path: Path) ->
     lines = tmp_path / "lines.txt"
     lines.write_text("".join(f"{text}\n" for text in sample_texts(20)), "utf-8")
     paths = [str(run), "--texts", str(lines), "--engine", "torch"]
-    report = run_report("serve_load.py", "--json", *paths, "--seconds", "0.2", "--minutes", "0.02")
+    report = run_report("serve_load.py", "--json", *paths, "--seconds", "0.2", "--minutes", "0.02", "--rounds", "1")
     over = report["overload"]  # two seconds are too short for counts and memory growth
     assert over["sent"] == sum(over["statuses"].values()) > 0
     assert set(over["statuses"]) <= {"200", "503"}
     assert not over["unexpected"] and not over["wrong"]
     assert all(load["sent"] == load["statuses"]["200"] > 0 for load in (*report["batched"], report["after_overload"]))
+    (turn,) = report["rounds"]
+    assert turn["offline"]["engine"] == "torch"
+    assert [load["clients"] for load in turn["overload"].values()] == [64, 256, 1024]
+    assert all(share["median"] > 0 for share in (report["offline_share"], *report["overload_shares"].values()))
 
 
 def make_load(**others: Any) -> dict[str, Any]:
     return {"sent": 9, "statuses": {200: 9}, "unexpected": [], "wrong": 0, "memory_growth": 0.1} | others
 
 
-@pytest.mark.parametrize("fault", [{"sent": 10}, {"memory_growth": 0.11}, {"unexpected": [500]}, {"wrong": 1}])
+@pytest.mark.parametrize(
+    "fault", [{"sent": 10}, {"memory_growth": 0.11}, {"sent": 10, "statuses": {200: 9, 500: 1}}, {"wrong": 1}]
+)
 def test_a_failed_load_is_not_healthy(monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any]) -> None:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     serve_load = importlib.import_module("serve_load")
@@ -191,6 +197,7 @@ def test_a_failed_load_is_not_healthy(monkeypatch: pytest.MonkeyPatch, fault: di
         "unbatched": [make_load()],
         "before_overload": make_load(),
         "after_overload": make_load(),
+        "rounds": [{"clients": make_load(), "overload": {"4": make_load(sent=12, statuses={200: 9, 503: 3})}}],
     }
     assert serve_load.is_healthy(quiet | {"overload": make_load()})
     assert not serve_load.is_healthy(quiet | {"overload": make_load(**fault)})

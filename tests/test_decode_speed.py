@@ -19,10 +19,7 @@ SCRIPT = Path(__file__).parent.parent / "benchmarks" / "decode_speed.py"
 def test_the_report_has_the_ratios_of_the_measured_speeds(tmp_path: Path) -> None:
     run, texts = write_model(tmp_path / "model"), tmp_path / "texts.txt"
     texts.write_text("나는 집에 간다\na b c\n" * 4, "utf-8")
-    outputs = [
-        result.text
-        for result in bundle.load_bundle(run).translator(engine="torch").translate(read_lines(texts), beam=5)
-    ]
+    outputs = [result.text for result in bundle.load_bundle(run).translator().translate(read_lines(texts), beam=5)]
     texts.with_suffix(".en").write_text("".join(f"{output} x\n" for output in outputs), "utf-8")
     command = [sys.executable, str(SCRIPT), str(run), "--texts", str(texts), "--json"]
     options = ["--recipe", str(run), "--rounds", "1", "--few", "2"]

@@ -37,6 +37,9 @@ NOT_RUN = {
     "make test": "runs these tests",
     "make studies": "takes hours; tests/studies runs each study with --quick",
     "pip install": "needs a package index",
+    "venv .venv-comet": "makes an environment for COMET",
+    "hf download": "needs a model hub",
+    "--comet-model": "needs the package unbabel-comet; tests/evaluation/test_comet_package.py has a tiny model",
     "RAY_ADDRESS=": "needs a Ray cluster; tests/runs/test_ray_backend.py starts one on this machine",
     "export GLOO_SOCKET_IFNAME": "needs several hosts",
     "torchrun": "needs several hosts; tests/runs/test_two_hosts.py simulates them",
@@ -217,7 +220,6 @@ def template_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 shutil.copytree(folder / "runs/mine", folder / "runs" / name)
     for run in ("mine", "fast"):
         assert run_command("shortlist", f"runs/{run}", "--data", "train.tsv", cwd=folder).code == 0
-    assert run_command("export", "runs/fast", "--to", "ctranslate2", "--int8", cwd=folder).code == 0
     return folder
 
 
@@ -300,7 +302,7 @@ def check_outputs(words: list[str], folder: Path, stdout: str) -> None:
         run = words[words.index("--resume" if "--resume" in words else "--run") + 1]
         assert (folder / run / "model/model.toml").is_file()
     elif words[0] == "export":
-        assert any((folder / words[1] / words[words.index("--to") + 1]).iterdir())
+        assert any((folder / stdout.strip()).iterdir())
     elif words[0] == "shortlist":
         assert (folder / words[1] / "shortlist.safetensors").is_file()
     elif "-o" in words:

@@ -110,7 +110,7 @@ def command_line_path(model: Path) -> list[tuple[str, str]]:
     text = model.parent / "input.txt"
     text.write_text("a b c\n", "utf-8")
     with record_search() as search, contextlib.redirect_stdout(io.StringIO()):
-        code = cli.main(["translate", str(model), str(text)])
+        code = cli.main(["translate", str(model), str(text), "--engine", "torch"])
     if code:
         sys.exit(code)
     return search.frames[search.frames.index(("tongsa.cli.translate", "run")) :]
@@ -118,7 +118,7 @@ def command_line_path(model: Path) -> list[tuple[str, str]]:
 
 def http_path(model: Path) -> list[str]:
     """Return the modules from the route of /v1/translate to `beam_search`, both included."""
-    config = ServerConfig(port=0)
+    config = ServerConfig(port=0, engine="torch")
     context = create_context(parse_model_sources([str(model)]), config)
     server = uvicorn.Server(uvicorn_config(create_app(context, lambda _: None), config))
     submit = StackRecorder(ModelQueue.submit, "submit")

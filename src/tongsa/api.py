@@ -8,7 +8,7 @@ from tongsa.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tongsa.decoding.engines.engine import EngineName
+    from tongsa.decoding.engines.names import EngineName
     from tongsa.decoding.generator import TextGenerator
     from tongsa.decoding.text_classifier import TextClassifier
     from tongsa.decoding.translator import Translator
@@ -30,11 +30,12 @@ def load(
     ensemble: "Sequence[PathLike]" = ...,
     lm: "PathLike | None" = ...,
     lm_weight: float = ...,
+    quiet: bool = ...,
 ) -> "Translator": ...
 @overload
-def load(path: "PathLike", *, task: Literal["classification"]) -> "TextClassifier": ...
+def load(path: "PathLike", *, task: Literal["classification"], quiet: bool = ...) -> "TextClassifier": ...
 @overload
-def load(path: "PathLike", *, task: Literal["language_model"]) -> "TextGenerator": ...
+def load(path: "PathLike", *, task: Literal["language_model"], quiet: bool = ...) -> "TextGenerator": ...
 @overload
 def load(
     path: "PathLike",
@@ -43,6 +44,7 @@ def load(
     ensemble: "Sequence[PathLike]" = ...,
     lm: "PathLike | None" = ...,
     lm_weight: float = ...,
+    quiet: bool = ...,
 ) -> "AnyModel": ...
 def load(
     path: "PathLike",
@@ -52,24 +54,29 @@ def load(
     ensemble: "Sequence[PathLike]" = (),
     lm: "PathLike | None" = None,
     lm_weight: float = 0.2,
+    quiet: bool = False,
 ) -> "AnyModel":
     """Load a trained model: return a Translator, TextClassifier or TextGenerator, by its task.
 
     path: Folder of a run or of a bundle. InputError is raised if it holds no model.
     task: "seq2seq", "classification" or "language_model": InputError is raised for a model of another task. A type
         checker then knows the class of the result.
-    engine: Decoding engine of a Translator: "torch", "ctranslate2", or "auto", which takes CTranslate2 if the model was
-        exported for it.
+    engine: Decoding engine of a Translator: "torch", "ctranslate2", "ctranslate2-int8" (8-bit weights), or "auto":
+        CTranslate2 where it is installed and supports the model. The model is converted for it once.
     ensemble: Other models that translate; the probabilities of all are averaged.
     lm: Language model for shallow fusion, with the weight `lm_weight`.
+    quiet: Print nothing about the conversion.
     """
     from tongsa import bundle
+    from tongsa.export.ctranslate2_cache import load_engine
+    from tongsa.runs.reporting import ProgressDisplay
     from tongsa.runs.translate_job import ModelSpec
 
+    log = ProgressDisplay(quiet=quiet).log
     if ensemble or lm or task == "seq2seq":
         others = tuple(Path(other) for other in ensemble)
         lm_folder = Path(lm) if lm is not None else None
-        return ModelSpec(run=Path(path), ensemble=others, lm=lm_folder, lm_weight=lm_weight, engine=engine).build()
+        return ModelSpec(run=Path(path), ensemble=others, lm=lm_folder, lm_weight=lm_weight, engine=engine).build(log)
     loaded = bundle.load_bundle(Path(path))
     if task == "classification":
         return loaded.classifier()
@@ -77,7 +84,9 @@ def load(
         return loaded.generator()
     if task is not None:
         raise InputError(f"task {task!r}: unknown. Use seq2seq, classification or language_model.")
-    return loaded.translator(engine=engine) if loaded.config.task == "seq2seq" else loaded.text_model()
+    if loaded.config.task == "seq2seq":
+        return loaded.translator(engine=load_engine(loaded, engine, log))
+    return loaded.text_model()
 
 
 def train(
@@ -119,7 +128,7 @@ def train(
         resume_if_exists=resume_if_exists,
         quiet=quiet,
     )
-    return load(run)
+    return load(run, quiet=quiet)
 
 
 def resume(
@@ -133,7 +142,7 @@ def resume(
     from tongsa import runs
 
     runs.resume(Path(run), settings=settings, budget=budget, quiet=quiet)
-    return load(run)
+    return load(run, quiet=quiet)
 
 
 def train_demo(run: "PathLike" = "runs/demo", *, settings: "Sequence[str]" = (), quiet: bool = False) -> "Translator":
@@ -141,7 +150,7 @@ def train_demo(run: "PathLike" = "runs/demo", *, settings: "Sequence[str]" = (),
     from tongsa.demo import demo
 
     demo.train_demo(Path(run), settings, quiet=quiet)
-    return load(run, task="seq2seq")
+    return load(run, task="seq2seq", quiet=quiet)
 
 
 def distil(
@@ -175,7 +184,7 @@ def distil(
         init_from_teacher=init_from_teacher,
         quiet=quiet,
     )
-    return load(run, task="seq2seq")
+    return load(run, task="seq2seq", quiet=quiet)
 
 
 def evaluate(

@@ -18,8 +18,7 @@ from tongsa.data.model_summary import ModelSummary
 from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding import shortlist
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, find_export
-from tongsa.decoding.engines.engine import Engine, EngineName
+from tongsa.decoding.engines.engine import Engine
 from tongsa.decoding.generator import ShallowFusion, TextGenerator
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.text_classifier import TextClassifier
@@ -70,6 +69,8 @@ class Bundle:
     """Summary of the training data: examples, control tags, number of pairs, score."""
     folder: Path | None = None
     """Folder that the bundle was loaded from."""
+    weights_sha256: str = ""
+    """SHA-256 of the weights that were loaded; empty for a model that is only in memory."""
 
     @property
     def info(self) -> ModelDescription:
@@ -82,19 +83,16 @@ class Bundle:
         )
 
     def translator(
-        self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: EngineName = "auto"
+        self, ensemble: Sequence["Bundle"] = (), fusion: ShallowFusion | None = None, engine: Engine | None = None
     ) -> Translator:
-        """Return a translator for this model; optionally an ensemble with other models, or with shallow fusion."""
+        """Return a translator for this model; optionally an ensemble with other models, or with shallow fusion.
+
+        `engine` searches instead of torch where it can; export/ctranslate2_cache.py loads it.
+        """
         self._require_task("seq2seq")
         for other in ensemble:
             self._require_same_tokenizers(other)
         models = [other.model for other in ensemble]
-        loaded_engine = self._load_engine(engine) if not (ensemble or fusion) else None
-        if engine == "ctranslate2" and not loaded_engine:
-            raise InputError(
-                "engine ctranslate2: this engine runs a single model. Leave out the ensemble and the language model, "
-                "or use --engine torch."
-            )
         load_shortlist = partial(self._read_shortlist, self.folder) if self.folder else missing_shortlist
         return Translator(
             self.model,
@@ -103,7 +101,7 @@ class Bundle:
             self.decoding,
             ensemble=models,
             fusion=fusion,
-            engine=loaded_engine,
+            engine=engine,
             load_shortlist=load_shortlist,
             source_language=self.source_language,
             profile=self.profile,
@@ -125,10 +123,6 @@ class Bundle:
         """SHA-256 of the shortlist; empty without one."""
         path = artifact_folder(self.folder) / shortlist.SHORTLIST_FILE if self.folder else None
         return storage.file_sha256(path) if path and path.is_file() else ""
-
-    def _load_engine(self, engine: EngineName) -> Engine | None:
-        export = ctranslate2_folder(self.folder, engine) if self.folder else None
-        return CTranslate2Engine(export, torch.get_num_threads(), self.shortlist_sha256) if export else None
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
@@ -174,11 +168,6 @@ class Bundle:
 def artifact_folder(folder: Path) -> Path:
     """Return the folder of files that belong to a bundle (exports, shortlist): its run, or the bundle itself."""
     return folder.parent if folder.name == "model" else folder
-
-
-def ctranslate2_folder(folder: Path, engine: EngineName) -> Path | None:
-    """Return the folder of the CTranslate2 export of a bundle, or None to decode with torch."""
-    return find_export(artifact_folder(folder), folder / "weights.safetensors", engine)
 
 
 def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
@@ -274,6 +263,7 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
             term_replacement=description.get("term_replacement", False),
             summary=settings.build_config(ModelSummary, description.get("summary", {}), "summary"),
             folder=folder,
+            weights_sha256=description["sha256"]["weights.safetensors"],
         )
     except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
         raise BundleError(f"{folder}: damaged ({error}). Copy it again, or train again.") from None

@@ -55,6 +55,49 @@ def lock_folder(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
+@contextmanager
+def lock_replacement(path: Path) -> Iterator[None]:
+    """Hold the exclusive right to replace a folder: lock a file next to it, which is removed afterwards.
+
+    The folder itself cannot be locked, because its replacement would be another, unlocked folder.
+    """
+    lock_file = path.with_name(f".{path.name}.lock")
+    descriptor = _open_locked(lock_file, path, time.monotonic() + LOCK_TIMEOUT_SECONDS)
+    try:
+        yield
+    finally:
+        if not system.RENAMES_OPEN_FILES:
+            os.close(descriptor)
+        with suppress(OSError):  # on Windows another process may have opened it
+            lock_file.unlink()
+        if system.RENAMES_OPEN_FILES:  # only now: whoever gets the lock of the removed file opens a new one
+            os.close(descriptor)
+
+
+def _open_locked(lock_file: Path, path: Path, deadline: float) -> int:
+    """Return the descriptor of a locked file that nobody has removed meanwhile."""
+    while True:
+        with explain_os_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o666)
+        is_locked = False
+        try:
+            _acquire_lock(descriptor, path, deadline)
+            is_locked = _is_same_file(descriptor, lock_file)
+        finally:
+            if not is_locked:
+                os.close(descriptor)
+        if is_locked:
+            return descriptor
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
 def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
     while not system.try_lock(fd):
         if time.monotonic() > deadline:

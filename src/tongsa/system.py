@@ -1,4 +1,4 @@
-"""Operating system services that differ between Linux, macOS and Windows: locks, fsync, memory, loopback interface.
+"""Operating system services that differ between Linux, macOS and Windows: locks, fsync, memory, open files, loopback.
 
 Windows has neither fcntl nor resource. It cannot open a folder, and cannot rename or delete a file that is open. All
 other modules use only functions of Python that every system has; `tests/test_system.py` checks this.
@@ -101,3 +101,14 @@ def available_memory() -> int | None:
         limit, used = (Path("/sys/fs/cgroup", name).read_text("ascii") for name in ("memory.max", "memory.current"))
         available = min(available, int(limit) - int(used))
     return available
+
+
+def allow_open_files(count: int) -> None:
+    """Raise the limit of open files and connections of this process, as far as the system permits."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        with suppress(OSError, ValueError):  # macOS has another, lower limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

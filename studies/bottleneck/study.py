@@ -145,8 +145,9 @@ def figure(values: Values) -> Figure:
         seeds = [setting_values(values, kind, bleu_of(lengths)) for lengths in LENGTHS]
         draw_seeds(axes, range(len(LENGTHS)), seeds, NAMES[kind].en, style)
     axes.set_xticks(range(len(LENGTHS)), [f"{name}\n({values['sentences'][name]} sentences)" for name in LENGTHS])
-    axes.set(xlabel="source words", ylabel="BLEU", title="BLEU by sentence length", ylim=(0, None))
-    axes.legend()
+    axes.set(xlabel="source words", ylabel="BLEU", title="BLEU by sentence length")
+    axes.set_ylim(0, 1.4 * axes.get_ylim()[1])  # room for the legend
+    axes.legend(loc="upper center", ncols=2)
     return drawing
 
 

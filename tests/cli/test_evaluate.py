@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -88,7 +89,10 @@ def test_a_language_model_has_slices_by_length_only(folder: Path) -> None:
         tongsa.evaluate(folder / "lm", folder / "texts.txt", by="author")
 
 
-def test_comet_without_a_model_or_the_package_is_explained(trained: Path, tmp_path: Path) -> None:
+def test_comet_without_a_model_or_the_package_is_explained(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "comet", None)  # as if it were not installed
     write_pairs(tmp_path / "test.tsv", reversing(3))
     command = ["evaluate", trained, "--data", "test.tsv", "--metrics", "comet"]
     assert "COMET needs a model. Add --comet-model FILE" in run_command(*command, cwd=tmp_path).error

@@ -388,21 +388,11 @@ CASES = {
         before=lambda folder: (folder / "done.txt.partial").write_text("a\n", "utf-8"),
     ),
     "ray without an output file": Case(f"{TRANSLATE} --executor ray", "Add -o OUT.", [f"{TRANSLATE} -o other.txt"]),
-    "no export": Case(
-        f"{TRANSLATE} --engine ctranslate2", "no CTranslate2 model. Make one: tongsa export RUN --to ctranslate2"
-    ),
-    "damaged export": Case(
+    "model that the engine does not support": Case(
         f"{TRANSLATE} --engine ctranslate2",
-        "Make it again: tongsa export RUN --to ctranslate2",
-        before=lambda folder: (
-            run_quietly("export run --to ctranslate2")(folder),
-            truncate("run/ctranslate2/model.bin")(folder),
-        ),
-    ),
-    "export of other weights": Case(
-        f"{TRANSLATE} --engine ctranslate2",
-        "Export again: tongsa export {",
-        before=run_quietly("export two --to ctranslate2 -o run/ctranslate2"),
+        " Use --engine torch.",
+        [f"{TRANSLATE} --engine torch"],
+        before=train_again("model.norm_kind=batch"),
     ),
     "engine of a single model": Case(f"{TRANSLATE} --engine ctranslate2 --ensemble run", "or use --engine torch."),
     "no shortlist": Case(
@@ -705,6 +695,10 @@ ELSEWHERE = {
     "tests/runs/test_plan_warnings.py::test_a_classifier_of_random_labels_overfits_and_says_so": (
         "early stopping (training.patience)",
     ),
+    "tests/export/test_ctranslate2.py::test_damaged_folder_is_an_error": (
+        "Make it again: tongsa export RUN --to ctranslate2",
+        "Make one: tongsa export RUN --to ctranslate2",
+    ),
     "tests/test_own_kind.py::test_no_code_is_imported_from_the_folder_of_a_model": (
         "Run tongsa in the folder of {module_name}.py",
         "move it to the current directory or install it.",
@@ -720,7 +714,7 @@ ELSEWHERE = {
         "only for CSV and TSV whose format is kept. Leave it out.",
     ),
     "tests/cli/test_remedies.py::test_the_next_command_that_is_printed_works": (
-        "{translate} --engine ctranslate2",
+        "{translate} --engine ctranslate2-int8",
         "next: tongsa translate {options.run} --set decoding.shortlist=true",
     ),
     "tests/cli/test_remedies.py::test_a_failed_command_succeeds_after_its_remedy": (
@@ -796,6 +790,24 @@ ELSEWHERE = {
         "take the text as one: --no-split",
     ),
     "tests/runs/test_distillation.py::test_outputs_of_another_job_are_not_reused": ("choose another --run.",),
+    "tests/evaluation/test_comet_package.py::test_a_metric_without_a_model_asks_for_one": (
+        "COMET needs a model. Add --comet-model FILE",
+        "Give the checkpoint of a downloaded model (checkpoints/model.ckpt).",
+    ),
+    "tests/evaluation/test_comet_package.py::test_files_that_are_no_checkpoint_are_refused": (
+        "Download the whole model, not the checkpoint alone.",
+        "Give the checkpoint of a COMET model.",
+        "Download the model again.",
+    ),
+    "tests/evaluation/test_comet_package.py::test_a_checkpoint_with_code_is_not_run": (
+        "Use a checkpoint of weights alone (docs/guide.md).",
+    ),
+    "tests/evaluation/test_comet_package.py::test_a_missing_encoder_is_named": (
+        "Restore its folder, or run: hf download",
+    ),
+    "tests/evaluation/test_comet_package.py::test_a_package_that_cannot_be_imported_is_no_missing_package": (
+        "the package unbabel-comet cannot be imported",
+    ),
     "tests/runs/test_init_from.py::test_without_a_recipe_the_settings_of_the_initial_model_are_used": (
         "--set training.init_from=RUN (docs/guide.md)",
     ),
@@ -807,8 +819,7 @@ NOT_TRIED = (
         "a remark, not a remedy; tests/runs/test_planner.py builds the model",
     ),
     ("pip install", "installs packages"),
-    ("COMET needs a model. Add --comet-model FILE", "needs the package unbabel-comet"),
-    ("--comet-model {path}: no such file.", "needs the package unbabel-comet"),
+    ("the package unbabel-comet is not installed", "installs packages"),
     ("--by frequency: this model was never saved", "a model made in Python, which has no folder"),
     ("halve training.batch_tokens and double", "needs a batch that exceeds the memory of the machine"),
     ("tongsa demo: English", "the title of a page"),

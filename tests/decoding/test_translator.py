@@ -158,7 +158,7 @@ def test_an_engine_gets_all_texts_in_one_call_or_the_batches_that_it_supports(
 
         def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
             self.batch_sizes.append(len(source.lengths))
-            return translator.batch_search.search(source, config, nbest)
+            return translator.torch_engine.search(source, config, nbest)
 
     texts = [" ".join(TEXTS[0].split() * (1 + i % 4)) for i in range(40)]
     engine = ShortSourceEngine()

@@ -10,7 +10,8 @@ import pytest
 import sentencepiece
 import torch
 
-from export.bundles import SOURCE, TARGET, random_bundle, read_metadata, save_run, transformer
+from command_line import printed_command, run_command
+from export.bundles import SOURCE, TARGET, random_bundle, save_run, transformer
 from tiny import padded_batch, sentence
 from tongsa import bundle
 from tongsa.batch import Padded
@@ -19,10 +20,11 @@ from tongsa.decoding import shortlist
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.engines import ctranslate2
-from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, is_usable_export, load_metadata
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine
 from tongsa.decoding.shortlist import Shortlist
 from tongsa.errors import InputError
 from tongsa.export import export
+from tongsa.export.ctranslate2_cache import load_engine
 from tongsa.models.rnn import RNNConfig
 from tongsa.nn.positions import SinusoidConfig
 from tongsa.tokenization.lexicon import ShortlistCandidates
@@ -59,67 +61,87 @@ def export_engine(folder: Path, model: Bundle, *, threads: int = 1) -> CTranslat
 
 
 def torch_search(model: Bundle, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-    return model.translator().batch_search.search(source, config, nbest)
+    return model.translator().torch_engine.search(source, config, nbest)
 
 
-def forced_log_prob(model: Bundle, source: Sequence[int], tokens: list[int]) -> float:
-    """Return the log-probability of the tokens and </s> with teacher forcing."""
+def forced_log_probs(model: Bundle, source: Sequence[int], tokens: Sequence[int]) -> list[float]:
+    """Return the log-probability of each token and of </s> with teacher forcing."""
     with torch.no_grad():
         log_probs = model.model(padded_batch(list(source)), padded_batch([BOS, *tokens])).log_softmax(dim=-1)
-    return float(sum(log_probs[0, i, token] for i, token in enumerate([*tokens, EOS])))
+    return [float(log_probs[0, i, token]) for i, token in enumerate([*tokens, EOS])]
+
+
+def score_with_library(folder: Path, source: Sequence[int], tokens: Sequence[int]) -> list[float]:
+    """Return what `forced_log_probs` returns, computed by CTranslate2 alone."""
+    translator = pytest.importorskip("ctranslate2").Translator(str(folder), intra_threads=1)
+    (result,) = translator.score_batch([list(map(str, source))], [list(map(str, tokens))])
+    return list(result.log_probs)
+
+
+def decode_with_library(folder: Path, source: Sequence[int], max_length: int) -> list[int]:
+    """Return the greedy output of CTranslate2 alone, truncated: random weights seldom give </s> and often <pad>."""
+    translator = pytest.importorskip("ctranslate2").Translator(str(folder), intra_threads=1)
+    (result,) = translator.translate_batch(
+        [list(map(str, source))],
+        beam_size=1,
+        max_decoding_length=max_length,
+        suppress_sequences=[[str(PAD)], [str(BOS)]],
+    )
+    return list(map(int, result.hypotheses[0]))
 
 
 @cases
-def test_greedy_search_gives_the_same_tokens_and_log_probs(name: str, tmp_path: Path) -> None:
+def test_converted_model_gives_the_log_probs_and_the_greedy_output_of_torch(name: str, tmp_path: Path) -> None:
+    """Log-probabilities with teacher forcing, and token by token with a cache."""
     model = transformer(**CASES[name])  # type: ignore[arg-type]
-    source, config = padded_batch(*SENTENCES), DecodingConfig(beam=1, max_extra_tokens=6)
-    results = export_engine(tmp_path, model).search(source, config)
-    for (expected,), (hypothesis,) in zip(torch_search(model, source, config), results, strict=True):
-        assert hypothesis.tokens == expected.tokens
-        assert hypothesis.log_prob == pytest.approx(expected.log_prob, abs=1e-4)
-        assert hypothesis.score == pytest.approx(expected.score, abs=1e-4)
+    folder, config = export(save_run(tmp_path, model), "ctranslate2"), DecodingConfig(beam=1, max_extra_tokens=6)
+    for seed, source in enumerate(SENTENCES):
+        target = sentence(2 + 3 * seed, seed)[:-1]
+        expected = forced_log_probs(model, source, target)
+        assert score_with_library(folder, source, target) == pytest.approx(expected, abs=1e-4)
+        ((best, *_),) = torch_search(model, padded_batch(source), config)
+        assert decode_with_library(folder, source, len(source) + 6) == best.tokens
 
 
 def test_comparison_detects_other_weights(tmp_path: Path) -> None:
     """The test above can fail: one weight of a norm is enough."""
-    model, source = transformer(), padded_batch(*SENTENCES)
-    engine = export_engine(tmp_path, model)
+    model, source, target = transformer(), SENTENCES[1], sentence(5)[:-1]
+    folder = export(save_run(tmp_path, model), "ctranslate2")
     with torch.no_grad():
         model.model.encoder.layers[0].self_attention_norm.norm.weight[3] += 1  # type: ignore[attr-defined]
-    config = DecodingConfig(beam=1, max_extra_tokens=6)
-    differences = [
-        abs(ours[0].log_prob - theirs[0].log_prob)
-        for ours, theirs in zip(torch_search(model, source, config), engine.search(source, config), strict=True)
-    ]
-    assert max(differences) > 1e-3
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
-@cases
-def test_beam_hypotheses_have_the_log_prob_and_score_of_the_model(name: str, alpha: float, tmp_path: Path) -> None:
-    """Random weights seldom give </s> and often <pad>: outputs are truncated, special tokens suppressed."""
-    model = transformer(**CASES[name])  # type: ignore[arg-type]
-    config = DecodingConfig(beam=3, alpha=alpha, max_extra_tokens=2)
-    results = export_engine(tmp_path, model).search(padded_batch(*SENTENCES), config, nbest=3)
-    for row, hypotheses in zip(SENTENCES, results, strict=True):
-        assert 1 <= len(hypotheses) <= 3
-        assert len({tuple(hypothesis.tokens) for hypothesis in hypotheses}) == len(hypotheses)
-        scores = [hypothesis.score for hypothesis in hypotheses]
-        assert scores == sorted(scores, reverse=True)
-        for hypothesis in hypotheses:
-            assert len(hypothesis.tokens) <= len(row) + 2
-            assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
-            assert hypothesis.log_prob == pytest.approx(forced_log_prob(model, row, hypothesis.tokens), abs=1e-4)
-            length_penalty = config.length_penalty(len(hypothesis.tokens) + 1)
-            assert hypothesis.score == pytest.approx(hypothesis.log_prob / length_penalty, abs=1e-6)
+    differences = np.subtract(score_with_library(folder, source, target), forced_log_probs(model, source, target))
+    assert np.abs(differences).max() > 1e-3
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_result_depends_neither_on_the_batch_nor_on_the_number_of_threads(beam: int, tmp_path: Path) -> None:
-    model, config = transformer(norm="pre"), DecodingConfig(beam=beam, max_extra_tokens=3)
-    batched = export_engine(tmp_path, model, threads=2).search(padded_batch(*SENTENCES), config)
-    for row, hypotheses in zip(SENTENCES, batched, strict=True):
-        (alone,) = CTranslate2Engine(tmp_path / "ctranslate2", 1).search(padded_batch(row), config)
+@cases
+def test_random_models_have_the_outputs_and_scores_of_torch(name: str, beam: int, tmp_path: Path) -> None:
+    """Most of their outputs do not end, and torch searches again for those."""
+    model = bundle.load_bundle(save_run(tmp_path, transformer(**CASES[name])))  # type: ignore[arg-type]
+    with_engine = model.translator(engine=load_engine(model, "ctranslate2", print))
+    texts = ["a b c", "g f e d c b a", "가 나", "a", "d d d d"]
+    results, expected = (
+        translator.translate(texts, beam=beam, nbest=beam, max_extra_tokens=6)
+        for translator in (with_engine, model.translator())
+    )
+    for result, translation in zip(results, expected, strict=True):
+        assert [output.tokens for output in result.nbest] == [output.tokens for output in translation.nbest]
+        scores = [(output.score, output.log_prob) for output in translation.nbest]
+        assert [(output.score, output.log_prob) for output in result.nbest] == [
+            pytest.approx(pair, abs=1e-4) for pair in scores
+        ]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_result_depends_neither_on_the_batch_nor_on_the_number_of_threads(
+    beam: int, trained: Path, tmp_path: Path
+) -> None:
+    folder, config = export(trained, "ctranslate2", tmp_path / "exported"), DecodingConfig(beam=beam)
+    tokenizer = bundle.load_bundle(trained).source_tokenizer
+    rows = [[*tokenizer.encode(text), EOS] for text in ("a b c", "f", "c c b a e d", "g g g g g g g", "e d")]
+    batched = CTranslate2Engine(folder, 2).search(padded_batch(*rows), config)
+    for row, hypotheses in zip(rows, batched, strict=True):
+        (alone,) = CTranslate2Engine(folder, 1).search(padded_batch(row), config)
         assert hypotheses[0].tokens == alone[0].tokens
         assert hypotheses[0].log_prob == pytest.approx(alone[0].log_prob, abs=1e-4)
 
@@ -131,9 +153,12 @@ def test_trained_model_gives_the_results_of_torch_with_any_beam(trained: Path, t
     source = padded_batch(*([*loaded.source_tokenizer.encode(text), EOS] for text in texts))
     for beam, alpha, normalization in product((1, 2, 4, 7), (0.0, 0.6, 1.8), ("gnmt", "plain")):
         config = DecodingConfig(beam=beam, alpha=alpha, length_normalization=normalization)  # type: ignore[arg-type]
-        expected, results = torch_search(loaded, source, config), engine.search(source, config)
-        assert [best.tokens for best, *_ in results] == [best.tokens for best, *_ in expected], config
-        assert [best.score for best, *_ in results] == pytest.approx([best.score for best, *_ in expected], abs=1e-4)
+        pairs = list(zip(engine.search(source, config), torch_search(loaded, source, config), strict=True))
+        ended = [(result[0], expected[0]) for result, expected in pairs if result]  # torch searches the others
+        assert len(ended) >= 3
+        assert [result.tokens for result, _ in ended] == [expected.tokens for _, expected in ended], config
+        scores = [expected.score for _, expected in ended]
+        assert [result.score for result, _ in ended] == pytest.approx(scores, abs=1e-4)
 
 
 def test_int8_is_smaller_and_gives_the_same_translations(trained: Path, tmp_path: Path) -> None:
@@ -151,10 +176,7 @@ def test_int8_is_smaller_and_gives_the_same_translations(trained: Path, tmp_path
         "라 마 가 나 다 다",
     ]
     assert (trained / "model" / "weights.safetensors").read_bytes() == before
-    assert load_metadata(small).int8
-    assert not is_usable_export(small, str(read_metadata(small)["weights_sha256"])), (
-        "an int8 export must be requested explicitly"
-    )
+    assert (CTranslate2Engine(plain, 1).name, CTranslate2Engine(small, 1).name) == ("ctranslate2", "ctranslate2-int8")
 
 
 @pytest.mark.parametrize(
@@ -228,56 +250,43 @@ def test_shortlist_gives_the_results_of_torch(tmp_path: Path, beam: int) -> None
         DecodingConfig(beam=beam, max_extra_tokens=6),
         DecodingConfig(beam=beam, max_extra_tokens=6, shortlist=True),
     )
-    export(run, "ctranslate2")
     loaded = bundle.load_bundle(run)
-    translator, torch_translator = loaded.translator(engine="ctranslate2"), loaded.translator(engine="torch")
+    translator, torch_translator = loaded.translator(engine=load_engine(loaded, "auto", print)), loaded.translator()
     assert isinstance(translator.engine, CTranslate2Engine)
-    changed = truncated = 0
+    engine, changed, left_to_torch = translator.engine, 0, 0
     for source in map(padded_batch, SENTENCES):
-        assert translator.engine.supports(source, config)
-        (results,) = translator.batch_search.search(source, config, nbest=beam)
-        (expected,) = torch_translator.batch_search.search(source, config, nbest=beam)
-        assert [output.tokens for output in results] == [output.tokens for output in expected]
-        # a truncated output is scored again over the full vocabulary
-        is_truncated = beam == 1 and len(expected[0].tokens) == int(source.lengths) + 6
-        if not is_truncated:
+        assert engine.supports(source, config)
+        (results,), (expected,) = (
+            search(source, config, nbest=beam) for search in (engine.search, torch_translator.torch_engine.search)
+        )
+        if results:
+            assert [output.tokens for output in results] == [output.tokens for output in expected]
             log_probs = [output.log_prob for output in expected]
             assert [output.log_prob for output in results] == pytest.approx(log_probs, abs=1e-4)
-        truncated += is_truncated or translator.engine.search(source, config) == [[]]
-        changed += results[0].tokens != translator.batch_search.search(source, plain)[0][0].tokens
+        left_to_torch += not results
+        changed += expected[0].tokens != torch_translator.torch_engine.search(source, plain)[0][0].tokens
     assert changed, "the shortlist changed nothing: the test shows nothing"
-    assert beam == 3 or 0 < truncated < len(SENTENCES), "none or all were truncated: the test shows nothing"
+    assert left_to_torch < len(SENTENCES), "no output was compared: the test shows nothing"
 
 
 def test_engine_does_not_use_an_outdated_shortlist(tmp_path: Path) -> None:
     run, config = run_with_shortlist(tmp_path, seed=1), DecodingConfig(max_extra_tokens=6, shortlist=True)
-    export(run, "ctranslate2")
+    folder = export(run, "ctranslate2")
     run_with_shortlist(tmp_path, seed=2)
-    engine = bundle.load_bundle(run).translator(engine="ctranslate2").engine
-    assert engine and not engine.supports(padded_batch(SENTENCES[1]), config)
+    loaded = bundle.load_bundle(run)
+    engine = CTranslate2Engine(folder, 1, loaded.shortlist_sha256)
+    assert not engine.supports(padded_batch(SENTENCES[1]), config)
     assert engine.supports(padded_batch(SENTENCES[1]), DecodingConfig(max_extra_tokens=6))
-    export(run, "ctranslate2")
-    again = bundle.load_bundle(run).translator(engine="ctranslate2").engine
-    assert again and again.supports(padded_batch(SENTENCES[1]), config)
+    converted = load_engine(loaded, "auto", print)
+    assert converted and converted.supports(padded_batch(SENTENCES[1]), config), "the model is converted again"
 
 
-def test_output_reaches_the_last_position_as_in_torch(tmp_path: Path) -> None:
+def test_outputs_that_do_not_end_are_left_to_torch(tmp_path: Path) -> None:
     model = transformer(positions="learned", max_positions=10, seed=2)
     source, config = padded_batch(sentence(10), sentence(4)), DecodingConfig(beam=1, max_extra_tokens=50)
-    expected = [best.tokens for best, *_ in torch_search(model, source, config)]
-    assert max(map(len, expected)) == 9, "no output reaches the limit"
-    assert [best.tokens for best, *_ in export_engine(tmp_path, model).search(source, config)] == expected
-
-
-def test_stale_export_is_not_used(tmp_path: Path) -> None:
-    folder = export(save_run(tmp_path, transformer()), "ctranslate2")
-    weights = str(read_metadata(folder)["weights_sha256"])
-    assert is_usable_export(folder, weights)
-    assert not is_usable_export(folder, "0" * 64)
-    assert not is_usable_export(tmp_path, weights), "no export here"
-    save_run(tmp_path, transformer(seed=2))
-    again = export(tmp_path, "ctranslate2")
-    assert not is_usable_export(again, weights)
+    expected = torch_search(model, source, config)
+    assert [len(best.tokens) for best, *_ in expected] == [9, 9], "not all outputs reach the limit"
+    assert export_engine(tmp_path, model).search(source, config) == [[], []]
 
 
 def test_missing_library_is_an_error_with_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,11 +300,15 @@ def test_damaged_folder_is_an_error(tmp_path: Path) -> None:
     folder = export(save_run(tmp_path, transformer()), "ctranslate2")
     content = (folder / "model.bin").read_bytes()
     (folder / "model.bin").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match="damaged") as error:
         CTranslate2Engine(folder, 1)
     (folder / "tongsa.json").write_text("{}", "utf-8")
-    with pytest.raises(InputError, match="tongsa export RUN --to ctranslate2"):
+    with pytest.raises(InputError, match=r"no CTranslate2 model\. Make one") as other_error:
         CTranslate2Engine(folder, 1)
+    for message in (str(error.value), str(other_error.value)):
+        command, _, *flags = printed_command(message)
+        assert run_command(command, tmp_path, *flags).code == 0
+        assert CTranslate2Engine(folder, 1).name == "ctranslate2"
 
 
 def test_nan_weights_give_no_hypothesis(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Choice of the decoding engine: torch and CTranslate2 give the same translations."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 import torch
 
 import tongsa
-from export.bundles import save_run, transformer
+from export.bundles import file_hashes, save_run, transformer
 from tongsa.cli import main
 from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
@@ -21,17 +23,21 @@ def run(tmp_path: Path) -> Path:
     return save_run(tmp_path / "run", transformer())
 
 
-def test_auto_uses_an_export_of_the_current_weights_only(run: Path) -> None:
-    assert tongsa.load(run, task="seq2seq").engine is None
-    export(run, "ctranslate2")
+def test_auto_uses_an_export_of_the_current_weights_only(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exported = file_hashes(export(run, "ctranslate2"))
     for folder in (run, run / "model"):
         engine = tongsa.load(folder, task="seq2seq").engine
         assert engine and engine.name == "ctranslate2"
     assert tongsa.load(run, engine="torch", task="seq2seq").engine is None
-    save_run(run, transformer(seed=2))
-    assert tongsa.load(run, task="seq2seq").engine is None, "a stale export"
-    with pytest.raises(InputError, match="other weights"):
-        tongsa.load(run, engine="ctranslate2", task="seq2seq")
+    assert file_hashes(run / "ctranslate2") == exported and not capsys.readouterr().err, "it was converted again"
+    for seed, name in ((2, "auto"), (3, "ctranslate2")):
+        save_run(run, transformer(seed=seed))
+        translator = tongsa.load(run, engine=name, task="seq2seq")  # type: ignore[call-overload]
+        assert capsys.readouterr().err.count("converted the model") == 1, "a stale export is made again"
+        expected = tongsa.load(run, engine="torch", task="seq2seq").translate(TEXTS, beam=1)
+        assert translator.engine
+        assert [result.text for result in translator.translate(TEXTS, beam=1)] == [result.text for result in expected]
+    assert file_hashes(run / "ctranslate2").keys() == exported.keys(), "the files for other programs are kept"
 
 
 def test_unknown_engine_is_an_error(run: Path) -> None:
@@ -50,22 +56,42 @@ def test_ctranslate2_does_not_change_the_number_of_torch_threads(run: Path) -> N
         torch.set_num_threads(before)
 
 
-def test_int8_export_is_used_only_on_request(run: Path) -> None:
-    export(run, "ctranslate2", int8=True)
-    assert tongsa.load(run, task="seq2seq").engine is None
-    engine = tongsa.load(run, engine="ctranslate2", task="seq2seq").engine
-    assert engine and engine.name == "ctranslate2"
+def test_int8_has_a_folder_and_an_engine_of_its_own(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("ctranslate2-int8", "auto", "ctranslate2-int8", "auto"):
+        engine = tongsa.load(run, engine=name, task="seq2seq").engine
+        assert engine and engine.name == ("ctranslate2" if name == "auto" else name)
+    messages = capsys.readouterr().err.splitlines()
+    assert len(messages) == 2, "each is converted once"
+    assert f"{run}/ctranslate2-int8 " in messages[0] and "8-bit weights" in messages[0]
+    assert f"{run}/ctranslate2 " in messages[1] and "same output" in messages[1]
+    sizes = [(run / folder / "model.bin").stat().st_size for folder in ("ctranslate2-int8", "ctranslate2")]
+    assert sizes[0] < sizes[1]
 
 
-def test_missing_export_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InputError, match="tongsa export RUN --to ctranslate2"):
-        tongsa.load(run, engine="ctranslate2", task="seq2seq")
-    assert main(["translate", str(run), "nowhere.txt", "--engine", "ctranslate2"]) == 2
-    assert "tongsa export" in capsys.readouterr().err
+def test_int8_export_is_used_only_on_request(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exported = file_hashes(export(run, "ctranslate2", int8=True))
+    engine = tongsa.load(run, engine="ctranslate2-int8", task="seq2seq").engine
+    assert engine and engine.name == "ctranslate2-int8"
+    assert file_hashes(run / "ctranslate2-int8") == exported and not capsys.readouterr().err
+    export(run, "ctranslate2", run / "ctranslate2", int8=True)  # in the folder of the other engine
+    for name in ("auto", "ctranslate2"):
+        engine = tongsa.load(run, engine=name, task="seq2seq").engine
+        assert engine and engine.name == "ctranslate2"
+
+
+def test_command_converts_the_model_on_first_use(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "texts.txt").write_text("a b c\n\n가 나\n", "utf-8")
+    outputs = []
+    for engine, message in (("torch", ""), ("auto", "converted"), ("ctranslate2", ""), ("ctranslate2-int8", "8-bit")):
+        assert main(["translate", str(run), str(tmp_path / "texts.txt"), "--engine", engine]) == 0
+        result = capsys.readouterr()
+        outputs.append(result.out)
+        assert message in result.err and len(result.err.splitlines()) == bool(message)
+        assert (run / "ctranslate2").exists() == (engine != "torch")
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_both_engines_agree_and_torch_does_what_ctranslate2_cannot(run: Path) -> None:
-    export(run, "ctranslate2")
     torch_only, translator = tongsa.load(run, engine="torch", task="seq2seq"), tongsa.load(run, task="seq2seq")
     requests: list[object] = []
     engine: Any = translator.engine
@@ -92,12 +118,18 @@ def test_both_engines_agree_and_torch_does_what_ctranslate2_cannot(run: Path) ->
 
 
 def test_score_signature_names_the_engine(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export(run, "ctranslate2")
     (tmp_path / "pairs.tsv").write_text("a b\t가 나\n", "utf-8")
-    for engine, signed in (("auto", True), ("torch", False)):
-        arguments = ["evaluate", str(run), "--data", str(tmp_path / "pairs.tsv"), "--engine", engine]
-        assert main(arguments) == 0
-        assert ("engine:ctranslate2" in capsys.readouterr().out) == signed
+    coverage = ("--set", "decoding.coverage_penalty=0.2")
+    cases: dict[tuple[str, ...], str] = {
+        (): "ctranslate2",
+        ("--engine", "torch"): "",
+        ("--engine", "ctranslate2-int8"): "ctranslate2-int8",
+        coverage: "",  # a setting that CTranslate2 lacks: torch searches
+    }
+    for flags, engine in cases.items():
+        assert main(["evaluate", str(run), "--data", str(tmp_path / "pairs.tsv"), "--json", *flags]) == 0
+        signature = json.loads(capsys.readouterr().out)["signatures"]["bleu"]
+        assert re.findall(r"\|engine:([\w-]+)", signature) == ([engine] if engine else [])
 
 
 def test_translation_model_as_language_model_is_an_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,7 +142,7 @@ def test_greedy_generation_equals_our_search(norm: str, tmp_path: Path) -> None:
     for seed in range(4):
         model_bundle = transformer(seed=seed, norm=norm, tie_embeddings="none", target=TARGET)
         model = load_model(export(save_run(tmp_path, model_bundle), "huggingface"))
-        expected = model_bundle.translator().batch_search.search(
+        expected = model_bundle.translator().torch_engine.search(
             padded_batch(*SOURCES), DecodingConfig(beam=1, max_extra_tokens=0)
         )
         for row, (best, *_) in zip(SOURCES, expected, strict=True):
@@ -178,7 +178,7 @@ def test_example_in_the_folder_gives_our_greedy_output(
     for text in ("one sentence", "another sentence"):
         if text in example:
             batch = padded_batch([*model_bundle.source_tokenizer.encode(text), EOS])
-            ((best, *_),) = model_bundle.translator().batch_search.search(batch, DecodingConfig(beam=1))
+            ((best, *_),) = model_bundle.translator().torch_engine.search(batch, DecodingConfig(beam=1))
             exported_length = SETTINGS["max_positions"] // 2 - 2  # without <s> and </s>
             expected = model_bundle.target_tokenizer.decode(best.tokens[:exported_length])
             assert expected

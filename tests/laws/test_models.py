@@ -16,6 +16,7 @@ from tongsa.bundle import Bundle
 from tongsa.decoding.beam_search import beam_search
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import decoder_scorer
+from tongsa.decoding.text_model import mean_alignment
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.interface import EncoderDecoder
@@ -269,3 +270,20 @@ def test_an_alignment_distributes_each_target_token_over_the_source(kind: str) -
     alignment = torch.from_numpy(translation.alignment)
     assert alignment.shape == (len(translation.tokens) + 1, len(translation.source_tokens) + 1)
     assert_close(alignment.sum(dim=1), torch.ones(len(alignment)))
+
+
+@translators
+def test_alignments_of_many_pairs_are_those_of_each_pair_alone(kind: str) -> None:
+    tokenizer = train_tokenizer(["a b c d e f g"], TokenizerConfig(model="char", vocab_size=300))
+    torch.manual_seed(3)
+    model = CONFIGS[kind].build(len(tokenizer), len(tokenizer))
+    translator = Translator(model, tokenizer, tokenizer, DecodingConfig(), batch_tokens=24)
+    texts = [("a b c d e", "g"), ("a", "b c d e"), ("", "a"), ("f g a", ""), ("a b", "c d")]
+    pairs = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in texts]
+    if not translator.attention(*pairs[0]).get("cross"):
+        with pytest.raises(InputError, match="no attention"):
+            translator.alignments(pairs)
+        return
+    for pair, alignment in zip(pairs, translator.alignments(pairs), strict=True):
+        expected = mean_alignment(translator.attention(*pair))
+        assert_close(torch.from_numpy(alignment), torch.from_numpy(expected))

@@ -87,8 +87,8 @@ def test_outputs_are_decoded_once_and_again_when_anything_changes(tmp_path: Path
     first = json.loads(next((runs[0] / "outputs").iterdir()).read_text("utf-8"))
     assert len(first["texts"]) == len(PAIRS)
     assert count_decoded() == 0
+    (saved,) = (runs[1] / "outputs").iterdir()
     assert count_decoded("--beam", 2) == 2  # other settings
-    saved = next((runs[1] / "outputs").iterdir())
     for file in (runs[1] / "outputs").iterdir():
         file.write_text("{", "utf-8")  # damaged
     assert count_decoded() == 1

@@ -141,16 +141,16 @@ def test_an_actor_translates_its_byte_range(folder: Path, tmp_path: Path) -> Non
     job = TranslateJobConfig(models=ModelSpec(run=folder / "model"))
     source = tmp_path / "in.txt"
     source.write_bytes("a b\n나는\u2028집에\r\n\nx\xff\n".encode().replace(b"\xc3\xbf", b"\xff"))
-    worker = TranslateActor(source, "mine.txt", job, job.fingerprint())
+    translate_lines = job.build(print)
+    fingerprint = translate_lines.fingerprint()
+    worker = TranslateActor(source, "mine.txt", job, fingerprint)
     with ChunkReader(str(source)) as reader:
         first, second, *_ = reader.chunks(2)
-    assert translate_range(worker, 0, 0, len(first.raw))["lines"] == list(
-        job.build()(["a b", "나는\u2028집에"], 0).lines
-    )
+    assert translate_range(worker, 0, 0, len(first.raw))["lines"] == translate_lines(["a b", "나는\u2028집에"], 0).lines
     assert "mine.txt:4: not UTF-8" in str(translate_range(worker, 2, len(first.raw), len(second.raw))["error"])
     source.unlink()
     assert "in.txt" in str(translate_range(worker, 0, 0, 4)["error"])
-    other = TranslateActor(source, "mine.txt", job, job.fingerprint() | {"model": "another"})
+    other = TranslateActor(source, "mine.txt", job, fingerprint | {"model": "another"})
     assert "another model on" in str(translate_range(other, 0, 0, 4)["error"])
     missing = TranslateActor(source, "mine.txt", TranslateJobConfig(models=ModelSpec(run=tmp_path / "nowhere")), {})
     assert "no such folder" in str(translate_range(missing, 0, 0, 4)["error"])

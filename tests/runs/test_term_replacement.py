@@ -85,11 +85,9 @@ def test_a_run_resumes_to_the_same_bytes_and_its_model_replaces_terms(tmp_path: 
     assert weights[0].read_bytes() == weights[1].read_bytes()
     loaded = bundle.load_bundle(run)
     assert loaded.term_replacement
-    replaced = loaded.translator()._decode(
-        ["Ein Hund sieht den Ball."],
-        _request(loaded, Glossary.from_pairs([("Hund", "dog")])),
-        replaces_terms=True,
-    )
+    translator, request = loaded.translator(), _request(loaded, Glossary.from_pairs([("Hund", "dog")]))
+    searched = translator._search(["Ein Hund sieht den Ball."], request, (), replaces_terms=True)
+    replaced = translator._to_translations(searched)
     assert "".join(replaced[0].source_tokens).replace("▁", " ").strip() == "Ein dog sieht den Ball."
 
 

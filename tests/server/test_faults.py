@@ -79,14 +79,14 @@ def test_a_model_failure_affects_only_its_sentence(
 ) -> None:
     with live_server(run, batch_wait_ms=50) as server, ThreadPoolExecutor(8) as clients:
         translator = server.queue.model.text_model
-        decode = translator.decode
+        search = translator.search
 
-        def failing_decode(texts: Sequence[str], request: Any) -> Any:
+        def failing_search(texts: Sequence[str], request: Any, source_tokens: Any) -> Any:
             if "g g g" in texts:
                 raise error
-            return decode(texts, request)
+            return search(texts, request, source_tokens)
 
-        monkeypatch.setattr(translator, "decode", failing_decode)
+        monkeypatch.setattr(translator, "search", failing_search)
         requests = [clients.submit(server.post, TRANSLATE, {"text": text}) for text in ("a b", "g g g", "c d")]
         responses = [request.result() for request in requests]
         assert [response.status_code for response in responses] == [200, 503, 200]
@@ -101,15 +101,16 @@ def test_a_model_failure_affects_only_its_sentence(
 def test_a_dead_model_thread_is_replaced_and_the_queue_goes_on(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with live_server(run, batch_wait_ms=0) as server, ThreadPoolExecutor(4) as clients:
         dead = list[threading.Thread]()
-        record_batch = server.context.metrics.record_batch
+        finisher = server.queue._finisher
+        submit = finisher.submit
 
-        def die_once(*arguments: Any) -> None:  # after the search, outside its exception handler
+        def die_once(*arguments: Any) -> Any:  # after the search, outside its exception handler
             if not dead:
                 dead.append(threading.current_thread())
                 raise UnexpectedError("secret")
-            record_batch(*arguments)
+            return submit(*arguments)
 
-        monkeypatch.setattr(server.context.metrics, "record_batch", die_once)
+        monkeypatch.setattr(finisher, "submit", die_once)
         with BlockedModel(server.queue.model.text_model) as blocked:
             first = clients.submit(server.post, TRANSLATE, {"text": "a"})
             blocked.wait()
@@ -155,7 +156,7 @@ def test_requests_that_take_too_long_get_503(run: Path) -> None:
     ):
         responses = [server.post(TRANSLATE, {"text": text}) for text in ("a b", "c d")]
         assert [(response.status_code, response.json()["code"]) for response in responses] == [(503, "timeout")] * 2
-        wait_for(lambda: all(sentence.future.cancelled() for sentence in server.queue._queue))
+        wait_for(lambda: all(sentence.state == "cancelled" for sentence in server.queue._queue))
         streamed = server.post(TRANSLATE, {"text": "e f", "stream": True})
         assert json.loads(streamed.text)["code"] == "timeout"
         blocked.release.set()

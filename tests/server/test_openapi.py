@@ -266,7 +266,7 @@ def requests_to_a_failing_server(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise RuntimeError
 
     with live_server(run) as server:
-        monkeypatch.setattr(server.queue.model.text_model, "decode", fail)
+        monkeypatch.setattr(server.queue.model.text_model, "search", fail)
         yield TRANSLATE, server.post(TRANSLATE, {"text": "a"})
         monkeypatch.setattr(server.context.models, "list_models", fail)
         yield "/v1/models", server.get("/v1/models")

@@ -24,11 +24,11 @@ from tongsa.server.main import open_listener
 SLOW_PROGRAM = """
 import sys, time
 from tongsa.decoding.translator import Translator
-decode = Translator.decode
-def slow_decode(self, texts, request):
+search = Translator.search
+def slow_search(self, texts, request, source_tokens):
     time.sleep(0.5)
-    return decode(self, texts, request)
-Translator.decode = slow_decode
+    return search(self, texts, request, source_tokens)
+Translator.search = slow_search
 from tongsa.cli import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -162,17 +162,17 @@ def test_a_failed_retry_of_one_sentence_keeps_the_retries_of_others(
     texts = sample_texts(12)
     with live_server(looping_model(tmp_path / "loops"), output_checks=True, batch_wait_ms=50) as server:
         translator = server.queue.model.text_model
-        decode = translator.decode
+        search = translator.search
         retried = [translated["sentences"][0]["retried"] for translated in server.translate(texts)]
         first = retried.index(True)
         assert sum(retried) > 1, "only one sentence is retried: choose another seed"
 
-        def failing_decode(sources: Any, request: Any) -> Any:
+        def failing_search(sources: Any, request: Any, source_tokens: Any) -> Any:
             if request.config.no_repeat_ngram and texts[first] in sources:
                 raise InputError("no output")
-            return decode(sources, request)
+            return search(sources, request, source_tokens)
 
-        monkeypatch.setattr(translator, "decode", failing_decode)
+        monkeypatch.setattr(translator, "search", failing_search)
         after = [translated["sentences"][0]["retried"] for translated in server.translate(texts)]
         assert after == [was_retried and i != first for i, was_retried in enumerate(retried)]
 

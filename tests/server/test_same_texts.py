@@ -37,7 +37,7 @@ class Surfaces:
 
     def __init__(self, run: Path, server: LiveServer) -> None:
         self.server, self.translator = server, tongsa.load(run, task="seq2seq")
-        self.translate_lines = TranslateJobConfig(models=ModelSpec(run=run), as_json=True).build()
+        self.translate_lines = TranslateJobConfig(models=ModelSpec(run=run), as_json=True).build(print)
 
 
 @pytest.fixture(scope="module")

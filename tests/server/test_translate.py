@@ -14,7 +14,7 @@ from live_server import BlockedModel, LiveServer, live_server, random_model, sam
 from tongsa.decoding.glossary import Glossary, find_phrase
 from tongsa.server.batch_tasks import TranslateTask, words_of_tokens
 from tongsa.server.model_pool import LoadedModel
-from tongsa.server.queue import QueuedSentence
+from tongsa.server.queued_sentence import QueuedSentence
 
 
 def wrong_results(server: LiveServer, sources: list[str], translator: Any) -> list[str]:
@@ -40,12 +40,14 @@ def test_two_hundred_clients_each_get_the_translators_result(run: Path) -> None:
 
 
 def test_swapped_results_would_be_noticed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_task = TranslateTask.run
+    finish = TranslateTask.finish
 
-    def reversed_results(task: TranslateTask, model: LoadedModel, sentences: list[QueuedSentence]) -> list[Any]:
-        return run_task(task, model, sentences)[::-1]
+    def reversed_results(
+        task: TranslateTask, model: LoadedModel, sentences: list[QueuedSentence], outputs: Any
+    ) -> list[Any]:
+        return finish(task, model, sentences, outputs)[::-1]
 
-    monkeypatch.setattr(TranslateTask, "run", reversed_results)
+    monkeypatch.setattr(TranslateTask, "finish", reversed_results)
     with live_server(run, batch_wait_ms=50) as server:
         assert wrong_results(server, sample_texts(20), tongsa.load(run, engine="torch", task="seq2seq"))
 

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     if flags and not is_seq2seq:
         flag = f"--{flags[0].replace('_', '-')}"
         raise InputError(f"{flag}: {loaded.kind} does not translate. Leave out {flag}.")
-    text_model = model_spec(options).build() if is_seq2seq else loaded.text_model()
+    text_model = model_spec(options).build(print_status) if is_seq2seq else loaded.text_model()
     report = evaluate_on(
         text_model,
         EvaluationSet(files=options.data, **vars(data_format(options, loaded, SETTING_TABLES))),

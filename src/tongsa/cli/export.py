@@ -16,11 +16,12 @@ Convert the model of a run to the format of another program, with its tokenizer.
   tongsa export runs/mine --to onnx                  any model, as graphs for ONNX Runtime
   tongsa export runs/mine --to huggingface           Transformer, for AutoModelForSeq2SeqLM of transformers
 
-The folder is RUN/FORMAT unless -o names another. An older export there is replaced; any other content is an error.
+The folder is RUN/FORMAT (RUN/ctranslate2-int8 with --int8) unless -o names another. An older export there is
+replaced; any other content is an error. tongsa itself converts a model for CTranslate2 when it is first used.
 """
 NEXT_STEPS = {
-    "ctranslate2": "{translate} uses this export until the weights of the run change",
-    "ctranslate2, int8": "{translate} --engine ctranslate2",
+    "ctranslate2": "{translate} uses this export, and makes it again when the weights of the run change",
+    "ctranslate2, int8": "{translate} --engine ctranslate2-int8",
     "onnx": "docs/export.md shows how to use it with ONNX Runtime alone",
     "huggingface": "{folder}/README.md shows how to use it with transformers alone",
 }

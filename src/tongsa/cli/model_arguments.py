@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tongsa.cli.parser import ListAction, is_not_file
+from tongsa.decoding.engines.names import ENGINE_NAMES
 from tongsa.errors import InputError
 from tongsa.program import format_command
 
@@ -98,9 +99,7 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentG
         const=False,
         help="take each line as one sentence (decoding.split_sentences)",
     )
-    group.add_argument(
-        "--engine", choices=["auto", "torch", "ctranslate2"], default="auto", help="decoding engine (docs/export.md)"
-    )
+    group.add_argument("--engine", choices=ENGINE_NAMES, default="auto", help="decoding engine (docs/export.md)")
     return group
 
 

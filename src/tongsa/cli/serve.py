@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tongsa.cli.model_arguments import add_set_argument, add_threads_argument, parse_assignments, set_threads
 from tongsa.cli.output import print_result, print_status
+from tongsa.decoding.engines.names import ENGINE_NAMES
 from tongsa.errors import InputError
 from tongsa.program import format_command
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of a model; NAME=RUN names it")
     parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, metavar="N", help="default: 8000")
-    parser.add_argument("--engine", choices=["auto", "torch", "ctranslate2"], help="decoding engine (docs/export.md)")
+    parser.add_argument("--engine", choices=ENGINE_NAMES, help="decoding engine (docs/export.md)")
     parser.add_argument("--keys", type=Path, metavar="FILE", help="require an API key from this file")
     parser.add_argument("--new-key", metavar="NAME", help="create an API key, store its hash in --keys, print it, exit")
     parser.add_argument("--rate", type=float, metavar="N", help="requests per minute for each key or address")

@@ -139,7 +139,7 @@ def _translate_to_stdout(file: str, job: "TranslateJobConfig") -> None:
     from tongsa.runs.file_translation import report_chunk
     from tongsa.runs.reporting import TranslationDisplay
 
-    translate_lines = job.build()
+    translate_lines = job.build(print_status)
     with ChunkReader(file) as reader:
         show_progress = reader.total_bytes is not None and not sys.stdout.isatty()
         with TranslationDisplay(reader.total_bytes, reader.bytes_read, 0, enabled=show_progress) as display:

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from tongsa.batch import Indices, Padded
-from tongsa.decoding.batches import Capacity, EncodedTexts, SearchBatch, assign_to_threads, make_batches
+from tongsa.decoding.batches import Capacity, EncodedTexts, assign_to_threads, make_batches
 from tongsa.decoding.beam_search import Hypothesis
-from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
 from tongsa.decoding.engines.engine import Engine, supports_all
 from tongsa.decoding.engines.torch import TorchEngine
@@ -29,58 +28,61 @@ class BatchSearch:
 
     def run(self, encoded: EncodedTexts, request: DecodeRequest) -> dict[int, list[Hypothesis]]:
         """Return the n-best list of each text that is not empty, by index; a list is empty if no output is allowed."""
-        threads = self._threads(request)
+        order = np.argsort(-encoded.lengths, kind="stable")  # similar lengths have little padding
+        order = order[encoded.tokens.lengths[order] > 0]
+        candidates_per_sentence = max(request.config.beam, request.nbest) * self.vocab_size
+        capacity = Capacity.for_candidates(self.batch_tokens, candidates_per_sentence)
         unconstrained = not (request.sampling or request.observer or encoded.constraints)
-        batches = self._make_batches(encoded, request, threads, unconstrained=unconstrained)
+        nbest_lists: dict[int, list[Hypothesis]] = {}
         if self.engine and unconstrained:
-            search = partial(self._search_with_engine, request=request)
+            nbest_lists = _search_with_engine(self.engine, encoded, order, request, capacity)
+            order = np.array([i for i in order.tolist() if i not in nbest_lists], dtype=order.dtype)
+        return nbest_lists | self._search_with_torch(encoded, order, request, capacity, unconstrained=unconstrained)
+
+    def _search_with_torch(
+        self, encoded: EncodedTexts, order: Indices, request: DecodeRequest, capacity: Capacity, *, unconstrained: bool
+    ) -> dict[int, list[Hypothesis]]:
+        lengths, is_cpu = encoded.lengths, self.torch_engine.device.type == "cpu"
+        # one thread: an observer sees one step at a time, and the same seed draws the same samples
+        threads = 1 if request.sampling or request.observer or not is_cpu else torch.get_num_threads()
+        groups: list[list[Indices]]
+        if unconstrained and request.config.supports_continuous_batching and is_cpu:  # not measured on other devices
+            small = make_batches(lengths, order, capacity.divide(BATCHES_PER_CAPACITY), threads=threads)
+            groups = assign_to_threads(small, lengths, threads)
         else:
-            sampler = request.sampling.build() if request.sampling else None
-            search = partial(self.torch_engine.decode, request=request, sampler=sampler)
+            groups = [[batch] for batch in make_batches(lengths, order, capacity, threads=threads)]
+        batches = [encoded.batch(group, capacity) for group in groups]
+        sampler = request.sampling.build() if request.sampling else None
+        search = partial(self.torch_engine.decode, request=request, sampler=sampler)
         nbest_lists: dict[int, list[Hypothesis]] = {}
         for batch, outputs in zip(batches, parallel_map(search, batches, threads), strict=True):
             nbest_lists |= dict(zip(batch.indices.tolist(), outputs, strict=True))
         return nbest_lists
 
-    def _threads(self, request: DecodeRequest) -> int:
-        # one thread: an observer sees one step at a time, and the same seed draws the same samples
-        one_thread = bool(request.sampling or request.observer) or self.torch_engine.device.type != "cpu"
-        return 1 if one_thread else torch.get_num_threads()
 
-    def _make_batches(
-        self, encoded: EncodedTexts, request: DecodeRequest, threads: int, *, unconstrained: bool
-    ) -> list[SearchBatch]:
-        """Make batches of texts sorted by length, so that they have little padding. Empty texts are left out."""
-        lengths, config = encoded.lengths, request.config
-        order = np.argsort(-lengths, kind="stable")
-        order = order[encoded.tokens.lengths[order] > 0]
-        candidates_per_sentence = max(config.beam, request.nbest) * self.vocab_size
-        capacity = Capacity.for_candidates(self.batch_tokens, candidates_per_sentence)
-        groups: list[list[Indices]]
-        if self.engine and unconstrained and supports_all(self.engine, lengths[order], config):
-            groups = [[order]]  # the engine makes batches itself
-        elif (
-            not self.engine
-            and unconstrained
-            and config.supports_continuous_batching
-            and self.torch_engine.device.type == "cpu"  # not measured on other devices
-        ):
-            small = make_batches(lengths, order, capacity.divide(BATCHES_PER_CAPACITY), threads=threads)
-            groups = assign_to_threads(small, lengths, threads)
-        else:
-            groups = [[batch] for batch in make_batches(lengths, order, capacity, threads=threads)]
-        return [encoded.batch(group, capacity) for group in groups]
+def _search_with_engine(
+    engine: Engine, encoded: EncodedTexts, order: Indices, request: DecodeRequest, capacity: Capacity
+) -> dict[int, list[Hypothesis]]:
+    """Return the n-best lists of the texts that the engine can search; the others are left to torch."""
+    threads = torch.get_num_threads()
+    if supports_all(engine, encoded.lengths[order], request.config):
+        groups = [order]  # the engine makes batches itself
+    else:
+        groups = make_batches(encoded.lengths, order, capacity, threads=threads)
+    batches = [
+        (batch, source)
+        for batch in (encoded.batch([group], capacity) for group in groups)
+        for source in batch.pad(torch.device("cpu"))
+        if engine.supports(source, request.config)
+    ]
 
-    def _search_with_engine(self, batch: SearchBatch, request: DecodeRequest) -> list[list[Hypothesis]]:
-        (source,) = batch.pad(self.torch_engine.device)
-        return self.search(source, request.config, request.nbest)
+    def search(source: Padded) -> list[list[Hypothesis]]:
+        return engine.search(source, request.config, request.nbest)
 
-    def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return the best `nbest` hypotheses of each sentence; torch searches what the engine does not support."""
-        if not (self.engine and self.engine.supports(source, config)):
-            return self.torch_engine.search(source, config, nbest)
-        hypotheses = self.engine.search(source, config, nbest)
-        if rows := [row for row, nbest_list in enumerate(hypotheses) if not nbest_list]:
-            for row, by_torch in zip(rows, self.torch_engine.search(source.select(rows), config, nbest), strict=True):
-                hypotheses[row] = by_torch
-        return hypotheses
+    outputs = parallel_map(search, [source for _, source in batches], threads)
+    return {
+        index: nbest_list
+        for (batch, _), nbest_lists in zip(batches, outputs, strict=True)
+        for index, nbest_list in zip(batch.indices.tolist(), nbest_lists, strict=True)
+        if len(nbest_list) >= request.nbest
+    }

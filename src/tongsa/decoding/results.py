@@ -16,7 +16,7 @@ import numpy as np
 from tongsa.data.normalize import normalize
 from tongsa.decoding.documents import Document
 from tongsa.decoding.glossary import TermResult
-from tongsa.decoding.text_model import Matrix
+from tongsa.decoding.text_model import Matrix, mean_alignment
 from tongsa.errors import InputError
 from tongsa.tokenization.words import word_alignment
 
@@ -127,13 +127,7 @@ class Translation:
         """Cross-attention of each output token to each source token: the mean over layers and heads."""
         if self._sentences is not None:
             return _block_diagonal([sentence.alignment for sentence in self._sentences if sentence.source_tokens])
-        attention = self.attention
-        if not attention.get("cross"):
-            raise InputError(
-                "alignment: this kind of model has no attention over the source. Use a model with attention."
-            )
-        mean: Matrix = np.mean(np.concatenate(attention["cross"]), axis=0, dtype=np.float32)
-        return mean @ attention["hops"][0][0] if "hops" in attention else mean  # the slots are hops over the source
+        return mean_alignment(self.attention)
 
     @property
     def word_alignment(self) -> list[tuple[int, int]]:
@@ -149,7 +143,11 @@ class Translation:
             ]
         if not self.tokens:
             return []
-        return word_alignment(self.alignment[:-1, :-1].astype(np.float64), self.tokens, self.source_tokens)
+        return self.align_words(self.alignment)
+
+    def align_words(self, alignment: Matrix) -> list[tuple[int, int]]:
+        """Return the word alignment of one sentence from its alignment, if that is known already."""
+        return word_alignment(alignment[:-1, :-1].astype(np.float64), self.tokens, self.source_tokens)
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:

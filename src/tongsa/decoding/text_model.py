@@ -117,6 +117,12 @@ class TextModel:
         """Return the log-probability of each target token given its source, EOS last; one number for a label."""
         return self._score_examples(self.encode_pairs(pairs))
 
+    @torch.inference_mode()
+    def score_tokens(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
+        """Return the log-probability of each target token, EOS last, of pairs of source and target tokens."""
+        examples = Examples(Ragged([source for source, _ in pairs]), Ragged([target for _, target in pairs]))
+        return self._score_examples(examples)
+
     def _score_examples(self, examples: Examples) -> list[list[float]]:
         scores: dict[int, list[float]] = {}
         for indices in self._batches(examples.lengths):
@@ -184,3 +190,28 @@ class TextModel:
         with record_attention() as recorded:
             self.model(batch.source, batch.decoder_input)
         return {role: [layer[0].float().cpu().numpy() for layer in layers] for role, layers in recorded.items()}
+
+    @torch.inference_mode()
+    def alignments(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Matrix]:
+        """Return the alignment of each pair of source and target tokens: that of `mean_alignment`, for many at once."""
+        examples = Examples(Ragged([source for source, _ in pairs]), Ragged([target for _, target in pairs]))
+        alignments: dict[int, Matrix] = {}
+        for indices in self._batches(examples.lengths):
+            batch = examples.batch(indices).to(self.device)
+            recorded: RecordedAttention
+            with record_attention() as recorded:
+                self.model.decoder.hidden(batch.decoder_input, self.model.encoder(batch.source))
+            layers = {role: [layer.float().cpu().numpy() for layer in recorded[role]] for role in recorded}
+            lengths = zip(indices.tolist(), batch.source.lengths.tolist(), batch.target.lengths.tolist(), strict=True)
+            for row, (i, source_length, target_length) in enumerate(lengths):
+                attention: dict[str, list[Matrix]] = {role: [layer[row] for layer in layers[role]] for role in layers}
+                alignments[i] = mean_alignment(attention)[:target_length, :source_length]
+        return [alignments[i] for i in range(len(pairs))]
+
+
+def mean_alignment(attention: Mapping[str, Sequence[Matrix]]) -> Matrix:  # (target token and EOS, source token and EOS)
+    """Return the cross-attention of each output token to each source token: the mean over layers and heads."""
+    if not attention.get("cross"):
+        raise InputError("alignment: this kind of model has no attention over the source. Use a model with attention.")
+    mean: Matrix = np.mean(np.concatenate(attention["cross"]), axis=0, dtype=np.float32)
+    return mean @ attention["hops"][0][0] if "hops" in attention else mean  # the slots are hops over the source

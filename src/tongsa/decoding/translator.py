@@ -7,10 +7,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Examples, Ragged
+from tongsa.batch import Ragged
 from tongsa.config import build_config, to_table
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import split_sentences
@@ -26,11 +25,12 @@ from tongsa.decoding.documents import MAX_SENTENCE_TOKENS, Document, require_one
 from tongsa.decoding.engines.engine import Engine
 from tongsa.decoding.engines.torch import TorchEngine
 from tongsa.decoding.generator import ShallowFusion
-from tongsa.decoding.glossary import Glossary, TermRequirement, has_text_after_end
+from tongsa.decoding.glossary import Glossary, TermRequirement
 from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.results import Translation, complete_sentences, join_translations
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.search_plan import explain_no_output
+from tongsa.decoding.searched_sentences import SearchedSentences, find_missed_terms, term_quality
 from tongsa.decoding.shortlist import Shortlist, missing_shortlist
 from tongsa.decoding.term_search import TermSearch
 from tongsa.decoding.term_sentence import TermSentence
@@ -161,56 +161,62 @@ class Translator(TextModel):
         return document.split_to_fit(fits)
 
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
+        return self.finish(self.search(texts, request))
+
+    def search(
+        self, texts: Sequence[str], request: DecodeRequest, source_tokens: Sequence[Sequence[int]] = ()
+    ) -> SearchedSentences:
+        """Search outputs for sentences; `finish` makes translations of them.
+
+        `source_tokens` are the token ids of the texts, if they are known already.
+        """
         request = with_copies(request, texts, self.profile)
-        translations = self._decode(texts, request, replaces_terms=self.term_replacement)
+        return self._search(texts, request, source_tokens, replaces_terms=self.term_replacement)
+
+    def finish(self, searched: SearchedSentences) -> list[Translation]:
+        """Return the translations of the outputs that a search has found."""
+        translations = self._to_translations(searched)
         if self.term_replacement:
-            self._translate_again(translations, texts, request)
+            self._translate_again(translations, searched.texts, searched.request)
         return translations
 
     def _translate_again(self, translations: list[Translation], texts: Sequence[str], request: DecodeRequest) -> None:
         """Translate the source as it is where the model did not copy a term, or wrote text after the end."""
-
-        def quality(translation: Translation, text: str) -> tuple[bool, int]:
-            return not has_text_after_end(translation.text, text), translation.num_satisfied_terms
-
-        rows = [
-            i
-            for i, translation in enumerate(translations)
-            if translation.terms and quality(translation, texts[i]) < (True, len(translation.terms))
-        ]
+        rows = find_missed_terms(translations, texts)
         if not rows:
             return
         prefixes = [request.prefixes[i] for i in rows] if request.prefixes else ()
-        retried = self._decode([texts[i] for i in rows], replace(request, prefixes=prefixes), replaces_terms=False)
-        for i, translation in zip(rows, retried, strict=True):
-            if quality(translation, texts[i]) >= quality(translations[i], texts[i]):
+        again = self._search([texts[i] for i in rows], replace(request, prefixes=prefixes), replaces_terms=False)
+        for i, translation in zip(rows, self._to_translations(again), strict=True):
+            if term_quality(translation, texts[i]) >= term_quality(translations[i], texts[i]):
                 translations[i] = translation
 
-    def _decode(self, texts: Sequence[str], request: DecodeRequest, *, replaces_terms: bool) -> list[Translation]:
+    def _search(
+        self,
+        texts: Sequence[str],
+        request: DecodeRequest,
+        source_tokens: Sequence[Sequence[int]] = (),
+        *,
+        replaces_terms: bool,
+    ) -> SearchedSentences:
         requirements: dict[int, tuple[TermRequirement, ...]] = {}
-        read_texts = list(texts)  # what the encoder reads
+        read_texts = list(texts)
         for i, text in enumerate(texts):
             if request.glossary:
                 read_texts[i], requirements[i] = request.glossary.read_source(text, replaces_terms=replaces_terms)
-        encoded = self._encode(read_texts, request)
+        known_tokens = source_tokens if read_texts == list(texts) else ()
+        encoded = self._encode(known_tokens or self.source_tokenizer.encode_all(read_texts), request)
         nbest_lists = self.batch_search.run(encoded, request)
         if failed := {i: encoded.max_lengths[i] for i, nbest_list in nbest_lists.items() if not nbest_list}:
             raise InputError(explain_no_output(request.config, encoded.constraints, failed))
-        sentences = {
-            i: TermSentence(
-                read_texts[i],
-                encoded.source(i).tolist(),
-                encoded.max_lengths[i],
-                requirements[i],
-                nbest_lists[i],
-                normalize(request.prefixes[i]) if request.prefixes else "",
-            )
-            for i in sorted(requirements.keys() & nbest_lists.keys())
-            if requirements[i]
-        }
+        return SearchedSentences(texts, request, read_texts, requirements, encoded, nbest_lists)
+
+    def _to_translations(self, searched: SearchedSentences) -> list[Translation]:
+        texts, request, encoded = searched.texts, searched.request, searched.encoded
+        sentences = searched.term_sentences()
         self._search_terms(list(sentences.values()), request)
         translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
-        for i, hypotheses in nbest_lists.items():
+        for i, hypotheses in searched.nbest_lists.items():
             truncated = bool(encoded.tokens.lengths[i] >= self.max_positions)
             sentence = sentences.get(i)
             translation = self._to_translation(
@@ -220,8 +226,8 @@ class Translator(TextModel):
             translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
         return translations
 
-    def _encode(self, texts: Sequence[str], request: DecodeRequest) -> EncodedTexts:
-        tokens = Ragged(self.source_tokenizer.encode_all(texts))
+    def _encode(self, sources: Sequence[Sequence[int]], request: DecodeRequest) -> EncodedTexts:
+        tokens = Ragged(sources)
         lengths = np.minimum(tokens.lengths + 1, self.max_positions)
         max_lengths = np.minimum(lengths + request.config.max_extra_tokens, self.max_positions - 1).tolist()
         prefixes = self.target_tokenizer.encode_all(map(normalize, request.prefixes))
@@ -313,9 +319,3 @@ class Translator(TextModel):
     def _token_log_probs(self, source: Sequence[int], target: Sequence[int]) -> list[float]:
         """Return the log-probability of each target token given the source, EOS last, without a language model."""
         return self.score_tokens([(source, target)])[0]
-
-    @torch.inference_mode()
-    def score_tokens(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[list[float]]:
-        """Return the log-probability of each target token, EOS last, of pairs of source and target tokens."""
-        examples = Examples(Ragged([source for source, _ in pairs]), Ragged([target for _, target in pairs]))
-        return self._score_examples(examples)

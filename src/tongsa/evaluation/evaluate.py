@@ -7,6 +7,7 @@ from itertools import compress
 from time import perf_counter
 from typing import Any, Self
 
+from tongsa.batch import pad
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.request import DecodeRequest
@@ -20,6 +21,7 @@ from tongsa.evaluation.metrics import LOWER_IS_BETTER, Score
 from tongsa.evaluation.score_tables import align_columns, format_interval, format_value, scores_csv, slice_text
 from tongsa.evaluation.significance import LEVEL, SAMPLES, bootstrap_interval
 from tongsa.evaluation.slices import SliceTable
+from tongsa.tokenization.special import EOS, UNK
 
 DEFAULT_METRICS = ("bleu", "chrf", "exact_match")
 TEACHER_FORCED = "teacher-forced:yes"
@@ -176,7 +178,7 @@ def decoding_signature(translator: Translator, config: DecodingConfig) -> str:
         settings["models"] = len(translator.models)
     if translator.fusion:
         settings["fusion"] = translator.fusion.weight
-    if translator.engine:
+    if translator.engine and translator.engine.supports(pad([[UNK, EOS]]), config):  # otherwise torch searches
         settings["engine"] = translator.engine.name
     return "".join(f"|{name}:{value}" for name, value in settings.items())
 

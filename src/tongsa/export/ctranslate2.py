@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tongsa import storage
 from tongsa.bundle import Bundle
 from tongsa.decoding.engines.ctranslate2 import VMAP_FILE, import_library
 from tongsa.export.transformer_weights import (
@@ -34,13 +35,15 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
 }
 """Supported values, for the settings that CTranslate2 supports only in part."""
 
+CONVERSION_VERSION = 1
+"""Increased when the conversion changes: tongsa then converts a model again, although its weights are the same."""
 MAX_POSITIONS = 2048
 """Number of sinusoidal positions that are exported: CTranslate2 would compute other sinusoids than ours."""
 
 
 def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
     """Write the model into a folder and return the metadata that the engine needs."""
-    config = supported_config(bundle, "CTranslate2", SUPPORTED_VALUES)
+    config = check_supported(bundle)
     exported_positions = min(bundle.model.max_positions, MAX_POSITIONS)
     spec = model_spec(bundle, config, exported_positions)
     spec.validate()
@@ -52,8 +55,15 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
         "max_positions": bundle.model.max_positions,
         "exported_positions": exported_positions,
         "int8": int8,
+        "version": CONVERSION_VERSION,
+        "sha256": {file.name: storage.file_sha256(file) for file in sorted(folder.iterdir())},
         "shortlist_sha256": bundle.shortlist_sha256,
     }
+
+
+def check_supported(bundle: Bundle) -> TransformerConfig:
+    """Return the settings of a model that CTranslate2 supports; raise UnsupportedModelError for any other."""
+    return supported_config(bundle, "CTranslate2", SUPPORTED_VALUES)
 
 
 def _vocabulary_map(candidates: ShortlistCandidates) -> str:

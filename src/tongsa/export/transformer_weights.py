@@ -29,25 +29,36 @@ class AttentionProjections(NamedTuple):
     output: LinearParams
 
 
+class UnsupportedModelError(InputError):
+    """A kind or a setting of a model that another program lacks."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason} {remedy}")
+        self.reason = reason
+        """The message without its remedy, which is about the export."""
+
+
 def supported_config(bundle: Bundle, program: str, supported: Mapping[str, tuple[Any, ...]]) -> TransformerConfig:
-    """Return the settings of a Transformer; raise InputError for a kind or a setting that the program lacks."""
+    """Return the settings of a Transformer; raise an error for a kind or a setting that the program lacks."""
     if bundle.kind != "transformer":
-        raise InputError(f"model.kind = {bundle.kind!r}: {program} supports only 'transformer'. Export with --to onnx.")
+        raise UnsupportedModelError(
+            f"model.kind = {bundle.kind!r}: {program} supports only 'transformer'.", "Export with --to onnx."
+        )
     config = cast(TransformerConfig, bundle.config)
     for name, values in supported.items():
         value = getattr(config, name)
         if value not in values:
             choices = " or ".join(map(repr, values))
-            raise InputError(
-                f"model.{name} = {value!r}: {program} supports only {choices}. "
-                f"Train with --set model.{name}={_toml_value(values[0])}, or export with --to onnx."
+            raise UnsupportedModelError(
+                f"model.{name} = {value!r}: {program} supports only {choices}.",
+                f"Train with --set model.{name}={_toml_value(values[0])}, or export with --to onnx.",
             )
     head_width = config.width // config.heads
     for name, width in (("key_width", config.head_config.key_width), ("value_width", config.head_config.value_width)):
         if (width, config.width) != (head_width, head_width * config.heads):
-            raise InputError(
-                f"model.{name} = {width}: {program} supports only width / heads. "
-                f"Train with --set model.{name}=0, or export with --to onnx."
+            raise UnsupportedModelError(
+                f"model.{name} = {width}: {program} supports only width / heads.",
+                f"Train with --set model.{name}=0, or export with --to onnx.",
             )
     return config
 

@@ -23,7 +23,7 @@ from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import check_data_files
 from tongsa.runs.planner import parse_budget, resolve_recipe
 from tongsa.runs.recipe import DataConfig, Recipe, merge_tables
-from tongsa.runs.reporting import TranslationDisplay
+from tongsa.runs.reporting import ProgressDisplay, TranslationDisplay
 from tongsa.runs.train import start_run
 from tongsa.runs.translate_file import ResumableOutput
 from tongsa.runs.translate_job import LineTranslator, ModelSpec, TranslateJobConfig
@@ -102,14 +102,15 @@ def _unique_sources(data: DataConfig, reader: CorpusReader) -> str:
 def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str, *, quiet: bool) -> Path:
     """Translate the sources into folder/pairs.jsonl, unless that was done before by the same job."""
     pairs = folder / "pairs.jsonl"
-    translate_lines = None if pairs.exists() else job.build(_teacher_record)  # first: a wrong setting leaves no files
+    translate_lines = job.build(ProgressDisplay(quiet=quiet).log, _teacher_record)  # a wrong setting leaves no files
+    fingerprint = translate_lines.fingerprint()
     sources_sha256 = hashlib.sha256(sources.encode()).hexdigest()
-    _check_same_job(folder / "job.json", job.fingerprint() | {"sources": sources_sha256})
+    _check_same_job(folder / "job.json", fingerprint | {"sources": sources_sha256})
     if not (folder / "sources.txt").exists():
         storage.write_text(folder / "sources.txt", sources)
-    if translate_lines:
+    if not pairs.exists():
         if not (folder / "targets.jsonl").exists():
-            output = ResumableOutput(folder / "targets.jsonl", job.fingerprint())
+            output = ResumableOutput(folder / "targets.jsonl", fingerprint)
             _run_teacher(translate_lines, folder / "sources.txt", output, quiet=quiet)
         _write_pairs(folder)
     return pairs

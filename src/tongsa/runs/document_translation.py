@@ -8,7 +8,7 @@ from pathlib import Path
 from tongsa import storage
 from tongsa.data.corpus import CorpusError, unreadable_message
 from tongsa.data.sentence_splitter import Span
-from tongsa.decoding.engines.engine import EngineName
+from tongsa.decoding.engines.names import EngineName
 from tongsa.decoding.glossary import Glossary
 from tongsa.decoding.results import Translation
 from tongsa.decoding.sampling import SamplingConfig
@@ -91,7 +91,7 @@ def run_document_job(
     if output is not None and output.exists() and Path(source).exists() and output.samefile(source):
         raise InputError(f"{output}: this is the input. Give another name.")
     document = parse_document(_read(Path(source)), source, columns)  # before the models: a wrong file is reported soon
-    translate_texts = text_translator(job)
+    translate_texts = text_translator(job, ProgressDisplay(quiet=quiet).log)
     steps = translation_steps(document)
     translated = advance(steps)
     try:
@@ -130,9 +130,9 @@ def _read(path: Path) -> bytes:
         raise CorpusError(unreadable_message(path, error)) from None
 
 
-def text_translator(job: TranslateJobConfig) -> TextsTranslator:
+def text_translator(job: TranslateJobConfig, log: Callable[[str], None]) -> TextsTranslator:
     """Load the models of a job and return the function that translates texts with placeholders."""
-    translator = job.models.build()
+    translator = job.models.build(log)
     request = job.request(translator)
     has_cross_attention = bool(translator.attention([UNK], [UNK]).get("cross"))
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tongsa.data.chunks import Chunk, ChunkReader
-from tongsa.decoding.engines.engine import EngineName
+from tongsa.decoding.engines.names import EngineName
 from tongsa.decoding.sampling import SamplingConfig
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.runs.document_translation import keeps_format
-from tongsa.runs.reporting import TranslationDisplay
+from tongsa.runs.reporting import ProgressDisplay, TranslationDisplay
 from tongsa.runs.translate_file import ResumableOutput, TranslatedChunk, TranslationProgress
-from tongsa.runs.translate_job import ModelSpec, TranslateJobConfig
+from tongsa.runs.translate_job import LineTranslator, ModelSpec, TranslateJobConfig
 
 ChunkTranslator = Callable[[ChunkReader], Iterator[tuple[Chunk, TranslatedChunk]]]
 """Translate the rest of an input, chunk by chunk, in order."""
@@ -75,8 +75,9 @@ def run_job(
     quiet: bool = False,
 ) -> TranslationProgress:
     """Translate a file, or standard input ("-"), with the settings of a job."""
-    translate_chunks = _chunk_translator(executor, job)  # before the output: wrong settings leave no files
-    with ChunkReader(source) as reader, ResumableOutput(output_path, job.fingerprint(), restart=restart) as output:
+    translate_lines = job.build(ProgressDisplay(quiet=quiet).log)  # before the output: wrong settings leave no files
+    fingerprint, translate_chunks = translate_lines.fingerprint(), _chunk_translator(executor, translate_lines)
+    with ChunkReader(source) as reader, ResumableOutput(output_path, fingerprint, restart=restart) as output:
         if not output.finished:
             try:
                 with sigterm_as_interrupt():
@@ -88,13 +89,12 @@ def run_job(
         return output.progress
 
 
-def _chunk_translator(executor: str, job: TranslateJobConfig) -> ChunkTranslator:
-    translate_lines = job.build()
+def _chunk_translator(executor: str, translate_lines: LineTranslator) -> ChunkTranslator:
     if executor == "local":
         return lambda reader: ((chunk, translate_lines(chunk.lines, chunk.first_line)) for chunk in reader.chunks())
     from tongsa.runs import ray_backend
 
-    return lambda reader: ray_backend.translate_with_ray(reader, job)
+    return lambda reader: ray_backend.translate_with_ray(reader, translate_lines)
 
 
 def _translate_into(

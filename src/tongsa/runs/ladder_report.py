@@ -1,7 +1,7 @@
 """Report of a ladder: scores on the test set, by model and by length of the source, and one sentence in all models."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -11,10 +11,9 @@ import numpy as np
 
 from tongsa import bundle, storage
 from tongsa.config import Table
-from tongsa.evaluation.evaluate import EvaluationReport
-from tongsa.evaluation.metrics import compute_metrics
+from tongsa.evaluation.metrics import Score, compute_metrics
 from tongsa.runs.compared_systems import ComparisonOptions
-from tongsa.runs.comparison import compare_systems
+from tongsa.runs.comparison import Comparison, compare_systems
 from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on
 from tongsa.runs.grid import GridRun
 from tongsa.runs.ladder_data import LadderData
@@ -99,26 +98,32 @@ class LadderReport:
         }
 
 
+class _TestResult(NamedTuple):
+    """Scores and outputs of a run on the test set."""
+
+    scores: Mapping[str, Score]
+    outputs: Sequence[str]
+
+
 def write_ladder_report(
     folder: Path, runs: Sequence[GridRun], data: LadderData, titles: Mapping[str, str], tokenize: str = ""
 ) -> LadderReport:
     """Score the runs on the test set; write ladder.md, ladder.json, the comparison and the page of one sentence."""
     finished = [run for run in runs if run.state == "finished"]
+    readers = [run for run in finished if _reads_source(run)]
     sources = [line.split("\t")[0] for line in Path(data.pairs.test[0]).read_text("utf-8").splitlines()]
     bands = length_bands([len(source.split()) for source in sources])
-    scores = [_score_run(run, data, bands, tokenize) for run in finished]
+    comparison = _compare(readers, data, tokenize) if len(readers) > 1 else None
+    compared = dict(zip(readers, _compared_results(comparison), strict=True)) if comparison else {}
+    scores = [_score_run(run, compared.get(run) or _evaluate(run, data, tokenize), data, bands) for run in finished]
     files = [folder / "ladder.md", folder / "ladder.json"]
     report = LadderReport(runs, titles, bands, scores, files)
     storage.write_text(files[0], report.table() + "\n")
     storage.write_text(files[1], json.dumps(report.record(), indent=1, ensure_ascii=False))
-    first_runs = {run.variant: run.folder for run in reversed(finished) if _reads_source(run)}
-    ordered = [first_runs[name] for name in titles if name in first_runs]
-    readers = [run.folder for run in finished if _reads_source(run)]
-    if len(readers) > 1:
-        options = ComparisonOptions(tokenize=tokenize if data.task == "seq2seq" else "")
-        comparison = compare_systems(readers, EvaluationSet(files=data.pairs.test), options)
+    if comparison:
         files.append(comparison.save(folder / "compare.html"))
-    if ordered:
+    first_runs = {run.variant: run.folder for run in reversed(readers)}
+    if ordered := [first_runs[name] for name in titles if name in first_runs]:
         files += write_family(folder / "family.html", ordered, data.probe.source, reference=data.probe.target)[:1]
     return report
 
@@ -127,20 +132,43 @@ def _reads_source(run: GridRun) -> bool:
     return bundle.load_bundle(run.folder).config.task != "language_model"
 
 
-def _score_run(run: GridRun, data: LadderData, bands: Sequence[LengthBand], tokenize: str) -> LadderScore:
+def _compare(readers: Sequence[GridRun], data: LadderData, tokenize: str) -> Comparison:
+    options = ComparisonOptions(tokenize=tokenize if data.task == "seq2seq" else "")
+    return compare_systems([run.folder for run in readers], EvaluationSet(files=data.pairs.test), options)
+
+
+def _compared_results(comparison: Comparison) -> Iterator[_TestResult]:
+    """Yield what the comparison has decoded and scored, run by run."""
+    compared = comparison.compared
+    for i, outputs in enumerate(compared.outputs):
+        decoding = f"|{outputs.decoding}" if outputs.decoding else ""
+        scores = {
+            name: Score(runs[i].value(), runs[i].signature + ("" if name == "perplexity" else decoding))
+            for name, runs in compared.statistics.items()
+        }
+        yield _TestResult(scores, outputs.texts)
+
+
+def _evaluate(run: GridRun, data: LadderData, tokenize: str) -> _TestResult:
+    """Return the result of a run that is not compared: a language model, or the only model."""
+    text_model = bundle.load_bundle(run.folder).text_model()
+    files = data.texts.test if text_model.task == "language_model" else data.pairs.test
+    options = EvaluationOptions(tokenize=tokenize if text_model.task == "seq2seq" else "")
+    report = evaluate_on(text_model, EvaluationSet(files=files), options)
+    return _TestResult(report.scores, report.outputs)
+
+
+def _score_run(run: GridRun, result: _TestResult, data: LadderData, bands: Sequence[LengthBand]) -> LadderScore:
     model = bundle.load_bundle(run.folder)
     task = model.config.task
-    files = data.texts.test if task == "language_model" else data.pairs.test
-    options = EvaluationOptions(tokenize=tokenize if task == "seq2seq" else "")
-    report = evaluate_on(model.text_model(), EvaluationSet(files=files), options)
-    metric = MAIN_METRIC[task] or next(iter(report.scores))
+    metric = MAIN_METRIC[task] or next(iter(result.scores))
     return LadderScore(
         run=run,
         parameters=sum(parameter.numel() for parameter in model.model.parameters()),
         metric=metric,
-        scores={name: score.value for name, score in report.scores.items()},
-        signatures={name: score.signature for name, score in report.scores.items()},
-        by_length=[] if task == "language_model" else _score_bands(report, files[0], metric, bands),
+        scores={name: score.value for name, score in result.scores.items()},
+        signatures={name: score.signature for name, score in result.scores.items()},
+        by_length=[] if task == "language_model" else _score_bands(result, data.pairs.test[0], metric, bands),
     )
 
 
@@ -152,15 +180,15 @@ def length_bands(lengths: Sequence[int]) -> list[LengthBand]:
     return [LengthBand(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
-def _score_bands(report: EvaluationReport, file: str, metric: str, bands: Sequence[LengthBand]) -> list[float]:
+def _score_bands(result: _TestResult, file: str, metric: str, bands: Sequence[LengthBand]) -> list[float]:
     """Return the metric on the sentences of each band."""
     pairs = [line.split("\t") for line in Path(file).read_text("utf-8").splitlines()]
-    tokenize = report.scores[metric].signature.partition("|tok:")[2].partition("|")[0] or "13a"
+    tokenize = result.scores[metric].signature.partition("|tok:")[2].partition("|")[0] or "13a"
     name = "exact_match" if metric == "accuracy" else metric
     values = []
     for band in bands:
         rows = [i for i, (source, _) in enumerate(pairs) if band.low <= len(source.split()) <= band.high]
         sources, references = [pairs[i][0] for i in rows], [pairs[i][1] for i in rows]
-        outputs = [report.outputs[i] for i in rows]
+        outputs = [result.outputs[i] for i in rows]
         values.append(compute_metrics([name], sources, outputs, references, tokenize)[name].value)
     return values

@@ -24,7 +24,7 @@ from typing import Any
 from tongsa.data.chunks import Chunk, ChunkReader
 from tongsa.errors import InputError
 from tongsa.runs.translate_file import TranslatedChunk
-from tongsa.runs.translate_job import TranslateJobConfig
+from tongsa.runs.translate_job import LineTranslator, TranslateJobConfig
 
 LOOPBACK = "127.0.0.1"
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -42,8 +42,8 @@ class TranslateActor:
         self.path, self.name = path, name
         self.error = ""
         try:
-            self.translate = job.build()
-            if job.fingerprint() != fingerprint:
+            self.translate = job.build(log=lambda _: None)  # the process that started the job has converted its model
+            if self.translate.fingerprint() != fingerprint:
                 self.error = f"{job.models.run}: another model on {platform.node()}. Use a folder that all hosts share."
         except InputError as error:
             self.error = f"{error} (On {platform.node()}: all hosts need the same files under the same paths.)"
@@ -65,8 +65,8 @@ class TranslateActor:
         return {"sha256": _chunk_sha256(chunk)} | {name: list(value) for name, value in result._asdict().items()}
 
 
-def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator[tuple[Chunk, TranslatedChunk]]:
-    """Yield the remaining chunks of a file with their translations, in order."""
+def translate_with_ray(reader: ChunkReader, translate_lines: LineTranslator) -> Iterator[tuple[Chunk, TranslatedChunk]]:
+    """Yield the remaining chunks of a file with their translations, in order; each actor loads the models again."""
     if reader.is_gzip or not reader.is_file or reader.total_bytes is None:
         raise InputError(f"{reader.name}: --executor ray needs an uncompressed file. Decompress the input to a file.")
     with ChunkReader(reader.name) as ahead:
@@ -75,7 +75,7 @@ def translate_with_ray(reader: ChunkReader, job: TranslateJobConfig) -> Iterator
     if not ranges:
         return
     with ray_cluster():
-        for chunk, result in zip_longest(reader.chunks(), _translate_ranges(ranges, reader.name, job)):
+        for chunk, result in zip_longest(reader.chunks(), _translate_ranges(ranges, reader.name, translate_lines)):
             if chunk is None or result is None:
                 raise InputError(f"{reader.name}: changed during the translation. Run the same command to continue.")
             if "error" in result:
@@ -97,15 +97,17 @@ def _chunk_sha256(chunk: Chunk) -> str:
     return hashlib.sha256(chunk.raw).hexdigest()
 
 
-def _translate_ranges(ranges: list[dict[str, int]], name: str, job: TranslateJobConfig) -> Iterator[dict[str, Any]]:
+def _translate_ranges(
+    ranges: list[dict[str, int]], name: str, translate_lines: LineTranslator
+) -> Iterator[dict[str, Any]]:
     import ray
 
-    job = _with_absolute_paths(job)
+    job, fingerprint = _with_absolute_paths(translate_lines.job), translate_lines.fingerprint()
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     dataset = ray.data.from_items(ranges, override_num_blocks=len(ranges)).map_batches(
         TranslateActor,
-        fn_constructor_args=(Path(name).resolve(), name, job, job.fingerprint()),
+        fn_constructor_args=(Path(name).resolve(), name, job, fingerprint),
         batch_size=1,
         num_cpus=1,
         compute=ray.data.ActorPoolStrategy(size=max(1, min(len(ranges), int(ray.cluster_resources().get("CPU", 1))))),

@@ -1,7 +1,7 @@
 """Outputs of a system on a test set, decoded once: those of a model are kept in the folder of its run.
 
 A file `outputs/KEY.json` belongs to one model (checksum of model.toml, which has the checksums of all its files), test
-set, decoding settings, engine and device. If any of these changes, the model decodes again.
+set, decoding settings, requested engine and device. If any of these changes, the model decodes again.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from tongsa import bundle, storage
-from tongsa.decoding.engines.engine import EngineName
+from tongsa.decoding.engines.names import EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.shortlist import SHORTLIST_FILE
@@ -69,7 +69,7 @@ def system_outputs(system: System, test_set: AlignedTestSet, options: DecodingOp
         log(f"{system.name}: outputs of an earlier comparison, {path}")
         return saved
     try:
-        outputs = decode(system, test_set, options)
+        outputs = decode(system, test_set, options, log)
     except InputError as error:
         raise InputError(f"{system.path}: {error}") from None
     log(f"{system.name}: {len(test_set.pairs):,} sentences in {outputs.seconds:.1f} s")
@@ -79,14 +79,13 @@ def system_outputs(system: System, test_set: AlignedTestSet, options: DecodingOp
 
 
 def _key(model_folder: Path, test_set: AlignedTestSet, options: DecodingOptions) -> str:
-    spec = ModelSpec(run=model_folder, engine=options.engine, device=options.device)
     shortlist = bundle.artifact_folder(model_folder) / SHORTLIST_FILE
     parts = {
         "model": storage.file_sha256(model_folder / "model.toml"),
         "shortlist": storage.file_sha256(shortlist) if shortlist.is_file() else "",
         "pairs": [(pair.source, pair.target) for pair in test_set.pairs],
         "decoding": dict(options.settings),
-        "engine": spec.resolved_engine,
+        "engine": options.engine,
         "device": options.device,
         "version": VERSION,
     }
@@ -103,10 +102,10 @@ def _load(path: Path, count: int) -> SystemOutputs | None:
     return outputs if is_complete else None
 
 
-def decode(system: System, test_set: AlignedTestSet, options: DecodingOptions) -> SystemOutputs:
+def decode(system: System, test_set: AlignedTestSet, options: DecodingOptions, log: Log) -> SystemOutputs:
     """Decode the sources of a test set with a model, and score the references."""
     pairs = [(pair.source, pair.target) for pair in test_set.pairs]
-    text_model = load_text_model(system, options)
+    text_model = load_text_model(system, options, log)
     started_at = perf_counter()
     if isinstance(text_model, TextClassifier):
         return _classify(text_model, pairs)
@@ -133,13 +132,13 @@ def _score(text_model: Translator | TextGenerator, pairs: Sequence[tuple[str, st
     return [(total, int(count)) for total, count in statistics.rows.tolist()], statistics.signature
 
 
-def load_text_model(system: System, options: DecodingOptions) -> Translator | TextClassifier | TextGenerator:
+def load_text_model(system: System, options: DecodingOptions, log: Log) -> Translator | TextClassifier | TextGenerator:
     if system.model and system.model.task != "seq2seq":
         if options.settings:
             name = next(iter(options.settings))
             raise InputError(f"decoding.{name}: {system.name} does not translate. Leave it out.")
         return bundle.load_bundle(system.path, options.device).text_model()
-    return ModelSpec(run=system.path, engine=options.engine, device=options.device).build()
+    return ModelSpec(run=system.path, engine=options.engine, device=options.device).build(log)
 
 
 def _classify(classifier: TextClassifier, pairs: Sequence[tuple[str, str]]) -> SystemOutputs:

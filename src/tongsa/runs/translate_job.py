@@ -11,7 +11,7 @@ from typing import Any
 
 from tongsa import bundle, storage
 from tongsa.decoding.documents import DocumentError
-from tongsa.decoding.engines.engine import EngineName
+from tongsa.decoding.engines.names import EngineName
 from tongsa.decoding.generator import ShallowFusion
 from tongsa.decoding.glossary import Glossary
 from tongsa.decoding.mbr import mbr_decode
@@ -21,11 +21,10 @@ from tongsa.decoding.sampling import SamplingConfig
 from tongsa.decoding.training_comparison import input_remarks
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
+from tongsa.export.ctranslate2_cache import Log, check_engine_name, load_engine
 from tongsa.runs.translate_file import TranslatedChunk
 
 _LINE_BREAK = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-LineTranslator = Callable[[Sequence[str], int], TranslatedChunk]
-"""Translate lines; the second argument is the number of lines before them in the input."""
 LineFormatter = Callable[[str, Translation], str]
 """From a source and its translation to a line of the output."""
 
@@ -44,20 +43,20 @@ class ModelSpec:
     device: str = "cpu"
     """Device of the models; CTranslate2 exports run on the CPU."""
 
-    @property
-    def resolved_engine(self) -> str:
-        """Name of the engine that is used on this machine."""
-        if self.ensemble or self.lm or (self.engine == "auto" and self.device != "cpu"):
-            return "torch"
-        return "ctranslate2" if bundle.ctranslate2_folder(bundle.find_bundle(self.run), self.engine) else "torch"
-
-    def build(self) -> Translator:
+    def build(self, log: Log) -> Translator:
+        """Load the models. `log` gets a line if the model is converted for the engine, or cannot be."""
+        check_engine_name(self.engine)
+        is_single = not (self.ensemble or self.lm)
+        if not is_single and self.engine not in ("auto", "torch"):
+            raise InputError(
+                f"engine {self.engine}: this engine runs a single model. Leave out the ensemble and the language "
+                "model, or use --engine torch."
+            )
         first, *others = (bundle.load_bundle(path, self.device) for path in (self.run, *self.ensemble))
         lm = bundle.load_bundle(self.lm, self.device) if self.lm else None
         fusion = ShallowFusion(lm.generator(), self.lm_weight) if lm else None
-        return first.translator(
-            others, fusion, "torch" if self.engine == "auto" and self.device != "cpu" else self.engine
-        )
+        uses_torch = not is_single or (self.engine == "auto" and self.device != "cpu")
+        return first.translator(others, fusion, None if uses_torch else load_engine(first, self.engine, log))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,30 +79,11 @@ class TranslateJobConfig:
     alignments: bool = False
     """Write word alignments as `i-j`: source word and target word, counted from 0."""
 
-    def build(self, format_line: LineFormatter | None = None) -> LineTranslator:
+    def build(self, log: Log, format_line: LineFormatter | None = None) -> "LineTranslator":
         """Load the models and return the function that translates lines; `format_line` replaces text and JSON."""
-        translator = self.models.build()
-        request = self.request(translator)
+        translator = self.models.build(log)
         format_line = format_line or partial(_format_json if self.as_json else _format_text, alignments=self.alignments)
-
-        def translate_lines(lines: Sequence[str], first_line: int) -> TranslatedChunk:
-            sampling = self.sampling_at(first_line)
-            try:
-                if self.mbr_samples:
-                    translations = mbr_decode(
-                        translator, lines, num_samples=self.mbr_samples, sampling=sampling, config=request.config
-                    )
-                else:
-                    prefixes = [self.prefix] * len(lines) if self.prefix else ()
-                    translations = translator.decode(lines, replace(request, prefixes=prefixes, sampling=sampling))
-            except DocumentError as error:
-                raise InputError(f"line {first_line + error.index + 1:,}: {error.reason}") from None
-            output = [format_line(line, translation) for line, translation in zip(lines, translations, strict=True)]
-            remarks = [(i, remark) for i, translation in enumerate(translations) for remark in _remarks(translation)]
-            truncated = [i for i, translation in enumerate(translations) if translation.truncated]
-            return TranslatedChunk(output, truncated, remarks)
-
-        return translate_lines
+        return LineTranslator(self, translator, self.request(translator), format_line)
 
     def request(self, translator: Translator) -> DecodeRequest:
         """Return the request of the job; wrong settings raise an error before the first line is read."""
@@ -135,22 +115,53 @@ class TranslateJobConfig:
         digest = hashlib.sha256(f"{self.sampling.seed} {first_line}".encode()).digest()
         return replace(self.sampling, seed=int.from_bytes(digest[:7]))
 
+
+@dataclass(frozen=True)
+class LineTranslator:
+    """A job with its models in memory: a function that translates lines."""
+
+    job: TranslateJobConfig
+    translator: Translator
+    request: DecodeRequest
+    format_line: LineFormatter
+
+    def __call__(self, lines: Sequence[str], first_line: int) -> TranslatedChunk:
+        """Translate lines; `first_line` is the number of lines before them in the input."""
+        try:
+            translations = self._translate(lines, first_line)
+        except DocumentError as error:
+            raise InputError(f"line {first_line + error.index + 1:,}: {error.reason}") from None
+        output = [self.format_line(line, translation) for line, translation in zip(lines, translations, strict=True)]
+        remarks = [(i, remark) for i, translation in enumerate(translations) for remark in _remarks(translation)]
+        truncated = [i for i, translation in enumerate(translations) if translation.truncated]
+        return TranslatedChunk(output, truncated, remarks)
+
+    def _translate(self, lines: Sequence[str], first_line: int) -> list[Translation]:
+        job, sampling = self.job, self.job.sampling_at(first_line)
+        if job.mbr_samples:
+            return mbr_decode(
+                self.translator, lines, num_samples=job.mbr_samples, sampling=sampling, config=self.request.config
+            )
+        prefixes = [job.prefix] * len(lines) if job.prefix else ()
+        return self.translator.decode(lines, replace(self.request, prefixes=prefixes, sampling=sampling))
+
     def fingerprint(self) -> dict[str, Any]:
         """Return everything that determines the output. The hash of model.toml covers the hashes of a model's files."""
+        job, models = self.job, self.job.models
         return {
-            "model": _model_sha256(self.models.run),
-            "ensemble": [_model_sha256(path) for path in self.models.ensemble],
-            "lm": _model_sha256(self.models.lm) if self.models.lm else None,
-            "lm_weight": self.models.lm_weight if self.models.lm else None,
-            "engine": self.models.resolved_engine,
-            **{f"decoding.{name}": value for name, value in self.decoding_overrides.items()},
-            "nbest": self.nbest,
-            "prefix": self.prefix,
-            "glossary": storage.file_sha256(self.glossary) if self.glossary else None,
-            "sampling": asdict(self.sampling) if self.sampling else None,
-            "mbr_samples": self.mbr_samples,
-            "json": self.as_json,
-            "alignments": self.alignments,
+            "model": _model_sha256(models.run),
+            "ensemble": [_model_sha256(path) for path in models.ensemble],
+            "lm": _model_sha256(models.lm) if models.lm else None,
+            "lm_weight": models.lm_weight if models.lm else None,
+            "engine": self.translator.engine.name if self.translator.engine else "torch",
+            **{f"decoding.{name}": value for name, value in job.decoding_overrides.items()},
+            "nbest": job.nbest,
+            "prefix": job.prefix,
+            "glossary": storage.file_sha256(job.glossary) if job.glossary else None,
+            "sampling": asdict(job.sampling) if job.sampling else None,
+            "mbr_samples": job.mbr_samples,
+            "json": job.as_json,
+            "alignments": job.alignments,
         }
 
 

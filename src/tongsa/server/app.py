@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from tongsa.errors import InputError
 from tongsa.server import static_files
+from tongsa.server.admission import Admission
 from tongsa.server.api import corrections, documents, libretranslate, libretranslate_files, openapi, trace, v1
 from tongsa.server.errors import APIError, ErrorBody, bad_request_error, busy_error
 from tongsa.server.http import JSONResponse, ServerContext, get_context
@@ -97,7 +98,8 @@ EXCEPTION_HANDLERS: dict[Any, Any] = {
 
 def _middleware(context: ServerContext) -> list[Middleware]:
     config = context.config
-    middleware = [Middleware(RequestMiddleware, config=config, metrics=context.metrics)]
+    admission = Admission(config, context.models, context.metrics)
+    middleware = [Middleware(RequestMiddleware, config=config, metrics=context.metrics, admission=admission)]
     if config.origins:
         middleware.append(
             Middleware(
@@ -110,12 +112,15 @@ def _middleware(context: ServerContext) -> list[Middleware]:
     return middleware
 
 
-def create_app(context: ServerContext, on_load_error: Callable[[Exception], None]) -> Starlette:
+def create_app(
+    context: ServerContext, on_load_error: Callable[[Exception], None], on_load: Callable[[], None] = lambda: None
+) -> Starlette:
     """Create the application. It loads its models at startup, while the port is already open."""
 
     async def load() -> None:
         try:
             await asyncio.to_thread(context.models.load)
+            await asyncio.to_thread(on_load)
         except Exception as error:  # noqa: BLE001 - the caller decides what to do
             on_load_error(error)
 

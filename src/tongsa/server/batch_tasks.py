@@ -6,22 +6,25 @@ fields of a response: spans are counted in characters, words are what white spac
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tongsa.data.normalize import normalize
-from tongsa.errors import InputError
 from tongsa.server import output_checks
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.output_checks import OutputFlag
-from tongsa.server.queue import QueuedSentence
+from tongsa.server.queued_sentence import QueuedSentence, SearchAgain
 from tongsa.tokenization.words import SPACE_MARK, decode_word, word_starts
 
 if TYPE_CHECKING:
     from tongsa.decoding.glossary import TermResult
     from tongsa.decoding.results import Translation
+    from tongsa.decoding.searched_sentences import SearchedSentences
+    from tongsa.decoding.text_classifier import Classification
+    from tongsa.decoding.text_model import Matrix
+    from tongsa.decoding.translator import Translator
 
 ALIGNMENTS, WORD_PROBABILITIES, TOKEN_PROBABILITIES = DETAILS = (
     "alignments",
@@ -41,79 +44,77 @@ class TranslateTask:
     """Terms (source, target) that occur in the sentence; others would only prevent sharing a batch."""
     has_prefix: bool = False
     use_engine: bool = False
-    """The fast engine accepts the sentence. One long sentence must not move its whole batch to torch."""
+    """The fast engine alone serves the sentence. One long sentence must not move its whole batch to torch."""
     check_outputs: bool = True
+    """Search again where a check fails."""
+    retry_settings: tuple[tuple[str, Any], ...] = ()
+    """Decoding settings of a second search, after an output that failed a check."""
 
-    def run(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> list[dict[str, Any]]:
-        """Translate; search again where an output check fails; keep the second output if it fails fewer checks."""
-        translations = self.translate(model, sentences, {})
-        flags = [find_flags(model, *pair) for pair in zip(sentences, translations, strict=True)]
-        retries = self.retry(model, sentences, flags) if self.check_outputs else {}
-        responses = []
-        for i, sentence in enumerate(sentences):
-            translation, sentence_flags, retried = translations[i], flags[i], False
-            if i in retries:
-                new_flags = find_flags(model, sentence, retries[i])
-                if len(new_flags) < len(sentence_flags):
-                    translation, sentence_flags, retried = retries[i], new_flags, True
-            response = sentence_response(
-                sentence.text, translation, sentence.details, has_cross_attention=model.has_cross_attention
-            )
-            responses.append(response | {"flags": sentence_flags, "retried": retried})
-        return responses
+    @property
+    def uses_all_threads(self) -> bool:
+        return bool(not self.use_engine or self.has_prefix or self.glossary_terms or self.retry_settings)
 
-    def translate(
-        self, model: LoadedModel, sentences: Sequence[QueuedSentence], settings: Mapping[str, Any]
-    ) -> "list[Translation]":
+    def search(
+        self, model: LoadedModel, sentences: Sequence[QueuedSentence]
+    ) -> "SearchedSentences | list[Translation]":
+        """Search. With a glossary also make the translations, because that is another search."""
         from tongsa.decoding.glossary import Glossary
         from tongsa.decoding.request import DecodeRequest
 
         beam = self.beam or max(model.text_model.config.beam, self.nbest)
+        settings = {"beam": beam, "split_sentences": False, **dict(self.retry_settings)}
         request = DecodeRequest(
-            config=model.text_model.config_with({"beam": beam, "split_sentences": False, **settings}),
+            config=model.text_model.config_with(settings),
             nbest=self.nbest,
             prefixes=[sentence.prefix for sentence in sentences] if self.has_prefix else (),
             glossary=Glossary.from_pairs(self.glossary_terms) if self.glossary_terms else None,
         )
-        translations: list[Translation] = model.text_model.decode([sentence.text for sentence in sentences], request)
-        return translations
+        translator: Translator = model.text_model
+        tokens = [sentence.source_tokens for sentence in sentences]
+        searched = translator.search([sentence.text for sentence in sentences], request, tokens if all(tokens) else ())
+        return translator.finish(searched) if searched.needs_term_search else searched
 
-    def retry(
+    def finish(
         self,
         model: LoadedModel,
         sentences: Sequence[QueuedSentence],
-        flags_per_sentence: Sequence[Sequence[OutputFlag]],
-    ) -> "dict[int, Translation]":
-        """Search again where other settings may help. Return index of the sentence → new translation."""
-        groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-        for i, flags in enumerate(flags_per_sentence):
-            if settings := output_checks.retry_settings(flags, has_cross_attention=model.has_cross_attention):
-                groups.setdefault(tuple(sorted(settings.items())), []).append(i)
-        retries: dict[int, Translation] = {}
-        for group_settings, indices in groups.items():
-            retries |= self.retry_group(model, sentences, indices, dict(group_settings))
-        return retries
+        outputs: "SearchedSentences | list[Translation]",
+    ) -> list[Any]:
+        """Return the responses; search again where an output check fails and other settings may help."""
+        translations = outputs if isinstance(outputs, list) else model.text_model.finish(outputs)
+        alignments = find_alignments(model, sentences, translations)
+        results = []
+        for i, (sentence, translation) in enumerate(zip(sentences, translations, strict=True)):
+            flags = find_flags(model, sentence, translation, alignments.get(i))
+            response = sentence_response(sentence.text, translation, sentence.details, alignments.get(i))
+            results.append(self._choose(model, sentence, response | {"flags": flags, "retried": False}))
+        return results
 
-    def retry_group(
-        self,
-        model: LoadedModel,
-        sentences: Sequence[QueuedSentence],
-        indices: Sequence[int],
-        settings: Mapping[str, Any],
-    ) -> "dict[int, Translation]":
-        try:
-            return dict(zip(indices, self.translate(model, [sentences[i] for i in indices], settings), strict=True))
-        except InputError:  # with a penalty a sentence may have no output: only that one keeps its first
-            parts = [self.retry_group(model, sentences, [i], settings) for i in indices] if len(indices) > 1 else []
-            return {i: translation for part in parts for i, translation in part.items()}
+    def _choose(self, model: LoadedModel, sentence: QueuedSentence, response: dict[str, Any]) -> Any:
+        """Return the response, another search, or the response of the first search if it fails fewer checks."""
+        if self.retry_settings:
+            is_better = len(response["flags"]) < len(sentence.fallback["flags"])
+            return response | {"retried": True} if is_better else sentence.fallback
+        settings = output_checks.retry_settings(response["flags"], has_cross_attention=model.has_cross_attention)
+        if not settings or not self.check_outputs:
+            return response
+        return SearchAgain(replace(self, retry_settings=tuple(sorted(settings.items()))), fallback=response)
 
 
 @dataclass(frozen=True)
 class ClassifyTask:
-    def run(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> list[dict[str, Any]]:
+    uses_all_threads = True
+
+    def search(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> "list[Classification]":
+        results: list[Classification] = model.text_model.classify([sentence.text for sentence in sentences])
+        return results
+
+    def finish(
+        self, _: LoadedModel, sentences: Sequence[QueuedSentence], outputs: "list[Classification]"
+    ) -> list[dict[str, Any]]:
         return [
             {"label": result.label, "probability": result.probability} | result.details
-            for result in model.text_model.classify([sentence.text for sentence in sentences])
+            for _, result in zip(sentences, outputs, strict=True)
         ]
 
 
@@ -123,13 +124,35 @@ class UnbatchedTask:
 
     function: Callable[[Any], Any]
     """Function from the text model to the response."""
+    uses_all_threads = True
 
-    def run(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> list[Any]:
+    def search(self, model: LoadedModel, sentences: Sequence[QueuedSentence]) -> list[Any]:
         return [self.function(model.text_model) for _ in sentences]
 
+    def finish(self, _: LoadedModel, __: Sequence[QueuedSentence], outputs: list[Any]) -> list[Any]:
+        return outputs
 
-def find_flags(model: LoadedModel, sentence: QueuedSentence, translation: "Translation") -> list[OutputFlag]:
-    output = output_checks.CheckedOutput(
+
+def find_alignments(
+    model: LoadedModel, sentences: Sequence[QueuedSentence], translations: "Sequence[Translation]"
+) -> "dict[int, Matrix]":
+    """Return the alignments that a check or a response needs, by index; all are computed together."""
+    if not model.has_cross_attention:
+        return {}
+    indices = [
+        i
+        for i, (sentence, translation) in enumerate(zip(sentences, translations, strict=True))
+        if ALIGNMENTS in sentence.details
+        or output_checks.needs_coverage_check(checked_output(model, sentence, translation))
+    ]
+    alignments = model.text_model.alignments([translations[i].token_ids for i in indices])
+    return dict(zip(indices, alignments, strict=True))
+
+
+def checked_output(
+    model: LoadedModel, sentence: QueuedSentence, translation: "Translation"
+) -> output_checks.CheckedOutput:
+    return output_checks.CheckedOutput(
         sentence.text,
         translation.text,
         len(translation.source_tokens),
@@ -137,18 +160,24 @@ def find_flags(model: LoadedModel, sentence: QueuedSentence, translation: "Trans
         model.source_language,
         model.target_language,
     )
+
+
+def find_flags(
+    model: LoadedModel, sentence: QueuedSentence, translation: "Translation", alignment: "Matrix | None"
+) -> list[OutputFlag]:
+    output = checked_output(model, sentence, translation)
     flags = output_checks.check_text(output)
     if (
-        model.has_cross_attention
+        alignment is not None
         and output_checks.needs_coverage_check(output)
-        and output_checks.lacks_coverage(translation.alignment[:, :-1].tolist())
+        and output_checks.lacks_coverage(alignment[:, :-1].tolist())
     ):
         flags.append("coverage")
     return flags
 
 
 def sentence_response(
-    source: str, translation: "Translation", details: frozenset[str], *, has_cross_attention: bool
+    source: str, translation: "Translation", details: frozenset[str], alignment: "Matrix | None"
 ) -> dict[str, Any]:
     """Return the fields of a translated sentence, except for its position in the text."""
     # read once: with the fast engine they are computed when they are read
@@ -161,8 +190,8 @@ def sentence_response(
         "alternatives": [alternative_response(alternative, details) for alternative in translation.alternatives],
         "truncated": translation.truncated,
     } | translation.input_warnings
-    if ALIGNMENTS in details and has_cross_attention:
-        response["alignment"] = word_alignment(source, translation)
+    if ALIGNMENTS in details and alignment is not None:
+        response["alignment"] = word_alignment(source, translation, alignment)
     if WORD_PROBABILITIES in details:
         response["words"] = word_probabilities(translation, log_probs)
     if TOKEN_PROBABILITIES in details:
@@ -206,13 +235,13 @@ def confidence(translation: "Translation") -> float:
     return math.exp(min(0.0, translation.log_prob / (len(translation.tokens) + 1)))
 
 
-def word_alignment(source: str, translation: "Translation") -> dict[str, Any]:
+def word_alignment(source: str, translation: "Translation", alignment: "Matrix") -> dict[str, Any]:
     source_spans, target_spans = word_spans(source), word_spans(translation.text)
     source_words = words_of_tokens(translation.source_tokens, len(source_spans))
     target_words = words_of_tokens(translation.tokens, len(target_spans))
     links = {
         (source_word, target_word)
-        for i, j in translation.word_alignment
+        for i, j in (translation.align_words(alignment) if translation.tokens else ())
         for source_word in source_words[i]
         for target_word in target_words[j]
     }

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from tongsa.config import In, NonNegativeFloat, Positive, PositiveFloat, check_ranges
 from tongsa.decoding.documents import MAX_SENTENCE_TOKENS
+from tongsa.decoding.engines.names import EngineName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +59,8 @@ class ServerConfig:
     """Address to listen on. The default accepts connections from this machine only."""
     port: Annotated[int, In(0, 65535)] = 8000
     """TCP port; 0 selects a free one."""
-    engine: Literal["auto", "torch", "ctranslate2"] = "auto"
-    """Engine that runs the search."""
+    engine: EngineName = "auto"
+    """Engine that runs the search. A model is converted for it when it is loaded."""
     keys: Path | None = None
     """File of API keys. Without it every client has access."""
     rate: NonNegativeFloat = 0.0
@@ -78,6 +79,8 @@ class ServerConfig:
     """Sentences that may wait for one model; above that, requests get 503."""
     max_concurrent_requests: Positive = 1000
     """Requests handled at the same time; above that, requests get 503."""
+    admission_timeout: NonNegativeFloat = 1.0
+    """Seconds that a request waits for room before it gets 503, or somewhat longer if many wait; 0 waits for none."""
     max_concurrent_documents: Positive = 4
     """Documents translated at the same time; above that, requests get 503. One may take 200 MB of memory."""
     max_kept_files: Positive = 50
@@ -89,7 +92,7 @@ class ServerConfig:
     max_inflight_per_request: Positive = 64
     """Sentences of one request in the queue at the same time, so that a book does not block other clients."""
     timeout: PositiveFloat = 120.0
-    """Seconds until a request is cancelled."""
+    """Seconds until a request is cancelled, counted from its arrival."""
     client_timeout: PositiveFloat = 20.0
     """Seconds a client may take to send its request, or to receive a part of the response."""
     output_checks: bool = True

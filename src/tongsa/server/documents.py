@@ -19,10 +19,14 @@ from tongsa.server.config import ServerConfig
 from tongsa.server.errors import bad_request_error
 from tongsa.server.http import ServerContext
 from tongsa.server.model_pool import LoadedModel, ModelPool
-from tongsa.server.queue import ModelQueue, QueuedSentence
+from tongsa.server.queue import ModelQueue
+from tongsa.server.queued_sentence import QueuedSentence
 
 if TYPE_CHECKING:
     from tongsa.decoding.glossary import Glossary
+
+MAX_INLINE_CHARACTERS = 1000
+"""Characters that are split in the event loop: less than a millisecond of work, but a thread would cost a tenth."""
 
 
 @dataclass(frozen=True)
@@ -69,41 +73,67 @@ def check_prefix_fits(translator: Any, text: str, prefix: str) -> None:
 def _create_sentence(
     model: LoadedModel, request: TranslateRequest, glossary: "Glossary", text: str, *, check_outputs: bool
 ) -> QueuedSentence:
-    token_count, default_beam = model.count_tokens(text), model.text_model.config.beam
-    terms = (requirement.term for requirement in glossary.requirements(normalize(text)))
+    default_beam = model.text_model.config.beam
+    terms = [requirement.term for requirement in glossary.requirements(normalize(text))] if glossary.terms else []
+    if request.control_tag:
+        text = f"{request.control_tag} {text}"
+    source_tokens = model.text_model.source_tokenizer.encode(text)
     task = TranslateTask(
         nbest=request.nbest,
         beam=request.beam,
         glossary_terms=tuple(dict.fromkeys((term.source, term.target) for term in terms)),
         has_prefix=bool(request.prefix),
-        use_engine=model.engine_supports(token_count),
+        use_engine=model.engine_supports(len(source_tokens) + 1) and not model.copies_words(text),
         check_outputs=check_outputs,
     )
-    beam_factor = math.ceil(max(request.beam or default_beam, request.nbest) / default_beam)
-    details = frozenset(name for name in DETAILS if getattr(request, name))
-    if request.control_tag:
-        text, token_count = f"{request.control_tag} {text}", model.count_tokens(f"{request.control_tag} {text}")
-    return QueuedSentence(task, text, token_count, beam_factor, prefix=request.prefix, details=details)
+    return QueuedSentence(
+        task,
+        text,
+        len(source_tokens) + 1,
+        math.ceil(max(request.beam or default_beam, request.nbest) / default_beam),
+        prefix=request.prefix,
+        details=frozenset(name for name in DETAILS if getattr(request, name)),
+        source_tokens=source_tokens,
+    )
+
+
+async def split_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[QueuedDocument]:
+    """Split the texts of a request; in a thread if it may take long, because the event loop serves all clients."""
+    if not request.glossary and sum(map(len, request.text)) <= MAX_INLINE_CHARACTERS:
+        return create_documents(model, request, config)
+    return await asyncio.to_thread(create_documents, model, request, config)
 
 
 async def stream_results(
-    pool: ModelPool, model_name: str, sentences: Sequence[QueuedSentence], max_inflight: int
+    pool: ModelPool, model_name: str, sentences: Sequence[QueuedSentence], max_inflight: int, deadline: float = math.inf
 ) -> AsyncGenerator[Any, None]:
     """Yield results in order, with at most `max_inflight` sentences queued. Closing cancels the rest."""
+    request, submitted = object(), 0
+    for sentence in sentences:
+        sentence.request, sentence.deadline = request, deadline
+
+    def submit(first: int) -> None:
+        """Queue the next sentences; `first` is the first that may have no result."""
+        nonlocal submitted
+        # all that have finished make room at once: sentences that are queued one by one would not share a batch
+        unfinished = next((i for i in range(first, submitted) if not sentences[i].is_done), submitted)
+        if following := sentences[submitted : unfinished + max_inflight]:
+            pool.submit(model_name, following)
+            submitted += len(following)
+
     try:
-        pool.submit(model_name, sentences[:max_inflight])
+        submit(0)
         for i, sentence in enumerate(sentences):
             result = await sentence.result()
-            if following := sentences[i + max_inflight : i + max_inflight + 1]:
-                pool.submit(model_name, following)
+            submit(i + 1)
             yield result
     finally:
         for sentence in sentences:
-            sentence.future.cancel()
+            sentence.cancel()
 
 
 async def stream_sentences(
-    context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument]
+    context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument], deadline: float = math.inf
 ) -> AsyncGenerator[tuple[int, dict[str, Any]], None]:
     """Yield (index of the text, translated sentence with its positions) for all sentences in order."""
     queue.check_capacity(inflight_count(context, documents))
@@ -111,7 +141,7 @@ async def stream_sentences(
     sentences = [sentence for document in documents for sentence in document.sentences]
     max_inflight = context.config.max_inflight_per_request
     target_end, text_index = 0, -1
-    async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight)) as results:
+    async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight, deadline)) as results:
         async for result in results:
             index, i, space_before = next(positions)
             span = documents[index].document.spans[i]
@@ -167,11 +197,11 @@ def _sentence_positions(documents: Sequence[QueuedDocument]) -> Iterator[tuple[i
 
 
 async def translate_documents(
-    context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument]
+    context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument], deadline: float
 ) -> list[dict[str, Any]]:
-    """Translate all sentences of the documents and join them to texts."""
+    """Translate all sentences of the documents and join them to texts; after the deadline nothing is computed."""
     sentences: list[list[dict[str, Any]]] = [[] for _ in documents]
-    async with aclosing(stream_sentences(context, queue, documents)) as stream:
+    async with aclosing(stream_sentences(context, queue, documents, deadline)) as stream:
         async for index, sentence in stream:
             sentences[index].append(sentence)
     return [
@@ -181,7 +211,11 @@ async def translate_documents(
 
 
 async def translate_source_texts(
-    context: ServerContext, queue: ModelQueue, texts: Sequence[SourceText], glossary: Sequence[GlossaryTerm]
+    context: ServerContext,
+    queue: ModelQueue,
+    texts: Sequence[SourceText],
+    glossary: Sequence[GlossaryTerm],
+    deadline: float,
 ) -> list[TextTranslation]:
     """Translate the texts of a document with a format; placeholders are terms to copy."""
 
@@ -194,7 +228,8 @@ async def translate_source_texts(
         return create_documents(queue.model, request, context.config)
 
     documents = await asyncio.to_thread(lambda: [document for text in texts for document in create(text)])
-    return [_text_translation(result) for result in await translate_documents(context, queue, documents)]
+    translated = await translate_documents(context, queue, documents, deadline)
+    return [_text_translation(result) for result in translated]
 
 
 def _text_translation(result: dict[str, Any]) -> TextTranslation:

@@ -105,6 +105,11 @@ def timeout_error(seconds: float) -> APIError:
     return APIError(503, "timeout", message, retry_after=5.0)
 
 
+def late_error() -> APIError:
+    """A sentence that was still in the queue at the deadline of its request; the request has its own error."""
+    return APIError(503, "timeout", "The time of the request is over. Send less text in one request.", retry_after=5.0)
+
+
 def shorten(message: str, max_characters: int = MAX_MESSAGE_CHARACTERS) -> str:
     """Keep the beginning and the end: a message may quote a long value from the request."""
     half = max_characters // 2

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Coroutine
+import time
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,21 +141,33 @@ async def with_timeout(work: Awaitable[T], seconds: float) -> T:
         raise timeout_error(seconds) from None
 
 
-async def run_unless_disconnected(request: Request, work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """Await the work. Cancel it when the client disconnects, or when it takes too long."""
-    task = asyncio.ensure_future(work)
+def request_deadline(request: Request) -> float:
+    """Return the time on the monotonic clock at which the request is cancelled."""
+    return cast(float, request.scope["tongsa.deadline"])
+
+
+async def run_unless_disconnected(request: Request, work: Awaitable[T], timeout: float) -> T:
+    """Await the work. Cancel it when the client disconnects, or `timeout` seconds after the request arrived."""
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request.receive))
-    try:
-        done, _ = await asyncio.wait({task, disconnect}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if task in done:
-            return task.result()
-        if disconnect in done:
-            raise ClientDisconnected
-        raise timeout_error(seconds)
-    finally:
-        disconnect.cancel()
+
+    def cancel(_: object) -> None:
         task.cancel()
-        await asyncio.gather(task, disconnect, return_exceptions=True)
+
+    disconnect.add_done_callback(cancel)
+    try:
+        async with asyncio.timeout(request_deadline(request) - time.monotonic()):
+            return await work
+    except TimeoutError:
+        raise timeout_error(timeout) from None
+    except asyncio.CancelledError:
+        if not disconnect.done():  # cancelled by the server, not by `cancel`
+            raise
+        task.uncancel()
+        raise ClientDisconnected from None
+    finally:
+        disconnect.remove_done_callback(cancel)
+        disconnect.cancel()
 
 
 class JSONResponse(Response):

@@ -1,6 +1,7 @@
 """Server process: open the port, load the models, handle signals, shut down without losing requests."""
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -17,6 +18,7 @@ from tongsa.server.http import ServerContext
 from tongsa.server.metrics import ServerMetrics
 from tongsa.server.middleware import log_to_stderr
 from tongsa.server.model_pool import ModelPool, ModelSource
+from tongsa.system import allow_open_files
 
 LOG = logging.getLogger("tongsa.server")
 MAX_CONNECTIONS = 2000
@@ -41,11 +43,16 @@ def serve(sources: Sequence[ModelSource], config: ServerConfig) -> None:
         failures.append(error)
         server.should_exit = True
 
-    server = uvicorn.Server(uvicorn_config(create_app(context, on_load_error), config))
+    def reload_models() -> None:
+        reload(context)
+        freeze_objects()
+
+    server = uvicorn.Server(uvicorn_config(create_app(context, on_load_error, freeze_objects), config))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises the signal again after its shutdown
+    allow_open_files(2 * MAX_CONNECTIONS)
     with log_to_stderr(), open_listener(config) as listener:
         LOG.info("listening", extra={"address": listener_url(listener)})
-        asyncio.run(_run(server, listener, lambda: reload(context)))
+        asyncio.run(_run(server, listener, reload_models))
     if failures:
         raise failures[0]
 
@@ -56,6 +63,7 @@ def uvicorn_config(app: object, config: ServerConfig) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        http="h11",  # limits the size of headers; httptools, which uvicorn prefers if it is installed, does not
         ws="none",
         # above our own limit, so that clients get our JSON error and not uvicorn's plain text
         limit_concurrency=max(MAX_CONNECTIONS, 2 * config.max_concurrent_requests),
@@ -117,3 +125,10 @@ def reload(context: ServerContext) -> None:
     except InputError as error:
         LOG.error("keys not reloaded", extra={"reason": str(error)})
     context.models.load()
+
+
+def freeze_objects() -> None:
+    """Leave models and libraries out of garbage collection: looking through them stops all threads for 0.1 s."""
+    gc.unfreeze()  # of the models before a reload
+    gc.collect()
+    gc.freeze()

@@ -1,5 +1,6 @@
 """Prometheus metrics. They hold no text and no address of a client."""
 
+from collections.abc import Callable
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -24,6 +25,9 @@ class ServerMetrics:
             buckets=SECONDS_BUCKETS,
         )
         self.requests_in_progress = Gauge("tongsa_requests_in_progress", "Requests in progress.", registry=registry)
+        self.waiting_requests = Gauge(
+            "tongsa_waiting_requests", "Requests that wait for room, unread.", registry=registry
+        )
         self.queued_sentences = Gauge(
             "tongsa_queue_sentences", "Sentences waiting in the queue.", ("model",), registry=registry
         )
@@ -36,8 +40,12 @@ class ServerMetrics:
         self.source_tokens = Counter("tongsa_source_tokens", "Source tokens processed.", ("model",), registry=registry)
         self.flags = Counter("tongsa_flags", "Failed checks of translations.", ("model", "flag"), registry=registry)
 
-    def set_queued(self, model: str, count: int) -> None:
-        self.queued_sentences.labels(model).set(count)
+        self._of_route: dict[tuple[str, int], tuple[Any, Any]] = {}
+        """Counter and histogram of a route and a status: `labels` would cost more than counting."""
+
+    def watch_queue(self, model: str, count: Callable[[], float]) -> None:
+        """Take the number of waiting sentences from a function, when it is asked for."""
+        self.queued_sentences.labels(model).set_function(count)
 
     def record_batch(self, model: str, sentences: int, tokens: int, seconds: float) -> None:
         self.batch_sentences.labels(model).observe(sentences)
@@ -45,8 +53,11 @@ class ServerMetrics:
         self.source_tokens.labels(model).inc(tokens)
 
     def record_response(self, route: str, status: int, seconds: float) -> None:
-        self.requests.labels(route, str(status)).inc()
-        self.request_seconds.labels(route).observe(seconds)
+        if (route, status) not in self._of_route:
+            self._of_route[route, status] = self.requests.labels(route, str(status)), self.request_seconds.labels(route)
+        counter, histogram = self._of_route[route, status]
+        counter.inc()
+        histogram.observe(seconds)
 
     def count_flags(self, model: str, sentence: dict[str, Any]) -> None:
         for flag in sentence["flags"]:

@@ -1,4 +1,4 @@
-"""Middleware around all requests: origin check, capacity, security headers, metrics, one log line per request.
+"""Middleware around all requests: admission, origin check, security headers, metrics, one log line per request.
 
 A log line holds the route, the status and the time. It never holds a text, an address or the path as it was sent.
 """
@@ -8,18 +8,19 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tongsa.server.admission import QUEUED_PATHS, Admission
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, ErrorBody, busy_error
-from tongsa.server.http import CLIENT_CLOSED_REQUEST, ClientDisconnected, JSONResponse
+from tongsa.server.http import CLIENT_CLOSED_REQUEST, ClientDisconnected, JSONResponse, encode_json
 from tongsa.server.metrics import ServerMetrics
 
 LOG = logging.getLogger("tongsa.server")
@@ -39,32 +40,66 @@ SECURITY_HEADERS = {
 }
 
 
+RAW_SECURITY_HEADERS = [
+    *((name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()),
+    (b"cache-control", b"no-store"),
+]
+BUSY = busy_error("Too many requests are waiting. Send the request again in a moment.", retry_after=2.0)
+BUSY_BODY = encode_json(BUSY.body)
+BUSY_HEADERS = [
+    (b"content-type", b"application/json"),
+    (b"content-length", str(len(BUSY_BODY)).encode()),
+    *((name.lower().encode(), value.encode()) for name, value in BUSY.headers.items()),
+    *RAW_SECURITY_HEADERS,
+]
+"""The response to a request that is not admitted, made once."""
+MAX_DISCARDED_BYTES = 65_536
+"""A connection with a larger body that nobody reads is closed: its next request would have to wait for the body."""
+
+
 class RequestMiddleware:
     """Plain ASGI middleware: responses are passed on chunk by chunk."""
 
-    def __init__(self, app: ASGIApp, config: ServerConfig, metrics: ServerMetrics) -> None:
-        self.app, self.config, self.metrics = app, config, metrics
-        self._in_progress = 0
+    def __init__(self, app: ASGIApp, config: ServerConfig, metrics: ServerMetrics, admission: Admission) -> None:
+        self.app, self.config, self.metrics, self.admission = app, config, metrics, admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status, request_id = time.monotonic(), 0, secrets.token_hex(8)
+        path, start = scope["path"], time.monotonic()
+        scope["tongsa.deadline"] = start + self.config.timeout
+        self.metrics.requests_in_progress.inc()
+        try:
+            if path in PROBE_PATHS:  # a busy server is healthy: probes are always answered
+                await self._respond(scope, receive, send, start)
+            elif await self.admission.admit(path):
+                try:
+                    await self._respond(scope, receive, send, start)
+                finally:
+                    self.admission.release(path)
+            else:
+                await refuse(scope, send)
+                route = path if path in QUEUED_PATHS else "unknown"
+                self.metrics.record_response(route, BUSY.status, time.monotonic() - start)
+        finally:
+            self.metrics.requests_in_progress.dec()
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send, start: float) -> None:
+        """Handle a request, add headers to its response, and log it."""
+        status, request_id = 0, secrets.token_hex(8)
 
         async def send_with_timeout(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _add_security_headers(MutableHeaders(scope=message), request_id)
+                message["headers"] = with_security_headers(message.get("headers", ()), request_id)
             try:
                 async with asyncio.timeout(self.config.client_timeout):
                     await send(message)
             except TimeoutError:  # the client does not read its response
                 raise ClientDisconnected from None
 
-        self.metrics.requests_in_progress.inc()
-        self._in_progress += 1
         try:
             await self._handle(scope, receive, send_with_timeout)
         except ClientDisconnected:
@@ -77,23 +112,15 @@ class RequestMiddleware:
                 await JSONResponse(body, 500)(scope, receive, send_with_timeout)
             status = 500
         finally:
-            self.metrics.requests_in_progress.dec()
-            self._in_progress -= 1
             self._log_request(scope, status or CLIENT_CLOSED_REQUEST, time.monotonic() - start, request_id)
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             check_origin(Headers(scope=scope), self.config)
-            self._check_capacity(scope["path"])
         except APIError as error:
             await JSONResponse(error.body, error.status, headers=error.headers)(scope, receive, send)
             return
         await self.app(scope, receive, send)
-
-    def _check_capacity(self, path: str) -> None:
-        # a busy server is healthy: probes are always answered
-        if self._in_progress > self.config.max_concurrent_requests and path not in PROBE_PATHS:
-            raise busy_error("Too many requests at the same time. Send it again in a moment.", retry_after=2.0)
 
     def _log_request(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
@@ -103,11 +130,22 @@ class RequestMiddleware:
         LOG.log(level, "request", extra=extra | ({"key": scope["tongsa.key"]} if "tongsa.key" in scope else {}))
 
 
-def _add_security_headers(headers: MutableHeaders, request_id: str) -> None:
-    for key, value in SECURITY_HEADERS.items():
-        headers.setdefault(key, value)
-    headers.setdefault("Cache-Control", "no-store")
-    headers["X-Request-ID"] = request_id
+async def refuse(scope: Scope, send: Send) -> None:
+    """Send the 503 of a request that is not admitted. Its body is not read: the server discards it, if it is short."""
+    headers = [*BUSY_HEADERS, (b"x-request-id", secrets.token_hex(8).encode())]
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    if scope["method"] == "POST" and not (length.isdigit() and int(length[:20]) <= MAX_DISCARDED_BYTES):
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": BUSY.status, "headers": headers})
+    await send({"type": "http.response.body", "body": BUSY_BODY})
+
+
+def with_security_headers(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a response and the security headers that it does not have itself."""
+    headers = list(headers)
+    names = {name for name, _ in headers}
+    headers += [header for header in RAW_SECURITY_HEADERS if header[0] not in names]
+    return [*headers, (b"x-request-id", request_id.encode())]
 
 
 def _error_location(error: BaseException) -> str:
@@ -139,7 +177,19 @@ def check_origin(headers: Headers, config: ServerConfig) -> None:
 class JSONLogFormatter(logging.Formatter):
     """Log lines as JSON objects."""
 
-    EXTRA_FIELDS = ("model", "reason", "kind", "location", "request", "route", "status", "ms", "key", "address")
+    EXTRA_FIELDS = (
+        "model",
+        "reason",
+        "kind",
+        "location",
+        "request",
+        "route",
+        "status",
+        "ms",
+        "key",
+        "address",
+        "count",
+    )
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,9 @@ from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, bad_request_error, busy_error
-from tongsa.server.queue import ModelQueue, QueuedSentence, QueueMetrics, TicketLock
+from tongsa.server.queue import BatchLimits, ModelQueue, QueueMetrics
+from tongsa.server.queued_sentence import QueuedSentence
+from tongsa.server.turns import TicketLock
 from tongsa.tokenization.special import UNK
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class LoadedModel:
     """Training data, dev score, examples, control tags."""
     static_views: Mapping[str, Any]
     """Data of the views that do not depend on a text: "positions" and "curves", where the model has them."""
+    _supported_lengths: dict[int, bool] = field(default_factory=dict, repr=False)
 
     @property
     def engine(self) -> str:
@@ -87,6 +90,16 @@ class LoadedModel:
         """Names of the views that /v1 can draw."""
         attention, tree = ["attention"] * self.has_attention, ["tree"] * (self.task == "seq2seq")
         return [*attention, *tree, "trace", *self.static_views]
+
+    def batch_limits(self, config: ServerConfig) -> BatchLimits:
+        """Return when a batch is closed: CTranslate2 searches one in each worker, torch one with all threads."""
+        limits = BatchLimits(config.batch_tokens, config.batch_wait_ms / 1000, config.batch_tokens, workers=1)
+        if self.engine == "torch":
+            return limits
+        from tongsa.decoding.engines.ctranslate2 import max_batch_sentences
+
+        max_sentences = max_batch_sentences(self.text_model.config)
+        return limits._replace(sentences=max_sentences, workers=self.text_model.engine.threads)
 
     def count_tokens(self, text: str) -> int:
         """Return the length in source tokens, </s> included."""
@@ -105,10 +118,21 @@ class LoadedModel:
 
         The answer depends on the sentence alone: sentences for torch and for the engine never share a batch.
         """
-        from tongsa.batch import pad
-
         engine = getattr(self.text_model, "engine", None)
-        return bool(engine and engine.supports(pad([[UNK] * token_count]), self.text_model.config))
+        if not engine:
+            return False
+        if token_count not in self._supported_lengths:
+            from tongsa.batch import pad
+
+            source = pad([[UNK] * token_count])
+            self._supported_lengths[token_count] = engine.supports(source, self.text_model.config)
+        return self._supported_lengths[token_count]
+
+    def copies_words(self, text: str) -> bool:
+        """Return whether placeholders or words of a text may be copied, which takes another search, by torch."""
+        from tongsa.decoding.training_comparison import PLACEHOLDER
+
+        return self.text_model.config.copy_unseen_words or bool(PLACEHOLDER.search(text))
 
     def info(self, *, default: bool) -> dict[str, Any]:
         return {
@@ -127,12 +151,16 @@ class LoadedModel:
 
 def load_model(source: ModelSource, config: ServerConfig) -> LoadedModel:
     from tongsa.bundle import load_bundle
+    from tongsa.export.ctranslate2_cache import load_engine
     from tongsa.visualize import panels
+
+    def log(message: str) -> None:
+        LOG.info(message, extra={"model": source.name})
 
     bundle = load_bundle(source.folder, own_kinds=config.own_kinds)
     task = bundle.config.task
     text_model: Translator | TextClassifier | TextGenerator = (
-        bundle.translator(engine=config.engine) if task == "seq2seq" else bundle.text_model()
+        bundle.translator(engine=load_engine(bundle, config.engine, log)) if task == "seq2seq" else bundle.text_model()
     )
     attention = text_model.attention(*PROBE_INPUTS[task])
     return LoadedModel(
@@ -174,6 +202,14 @@ class ModelPool:
     def is_ready(self) -> bool:
         return len(self.queues) == len(self.sources)
 
+    def has_room(self, request_count: int) -> bool:
+        """Return whether one more request may come; `request_count` are in progress, each with a sentence or more."""
+        queues = self.queues.values()
+        if not queues:  # still loading: the route says so
+            return True
+        max_requests = len(queues) * self.config.max_queued_sentences
+        return request_count < max_requests and any(queue.has_room(1) for queue in queues)
+
     def load(self) -> None:
         """Load all models. At a reload, a model that cannot be loaded is kept as it was."""
         with self._load_lock:
@@ -193,11 +229,12 @@ class ModelPool:
                     queue.close()  # it still finishes what it has accepted
 
     def _create_queue(self, model: LoadedModel) -> ModelQueue:
+        if model.engine != "torch":
+            model.text_model.engine.workers_per_call = 1  # the threads of the queue share the work
         return ModelQueue(
             model.name,
             model,
-            batch_tokens=self.config.batch_tokens,
-            batch_wait_seconds=self.config.batch_wait_ms / 1000,
+            limits=model.batch_limits(self.config),
             max_queued_sentences=self.config.max_queued_sentences,
             lock=self.lock,
             metrics=self.metrics,

@@ -1,143 +1,137 @@
-"""Dynamic batching: a queue and a thread per model, which serve the sentences of all clients together.
+"""Dynamic batching: a queue per model, from which its threads serve the sentences of all clients together.
 
-A batch holds sentences with equal tasks, so a result never depends on the other clients. A batch is closed when its
-token budget is full, or when its first sentence has waited `batch_wait_seconds`.
+A batch holds sentences with equal tasks, so a result never depends on the other clients. Sentences stream through two
+stages, each with its own threads:
+
+1. Search. One thread for each worker of the engine. When its turn comes, it takes what waits (at most a batch) and
+   runs the model. Nothing is set aside before: a sentence that arrives in the last moment still joins.
+2. Finish. One thread turns the outputs into texts, checks them and answers, while the workers search the next
+   batches. A sentence whose output fails a check goes back into the queue with another task.
+
+An idle worker waits for `BatchLimits.wait_seconds` after the arrival of a sentence, so that others can join.
 """
 
-import asyncio
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
 
 from tongsa.errors import InputError
-from tongsa.server.errors import APIError, bad_request_error, busy_error, failed_error
+from tongsa.server.errors import APIError, bad_request_error, busy_error, failed_error, late_error
+from tongsa.server.fair_queue import FairQueue
+from tongsa.server.queued_sentence import BatchTask, QueuedSentence, SearchAgain, wake
+from tongsa.server.turns import TicketLock
 
 LOG = logging.getLogger("tongsa.server")
+MAX_WAIT_FACTOR = 10
+"""Longest wait for more sentences, relative to the setting, while they keep coming."""
 MODEL_FAILED = "The model failed on this request. Send the request again."
-
-
-class BatchTask(Protocol):
-    """Work on a batch. Sentences with equal tasks may share a batch."""
-
-    def __hash__(self) -> int: ...
-
-    def run(self, model: Any, sentences: "Sequence[QueuedSentence]") -> list[Any]:
-        """Return one result per sentence, in order. Called in the model's thread."""
-        ...
-
-
-@dataclass(eq=False)
-class QueuedSentence:
-    """A sentence in the queue, and the future of its result."""
-
-    task: BatchTask
-    text: str
-    token_count: int
-    """Source tokens."""
-    beam_factor: int = 1
-    """Beam width relative to the model's default: the sentence takes this many times its tokens of a batch."""
-    prefix: str = ""
-    details: frozenset[str] = frozenset()
-    """Optional fields of the response."""
-    future: "Future[Any]" = field(default_factory=Future)
-    queued_at: float = 0.0
-    """Time of queuing, on the monotonic clock."""
-
-    async def result(self) -> Any:
-        """Wait for the result. Cancelling the wait removes the sentence from the queue."""
-        return await asyncio.wrap_future(self.future)
-
-
-class TicketLock:
-    """First-come, first-served lock: models share the machine's threads, and each batch gets all of them."""
-
-    def __init__(self) -> None:
-        self._condition = threading.Condition()
-        self._next_ticket, self._now_serving = 0, 0
-
-    @contextmanager
-    def acquire(self) -> Iterator[None]:
-        with self._condition:
-            ticket, self._next_ticket = self._next_ticket, self._next_ticket + 1
-            self._condition.wait_for(lambda: self._now_serving == ticket)
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._now_serving += 1
-                self._condition.notify_all()
 
 
 class QueueMetrics(Protocol):
     """Counters that a queue updates."""
 
-    def set_queued(self, model: str, count: int) -> None: ...
+    def watch_queue(self, model: str, count: Callable[[], float]) -> None: ...
 
     def record_batch(self, model: str, sentences: int, tokens: int, seconds: float) -> None: ...
 
 
+class BatchLimits(NamedTuple):
+    """When a batch is closed."""
+
+    tokens: int
+    """Source tokens, times the beam factor."""
+    wait_seconds: float
+    """Time that an idle worker waits for more sentences."""
+    sentences: int
+    """Sentences that a worker searches at once."""
+    workers: int
+    """Batches that the engine searches at the same time, each in one worker."""
+
+
 class ModelQueue:
-    """Queue of one model and the thread that empties it. The thread starts with the first sentence."""
+    """Queue of one model and the threads that empty it. They start with the first sentence."""
 
     def __init__(
         self,
         name: str,
         model: Any,
         *,
-        batch_tokens: int,
-        batch_wait_seconds: float,
+        limits: BatchLimits,
         max_queued_sentences: int,
         lock: TicketLock,
         metrics: QueueMetrics,
     ) -> None:
-        self.name, self.model = name, model
-        self.batch_tokens, self.batch_wait_seconds = batch_tokens, batch_wait_seconds
+        self.name, self.model, self.limits = name, model, limits
         self.max_queued_sentences = max_queued_sentences
         self.lock, self.metrics = lock, metrics
-        self._queue: deque[QueuedSentence] = deque()
+        self._queue = FairQueue()
         self._condition = threading.Condition()
+        self._gathering = threading.Lock()
+        """Held by the thread that waits for the next batch."""
         self._is_closing = False
         self._unfinished_count = 0
-        self._thread: threading.Thread | None = None
+        """Sentences without a result."""
+        self._idle_workers = limits.workers
+        self._last_arrival = 0.0
+        self._last_search_seconds = 0.0
+        self._threads: list[threading.Thread] = []
+        self._finisher = ThreadPoolExecutor(1, thread_name_prefix=f"tongsa {name} finish")
+        metrics.watch_queue(name, lambda: self.queued_count)
+
+    # Called by the event loop
+
+    def has_room(self, count: int) -> bool:
+        """Return whether `count` more sentences fit. An empty queue accepts any number."""
+        return not self._unfinished_count or self._unfinished_count + count <= self.max_queued_sentences
 
     def check_capacity(self, count: int) -> None:
         """Raise 503 if `count` more sentences would exceed the queue. Only new requests are checked."""
-        if self._unfinished_count and self._unfinished_count + count > self.max_queued_sentences:
+        if not self.has_room(count):
             raise busy_error("Too many sentences are waiting. Send the request again in a moment.", retry_after=2.0)
 
-    def _on_done(self, _: "Future[Any]") -> None:
-        with self._condition:
-            self._unfinished_count -= 1
+    @property
+    def queued_count(self) -> int:
+        return self._queue.sentence_count
 
     def submit(self, sentences: Sequence[QueuedSentence]) -> bool:
         """Queue all sentences and return True; a closed queue accepts none and returns False."""
         with self._condition:
             if self._is_closing:
                 return False
-            self._unfinished_count += len(sentences)
-            for sentence in sentences:
-                sentence.queued_at = time.monotonic()
-                sentence.future.add_done_callback(self._on_done)
-            self._queue.extend(sentences)
-            self._report_queued()
-            if self._thread is None:
-                self._start_thread()
-            self._condition.notify_all()
+            if sentences:
+                self._unfinished_count += len(sentences)
+                self._append(sentences)
+                while len(self._threads) < self.limits.workers:
+                    self._start_thread()
             return True
 
-    def _start_thread(self) -> None:
-        self._thread = threading.Thread(target=self._run, name=f"tongsa {self.name}", daemon=True)
-        self._thread.start()
+    def _append(self, sentences: Sequence[QueuedSentence]) -> None:
+        was_empty, now = not self._queue, time.monotonic()
+        self._last_arrival = now
+        for sentence in sentences:
+            sentence.queued_at = sentence.queued_at or now
+            sentence.on_cancel, sentence.state = self._cancel, "queued"
+            self._queue.append(sentence)
+        # the thread that gathers a batch need not know of each sentence
+        if was_empty or self._queue.total_cost >= self.limits.tokens:
+            self._condition.notify_all()
 
-    @property
-    def queued_count(self) -> int:
-        return len(self._queue)
+    def _cancel(self, sentence: QueuedSentence) -> None:
+        with self._condition:
+            sentence.is_abandoned = True
+            if sentence.state == "queued":  # it leaves the queue with the next batch
+                sentence.state = "cancelled"
+                self._count_finished(1)
+
+    def _count_finished(self, count: int) -> None:
+        self._unfinished_count -= count
+        if self._is_closing and not self._unfinished_count:
+            self._condition.notify_all()
 
     def close(self) -> None:
         """Accept nothing more; finish what is queued."""
@@ -146,95 +140,145 @@ class ModelQueue:
             self._condition.notify_all()
 
     def drain(self) -> None:
-        """Close, and wait until the queue is empty."""
+        """Close, and wait until every sentence has its result."""
         self.close()
-        while thread := self._thread:  # a thread that died has started a new one
-            thread.join()
+        while threads := list(self._threads):  # a thread that died has started a new one
+            threads[0].join()
+        self._finisher.shutdown()
 
-    def _report_queued(self) -> None:
-        self.metrics.set_queued(self.name, len(self._queue))
+    # First stage: the threads of the workers
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._run, name=f"tongsa {self.name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _run(self) -> None:
         try:
-            while batch := self._next_batch():
-                try:
-                    with self.lock.acquire():
-                        self._run_batch(batch)
-                finally:  # no client waits forever, even if this thread dies
-                    for sentence in batch:
-                        _fail(sentence, failed_error(MODEL_FAILED))
+            while self._search_next():
+                pass
         except BaseException as error:  # noqa: BLE001 - logged by type alone: a traceback may quote a user
             LOG.error("model thread died", extra={"model": self.name, "kind": type(error).__name__})
         finally:
             with self._condition:
-                self._thread = None
-                if self._queue:
+                self._threads.remove(threading.current_thread())
+                if self._unfinished_count:
                     self._start_thread()
+                elif not self._threads and self._is_closing:
+                    self._finisher.shutdown(wait=False)
 
-    def _next_batch(self) -> list[QueuedSentence]:
-        """Wait for the next batch. Return an empty list when the queue is closed and empty."""
+    def _search_next(self) -> bool:
+        """Wait for the next batch and search it. Return False when the queue is closed and nothing is left."""
+        batch: list[QueuedSentence] = []
+        with ExitStack() as turn:
+            with self._gathering:
+                task = self._wait_for_batch()
+                if task is None:
+                    return False
+                share = Fraction(1) if task.uses_all_threads else Fraction(1, self.limits.workers)
+                turn.enter_context(self.lock.acquire(share))
+                batch = self._take_batch(all_threads=task.uses_all_threads)
+            try:
+                if batch:
+                    self._search(batch)
+            except BaseException:  # no client waits forever, even if this thread dies
+                self._fail(batch)
+                raise
+            finally:
+                with self._condition:
+                    self._idle_workers += 1
+        return True
+
+    def _wait_for_batch(self) -> BatchTask | None:
+        """Wait until a batch should start, and return its task. None when the queue is closed and nothing is left."""
         with self._condition:
             while True:
-                self._drop_cancelled()
                 if not self._queue:
-                    if self._is_closing:
-                        return []
+                    if self._is_closing and not self._unfinished_count:
+                        return None
                     self._condition.wait()
                     continue
-                selected, is_full = self._select_batch()
-                seconds_left = self._queue[0].queued_at + self.batch_wait_seconds - time.monotonic()
-                if is_full or seconds_left <= 0 or self._is_closing:
-                    return self._take_batch(selected)
+                seconds_left = self._seconds_to_wait()
+                if self._queue.total_cost >= self.limits.tokens or seconds_left <= 0 or self._is_closing:
+                    return self._queue.first.task
                 self._condition.wait(seconds_left)
 
-    def _drop_cancelled(self) -> None:
-        if any(sentence.future.cancelled() for sentence in self._queue):
-            self._queue = deque(sentence for sentence in self._queue if not sentence.future.cancelled())
-            self._report_queued()
+    def _seconds_to_wait(self) -> float:
+        """Return how long to wait for more sentences: until none has come for a moment.
 
-    def _select_batch(self) -> tuple[list[QueuedSentence], bool]:
-        """Select the sentences that share the task of the oldest; return them and whether the batch is full."""
-        task, selected, tokens = self._queue[0].task, list[QueuedSentence](), 0
-        for sentence in self._queue:
-            if sentence.task != task:
-                continue
-            tokens += sentence.token_count * sentence.beam_factor
-            if selected and tokens > self.batch_tokens:
-                return selected, True
-            selected.append(sentence)
-        return selected, tokens >= self.batch_tokens
+        Answers of a large batch bring its clients back one after the other, so the longer the last search took, the
+        longer the first sentence may wait. A small batch would take nearly as long as a large one.
+        """
+        wait = self.limits.wait_seconds
+        max_wait = min(max(wait, self._last_search_seconds / 4), MAX_WAIT_FACTOR * wait)
+        return min(self._last_arrival + wait, self._queue.first.queued_at + max_wait) - time.monotonic()
 
-    def _take_batch(self, selected: list[QueuedSentence]) -> list[QueuedSentence]:
-        selected_ids = set(map(id, selected))
-        self._queue = deque(sentence for sentence in self._queue if id(sentence) not in selected_ids)
-        self._report_queued()
-        batch = [sentence for sentence in selected if sentence.future.set_running_or_notify_cancel()]
-        return batch or self._next_batch()  # all were cancelled in the meantime
+    def _take_batch(self, *, all_threads: bool) -> list[QueuedSentence]:
+        """Take the next batch. It is empty if nobody waits any more, or if the next task needs another turn."""
+        with self._condition:
+            now = time.monotonic()
+            removed = self._queue.remove(lambda sentence: sentence.state == "cancelled" or sentence.deadline < now)
+            batch: list[QueuedSentence] = []
+            if self._queue and self._queue.first.task.uses_all_threads == all_threads:
+                # idle workers share what waits
+                share = -(-self._queue.sentence_count // max(1, self._idle_workers))
+                max_sentences = self.limits.tokens if all_threads else min(share, self.limits.sentences)
+                batch = self._queue.take(self.limits.tokens, max_sentences)
+            for sentence in batch:
+                sentence.state = "running"
+            self._idle_workers -= 1
+        self._resolve([(sentence, late_error()) for sentence in removed if sentence.state != "cancelled"])
+        return batch
 
-    def _run_batch(self, batch: Sequence[QueuedSentence]) -> None:
+    def _search(self, batch: list[QueuedSentence]) -> None:
         start = time.monotonic()
         try:
-            results = batch[0].task.run(self.model, batch)
+            outputs = batch[0].task.search(self.model, batch)
         except BaseException as error:  # noqa: BLE001 - the thread must survive any failure of a model
-            self._retry_separately(batch, error)
+            self._search_separately(batch, error)
             return
-        token_count = sum(sentence.token_count for sentence in batch)
-        self.metrics.record_batch(self.name, len(batch), token_count, time.monotonic() - start)
-        for sentence, result in zip(batch, results, strict=True):
-            sentence.future.set_result(result)
+        self._last_search_seconds = time.monotonic() - start
+        self._finisher.submit(self._finish, batch, outputs, self._last_search_seconds)
 
-    def _retry_separately(self, batch: Sequence[QueuedSentence], error: BaseException) -> None:
-        """Run the sentences of a failed batch one by one, so that only the faulty sentence gets an error."""
+    def _search_separately(self, batch: Sequence[QueuedSentence], error: BaseException) -> None:
+        """Search the sentences of a failed batch one by one, so that only the faulty sentence gets an error."""
         if len(batch) > 1:
             for sentence in batch:
-                self._run_batch([sentence])
+                self._search([sentence])
             return
         # the message of an unexpected error may quote a user: only its type is logged, and the client never sees it
         LOG.error("sentence failed", extra={"model": self.name, "kind": type(error).__name__})
-        is_bad_input = isinstance(error, InputError)
-        _fail(batch[0], bad_request_error(str(error)) if is_bad_input else failed_error(MODEL_FAILED))
+        self._fail(batch, bad_request_error(str(error)) if isinstance(error, InputError) else None)
 
+    def _fail(self, sentences: Sequence[QueuedSentence], error: APIError | None = None) -> None:
+        """Answer with the result of the first search, if there was one, or with an error."""
+        error = error or failed_error(MODEL_FAILED)
+        self._resolve([(sentence, sentence.fallback or error) for sentence in sentences])
 
-def _fail(sentence: QueuedSentence, error: APIError) -> None:
-    if not sentence.future.done():
-        sentence.future.set_exception(error)
+    # Second stage: the thread that finishes
+
+    def _finish(self, batch: list[QueuedSentence], outputs: Any, search_seconds: float) -> None:
+        try:
+            results = batch[0].task.finish(self.model, batch, outputs)
+            token_count = sum(sentence.token_count for sentence in batch)
+            self.metrics.record_batch(self.name, len(batch), token_count, search_seconds)
+            self._resolve(list(zip(batch, results, strict=True)))
+        except BaseException as error:  # noqa: BLE001 - as in the first stage
+            self._search_separately(batch, error)
+
+    def _resolve(self, outcomes: Sequence[tuple[QueuedSentence, Any]]) -> None:
+        """Set results and errors, wake the clients, and put back what is searched again."""
+        waiters, again = [], []
+        with self._condition:
+            for sentence, outcome in outcomes:
+                if sentence.is_done:
+                    continue
+                if isinstance(outcome, SearchAgain) and not sentence.is_abandoned:
+                    sentence.task, sentence.fallback = outcome
+                    again.append(sentence)
+                else:
+                    waiters.append(sentence.set_outcome(outcome))
+            self._count_finished(len(waiters))
+            if again:
+                self._append(again)
+        wake(waiters)

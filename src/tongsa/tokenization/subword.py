@@ -105,13 +105,16 @@ class SubwordTokenizer:
         storage.write_bytes(path, self.model_bytes)
 
     def encode(self, text: str) -> list[int]:
-        return self.encode_all([text])[0]
+        if self.model_type == "word":
+            return self.encode_all([text])[0]
+        return list(self._processor.encode(self._preprocess(text)))  # a list of texts would start a thread
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         prepared = [self._preprocess(text) for text in texts]
         if self.model_type == "word":  # SentencePiece would merge adjacent unknown words into one UNK
             return [[self._token_to_id.get(word, UNK) for word in _split_words(text)] for text in prepared]
-        threads = min(os.cpu_count() or 1, 1 + len(prepared) // 1000)
+        num_thousands = len(prepared) // 1000
+        threads = min(os.cpu_count() or 1, 1 + num_thousands) if num_thousands else 1
         return list(self._processor.encode(prepared, num_threads=threads))
 
     def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]:

@@ -5,17 +5,15 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import torch
 
 from tongsa.batch import Padded
-from tongsa.config import did_you_mean
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.engines.engine import EngineName
+from tongsa.decoding.engines.names import EngineName
 from tongsa.errors import InputError
 from tongsa.program import format_command
 from tongsa.storage import file_sha256
@@ -42,6 +40,11 @@ MAX_BATCH_SENTENCES, MAX_BATCH_SENTENCES_WITH_SHORTLIST = 64, 32
 """Batch size of one worker; smaller with a shortlist, because the shortlist of few sentences is shorter."""
 
 
+def max_batch_sentences(config: DecodingConfig) -> int:
+    """Return how many sentences one worker searches at once."""
+    return MAX_BATCH_SENTENCES_WITH_SHORTLIST if config.shortlist else MAX_BATCH_SENTENCES
+
+
 def import_library(name: str) -> Any:
     """Import an optional library."""
     try:
@@ -62,13 +65,23 @@ class ExportMetadata:
     exported_positions: int
     """Longest sequence that the export can process: shorter if the model has no limit."""
     int8: bool
+    version: int
+    """Version of the conversion; see `CONVERSION_VERSION` in export/ctranslate2.py."""
+    sha256: dict[str, str]
+    """SHA-256 of each file that CTranslate2 reads."""
     shortlist_sha256: str = ""
     """SHA-256 of the shortlist that was exported; empty if there was none."""
+
+    @property
+    def engine(self) -> EngineName:
+        """Name of the engine that decodes with this export."""
+        return "ctranslate2-int8" if self.int8 else "ctranslate2"
 
 
 def load_metadata(folder: Path) -> ExportMetadata:
     try:
         content = json.loads((folder / METADATA_FILE).read_text("utf-8"))
+        content["sha256"] = dict(content["sha256"])
         return ExportMetadata(
             **{name: content[name] for name in (field.name for field in fields(ExportMetadata)) if name in content}
         )
@@ -78,33 +91,19 @@ def load_metadata(folder: Path) -> ExportMetadata:
         ) from None
 
 
-def is_usable_export(folder: Path, weights_sha256: str) -> bool:
-    """Return whether `folder` has an export of these weights and CTranslate2 is installed.
+def verify_files(folder: Path, metadata: ExportMetadata) -> None:
+    """Raise InputError unless the files of an export are those that were written."""
+    for name, digest in metadata.sha256.items():
+        try:
+            is_intact = file_sha256(folder / name) == digest
+        except OSError:
+            is_intact = False
+        if not is_intact:
+            raise _damaged_error(folder, f"{name} is missing or was changed")
 
-    An int8 export gives other results than the weights, so it is used only with engine "ctranslate2".
-    """
-    if find_spec("ctranslate2") is None or not (folder / METADATA_FILE).is_file():
-        return False
-    metadata = load_metadata(folder)
-    return metadata.weights_sha256 == weights_sha256 and not metadata.int8
 
-
-def find_export(folder: Path, weights: Path, engine: EngineName) -> Path | None:
-    """Return the folder of the export that belongs to a model, or None to decode with torch.
-
-    "auto" uses the export if it was made from exactly these weights. `folder` is the run, or a bundle without a run.
-    """
-    if engine not in (known := get_args(EngineName)):
-        raise InputError(f"engine {engine!r}: unknown engine; {did_you_mean(engine, known)}")
-    if engine == "torch":
-        return None
-    export, weights_sha256 = folder / "ctranslate2", file_sha256(weights)
-    if engine == "auto" and not is_usable_export(export, weights_sha256):
-        return None
-    if load_metadata(export).weights_sha256 != weights_sha256:
-        command = format_command("export {} --to ctranslate2", folder)
-        raise InputError(f"{export}: exported from other weights. Export again: {command}")
-    return export
+def _damaged_error(folder: Path, reason: object) -> InputError:
+    return InputError(f"{folder}: damaged ({reason}). Make it again: {format_command('export RUN --to ctranslate2')}")
 
 
 class _ScoredTokens(NamedTuple):
@@ -121,26 +120,28 @@ class CTranslate2Engine:
     equally likely up to rounding.
     """
 
-    name = "ctranslate2"
-
     def __init__(self, folder: Path, threads: int, shortlist_sha256: str = "") -> None:
         """Start `threads` workers with one thread each: several times faster than one worker with several.
 
         `shortlist_sha256` is the hash of the model's current shortlist. An exported shortlist is used if it matches.
         """
         self.metadata = load_metadata(folder)
+        verify_files(folder, self.metadata)
+        self.name: str = self.metadata.engine
         self.has_shortlist = bool(shortlist_sha256) and self.metadata.shortlist_sha256 == shortlist_sha256
         self.threads = threads
+        self.workers_per_call = threads
+        """Workers that share the sentences of a call. The server makes several calls at once, for one worker each."""
         module = import_library("ctranslate2")
         threads_before = torch.get_num_threads()
         try:
             self._translator = module.Translator(str(folder), inter_threads=threads, intra_threads=1)
         except (RuntimeError, ValueError) as error:
-            raise InputError(
-                f"{folder}: damaged ({error}). Make it again: {format_command('export RUN --to ctranslate2')}"
-            ) from None
+            raise _damaged_error(folder, error) from None
         finally:
             torch.set_num_threads(threads_before)  # the constructor changes the calling program's threads
+        if load_metadata(folder) != self.metadata:  # another process replaced the folder between the two readings
+            raise _damaged_error(folder, "it was replaced while it was read")
 
     def supports(self, source: Padded, config: DecodingConfig) -> bool:
         """Return whether this batch can be searched with the same result as torch.
@@ -161,8 +162,8 @@ class CTranslate2Engine:
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
         """Return the best `nbest` hypotheses of each sentence; many sentences in one call keep all workers busy.
 
-        With a shortlist and a beam, a list is empty if an output exceeds its maximum length or contains PAD or BOS.
-        Such outputs could be scored again only over the whole vocabulary, and these scores are not comparable.
+        A list is empty if an output exceeds its maximum length or contains PAD or BOS, which torch never allows.
+        CTranslate2 has other rules for these cases, so its output would differ.
         """
         rows = [
             _token_strings(row[:length])
@@ -173,46 +174,18 @@ class CTranslate2Engine:
         for group in _group_by_max_length(max_lengths):
             group_outputs = self._translate_batch([rows[i] for i in group], max(max_lengths[i] for i in group), config)
             outputs |= dict(zip(group, group_outputs, strict=True))
-        invalid = [i for i, max_length in enumerate(max_lengths) if not _all_valid(outputs[i], max_length)]
-        if config.shortlist and config.beam > 1:
-            outputs |= {i: [] for i in invalid}
-        else:
-            for max_length in sorted({max_lengths[i] for i in invalid}):
-                again = [i for i in invalid if max_lengths[i] == max_length]
-                retried = self._retry_suppressing_special([rows[i] for i in again], max_length, config)
-                outputs |= dict(zip(again, retried, strict=True))
-        return [_rank(outputs[i], config)[:nbest] for i in range(len(rows))]
-
-    def _retry_suppressing_special(
-        self, rows: list[list[str]], max_length: int, config: DecodingConfig
-    ) -> list[list[_ScoredTokens]]:
-        """Search again without PAD and BOS, truncate the outputs, and score them.
-
-        Suppressed tokens leave their probability to the others, and a truncated output has no probability for EOS. So
-        the scores of the search are not log-probabilities and are computed by teacher forcing.
-        """
-        results = self._translate_batch(
-            rows, max_length, config, suppress_sequences=[_token_strings([PAD]), _token_strings([BOS])]
-        )
-        truncated = [sorted({_truncate(output.tokens, max_length) for output in outputs}) for outputs in results]
-        pairs = [(row, tokens) for row, outputs in zip(rows, truncated, strict=True) for tokens in outputs]
-        scored = self._translator.score_batch(
-            [row for row, _ in pairs],
-            [_token_strings(tokens) for _, tokens in pairs],
-            max_batch_size=MAX_BATCH_SENTENCES,
-            max_input_length=0,
-        )
-        log_probs = iter(sum(result.log_probs) for result in scored)
-        return [[_ScoredTokens([*tokens, EOS], next(log_probs)) for tokens in outputs] for outputs in truncated]
+        return [
+            _rank(outputs[i], config)[:nbest] if _all_valid(outputs[i], max_length) else []
+            for i, max_length in enumerate(max_lengths)
+        ]
 
     def _translate_batch(
-        self, rows: list[list[str]], max_length: int, config: DecodingConfig, **options: Any
+        self, rows: list[list[str]], max_length: int, config: DecodingConfig
     ) -> list[list[_ScoredTokens]]:
-        sentences_per_worker = -(-len(rows) // self.threads)  # few sentences are divided evenly between the workers
-        max_batch_size = MAX_BATCH_SENTENCES_WITH_SHORTLIST if config.shortlist else MAX_BATCH_SENTENCES
+        sentences_per_worker = -(-len(rows) // self.workers_per_call)  # few sentences are divided evenly
         results = self._translator.translate_batch(
             rows,
-            max_batch_size=max(1, min(sentences_per_worker, max_batch_size)),
+            max_batch_size=max(1, min(sentences_per_worker, max_batch_sentences(config))),
             beam_size=config.beam,
             num_hypotheses=config.beam,
             length_penalty=0,
@@ -222,7 +195,6 @@ class CTranslate2Engine:
             return_end_token=True,
             return_scores=True,
             use_vmap=config.shortlist,
-            **options,
         )
         return [
             [
@@ -253,10 +225,6 @@ def _all_valid(outputs: list[_ScoredTokens], max_length: int) -> bool:
         output.tokens[-1:] == [EOS] and len(output.tokens) <= max_length + 1 and not {PAD, BOS} & set(output.tokens)
         for output in outputs
     )
-
-
-def _truncate(tokens: list[int], max_length: int) -> tuple[int, ...]:
-    return tuple(token for token in tokens if token != EOS)[:max_length]
 
 
 def _rank(outputs: list[_ScoredTokens], config: DecodingConfig) -> list[Hypothesis]:

@@ -1,15 +1,12 @@
 """The engine interface: an engine runs beam search on a batch."""
 
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 
 from tongsa.batch import Indices, Padded
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
-
-EngineName = Literal["auto", "torch", "ctranslate2"]
-"""`auto` uses CTranslate2 if the run was exported to it and it supports the request, and torch otherwise."""
 
 MAX_TOKENS_PER_CALL = 1 << 22
 """Largest padded size of one call of an engine that makes batches itself."""
@@ -25,7 +22,7 @@ class Engine(Protocol):
         ...
 
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
-        """Return the best `nbest` hypotheses of each sentence, best first; torch searches again for an empty list."""
+        """Return the best `nbest` hypotheses of each sentence, best first; torch searches again for a shorter list."""
         ...
 
 

@@ -28,6 +28,7 @@ from tongsa.server.http import (
     get_context,
     parse_multipart,
     read_body,
+    request_deadline,
     run_unless_disconnected,
 )
 from tongsa.server.model_pool import LoadedModel
@@ -119,7 +120,7 @@ async def translate(request: Request) -> Response:
         queue.check_capacity(1)
         document = await asyncio.to_thread(parse_document, query.file, name, query.column_list)
         check_size(context, name, document)
-        work = translate_document(context, queue, document, query.glossary)
+        work = translate_document(context, queue, document, query.glossary, request_deadline(request))
         translated = await run_unless_disconnected(request, work, context.config.timeout)
     return _response(request, queue.name, translated_name(name, queue.model), translated)
 
@@ -183,13 +184,17 @@ def check_size(context: ServerContext, name: str, document: ParsedDocument) -> N
 
 
 async def translate_document(
-    context: ServerContext, queue: ModelQueue, document: ParsedDocument, glossary: Sequence[GlossaryTerm]
+    context: ServerContext,
+    queue: ModelQueue,
+    document: ParsedDocument,
+    glossary: Sequence[GlossaryTerm],
+    deadline: float,
 ) -> TranslatedDocument:
     """Translate a document with the sentences of all requests in one queue."""
     steps = translation_steps(document)
     translated = await asyncio.to_thread(advance, steps)
     while not isinstance(translated, TranslatedDocument):
-        translations = await translate_source_texts(context, queue, translated, glossary)
+        translations = await translate_source_texts(context, queue, translated, glossary, deadline)
         translated = await asyncio.to_thread(advance, steps, translations)
     return translated
 

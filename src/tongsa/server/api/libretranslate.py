@@ -1,6 +1,5 @@
 """LibreTranslate-compatible API: its clients work with this server unchanged."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 from urllib.parse import parse_qsl
@@ -16,7 +15,7 @@ from tongsa.document_formats.formats import FORMATS
 from tongsa.server.api.html_markup import Markup, parse_html
 from tongsa.server.api.schemas import Texts, TranslateRequest
 from tongsa.server.api.validation import NumberLimit, RequestModel, TextLimit, parse_json_object, parse_request
-from tongsa.server.documents import create_documents, translate_documents
+from tongsa.server.documents import split_documents, translate_documents
 from tongsa.server.errors import APIError, documented
 from tongsa.server.http import (
     MAX_FORM_FIELDS,
@@ -25,6 +24,7 @@ from tongsa.server.http import (
     get_context,
     parse_multipart,
     read_body,
+    request_deadline,
     run_unless_disconnected,
 )
 from tongsa.server.queue import ModelQueue
@@ -113,7 +113,7 @@ async def translate(request: Request) -> Response:
     is_auto = query.source == AUTO_DETECT
     detected = [detect_source(context, query.target, text) for text in query.q] if is_auto else []
     sources = [guess["language"] for guess in detected] if is_auto else [query.source] * len(query.q)
-    work = _translate_all(context, query, sources)
+    work = _translate_all(context, query, sources, request_deadline(request))
     translations = await run_unless_disconnected(request, work, context.config.timeout)
     response: dict[str, Any] = {"translatedText": [ranked[0] for ranked in translations]}
     if is_auto:
@@ -217,7 +217,7 @@ def _detected_language(code: str, probability: float) -> DetectedLanguage:
 
 
 async def _translate_all(
-    context: ServerContext, query: LibreTranslateRequest, sources: Sequence[str]
+    context: ServerContext, query: LibreTranslateRequest, sources: Sequence[str], deadline: float
 ) -> list[list[str]]:
     """Return for each text its translations, best first."""
     translations: dict[int, list[str]] = {}
@@ -225,7 +225,10 @@ async def _translate_all(
         indices = [i for i, language in enumerate(sources) if language == source]
         texts = [query.q[i] for i in indices]
         is_same = source == query.target
-        ranked = [[text] for text in texts] if is_same else await _translate_from(context, source, query, texts)
+        if is_same:
+            ranked = [[text] for text in texts]
+        else:
+            ranked = await _translate_from(context, source, query, texts, deadline)
         translations |= zip(indices, ranked, strict=True)
     return [translations[i] for i in range(len(sources))]
 
@@ -240,15 +243,15 @@ def select_model(context: ServerContext, source: str, target: str) -> ModelQueue
 
 
 async def _translate_from(
-    context: ServerContext, source: str, query: LibreTranslateRequest, texts: Sequence[str]
+    context: ServerContext, source: str, query: LibreTranslateRequest, texts: Sequence[str], deadline: float
 ) -> list[list[str]]:
     """Translate texts of one language."""
     queue = select_model(context, source, query.target)
     markups = [parse_html(text) if query.format == "html" else Markup([text], ["", ""], False) for text in texts]
     plain_texts = [text for markup in markups for text in markup.texts]
     request = TranslateRequest(text=plain_texts, nbest=1 + query.alternatives) if plain_texts else None
-    documents = await asyncio.to_thread(create_documents, queue.model, request, context.config) if request else []
-    translated = iter(await translate_documents(context, queue, documents))
+    documents = await split_documents(queue.model, request, context.config) if request else []
+    translated = iter(await translate_documents(context, queue, documents, deadline))
     ranked = []
     for markup in markups:
         parts = [next(translated) for _ in markup.texts]

@@ -13,7 +13,7 @@ from tongsa.errors import InputError
 from tongsa.server.api import documents, libretranslate
 from tongsa.server.api.validation import parse_request
 from tongsa.server.errors import APIError, busy_error, documented
-from tongsa.server.http import JSONResponse, ServerContext, get_context, run_unless_disconnected
+from tongsa.server.http import JSONResponse, ServerContext, get_context, request_deadline, run_unless_disconnected
 
 MAX_DETECTED_CHARACTERS = 2000
 """Beginning of a document whose language is detected."""
@@ -50,7 +50,7 @@ async def translate_file(request: Request) -> Response:
             documents.check_size(context, name, document)
         except InputError as error:
             raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
-        work = _translate(context, query, name, document)
+        work = _translate(context, query, name, document, request_deadline(request))
         translated_name, content = await run_unless_disconnected(request, work, context.config.timeout)
     token = context.translated_files.add(translated_name, content)
     url = f"{request.base_url}download_file/{token}.{quote(translated_name, safe='')}"
@@ -58,7 +58,7 @@ async def translate_file(request: Request) -> Response:
 
 
 async def _translate(
-    context: ServerContext, query: TranslateFileRequest, name: str, document: ParsedDocument
+    context: ServerContext, query: TranslateFileRequest, name: str, document: ParsedDocument, deadline: float
 ) -> tuple[str, bytes]:
     """Return the name and the content of the translated file."""
     source = query.source
@@ -69,7 +69,7 @@ async def _translate(
         return name, query.file
     queue = libretranslate.select_model(context, source, query.target)
     queue.check_capacity(1)
-    translated = await documents.translate_document(context, queue, document, ())
+    translated = await documents.translate_document(context, queue, document, (), deadline)
     return documents.translated_name(name, queue.model), translated.content
 
 

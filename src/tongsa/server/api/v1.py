@@ -1,6 +1,5 @@
 """Routes under /v1: translate, classify, score, alternatives, and the views of a model."""
 
-import asyncio
 import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -28,8 +27,8 @@ from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask, term_response
 from tongsa.server.documents import (
     QueuedDocument,
     check_prefix_fits,
-    create_documents,
     inflight_count,
+    split_documents,
     stream_results,
     stream_sentences,
     translate_documents,
@@ -41,10 +40,12 @@ from tongsa.server.http import (
     ServerContext,
     get_context,
     read_body,
+    request_deadline,
     run_unless_disconnected,
     with_timeout,
 )
-from tongsa.server.queue import ModelQueue, QueuedSentence
+from tongsa.server.queue import ModelQueue
+from tongsa.server.queued_sentence import QueuedSentence
 
 if TYPE_CHECKING:
     from tongsa.decoding.generator import TextGenerator
@@ -80,11 +81,11 @@ async def translate(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, TranslateRequest)
     queue = context.models.select(query.model, query.languages)
     queue.check_capacity(1)  # before the work of splitting the text
-    documents = await asyncio.to_thread(create_documents, queue.model, query, context.config)
+    documents = await split_documents(queue.model, query, context.config)
     if query.stream:
         queue.check_capacity(inflight_count(context, documents))  # here, while the status can still be 503
         return NDJSONResponse(stream_lines(context, queue, documents))
-    work = translate_documents(context, queue, documents)
+    work = translate_documents(context, queue, documents, request_deadline(request))
     translations = await run_unless_disconnected(request, work, context.config.timeout)
     return JSONResponse({"model": queue.name, "translations": translations})
 
@@ -108,7 +109,8 @@ async def classify(request: Request) -> Response:
 
     async def labels() -> list[Any]:
         queue.check_capacity(min(max_inflight, len(sentences)))
-        async with aclosing(stream_results(context.models, queue.name, sentences, max_inflight)) as results:
+        stream = stream_results(context.models, queue.name, sentences, max_inflight, request_deadline(request))
+        async with aclosing(stream) as results:
             return [result async for result in results]
 
     return JSONResponse({"labels": await run_unless_disconnected(request, labels(), context.config.timeout)})
@@ -131,7 +133,8 @@ async def _run_unbatched(
     async def result() -> Any:
         queue.check_capacity(1)
         sentence = QueuedSentence(UnbatchedTask(function), source, 1)
-        async with aclosing(stream_results(context.models, queue.name, [sentence], 1)) as results:
+        stream = stream_results(context.models, queue.name, [sentence], 1, request_deadline(request))
+        async with aclosing(stream) as results:
             return await anext(results)
 
     return JSONResponse(await run_unless_disconnected(request, result(), context.config.timeout))

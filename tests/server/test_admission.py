@@ -1,0 +1,165 @@
+"""Admission: a full server lets requests wait in line, and refuses without reading them; connections stay in sync."""
+
+import asyncio
+import json
+import logging
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from live_server import WAIT_SECONDS, BlockedModel, live_server, wait_for
+from tongsa.server.admission import CHECK_SECONDS, QUEUED_PATHS, REFUSALS_PER_SECOND, Admission
+from tongsa.server.app import ROUTES
+from tongsa.server.config import ServerConfig
+from tongsa.server.metrics import ServerMetrics
+from tongsa.server.middleware import MAX_DISCARDED_BYTES, PROBE_PATHS
+from tongsa.server.model_pool import ModelPool
+
+TRANSLATE = "/v1/translate"
+
+
+def test_a_request_waits_in_line_until_the_queue_has_room(run: Path) -> None:
+    with (
+        live_server(run, max_queued_sentences=1, batch_wait_ms=0, admission_timeout=WAIT_SECONDS) as server,
+        ThreadPoolExecutor(3) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+    ):
+        requests = [clients.submit(server.translate, "a")]
+        blocked.wait()
+        for count, text in enumerate(("b", "c"), start=1):
+            requests.append(clients.submit(server.translate, text))
+            wait_for(lambda count=count: server.metric("tongsa_waiting_requests") == count)  # type: ignore[misc]
+        assert server.get("/v1/models").status_code == 200, "a route without a queue has to wait"
+        assert server.queue.queued_count == 0
+        blocked.release.set()
+        assert all(request.result() for request in requests)
+        assert blocked.batches == [["a"], ["b"], ["c"]], "the line is not first come, first served"
+        assert server.metric("tongsa_waiting_requests") == 0
+
+
+@pytest.mark.parametrize("admission_timeout", [0.0, 0.1])
+def test_a_refused_request_is_not_read_and_the_connection_stays_in_sync(run: Path, admission_timeout: float) -> None:
+    with (
+        live_server(run, max_queued_sentences=1, batch_wait_ms=0, admission_timeout=admission_timeout) as server,
+        ThreadPoolExecutor(1) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+        server.socket() as connection,
+    ):
+        accepted = clients.submit(server.translate, "a")
+        blocked.wait()
+        for body in (b"not JSON", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b""):
+            head = f"POST {TRANSLATE} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            head, content = receive_response(connection)
+            assert head.startswith("HTTP/1.1 503")
+            assert "retry-after: 2" in head
+            assert "content-security-policy" in head
+            assert "connection: close" not in head
+            assert json.loads(content)["code"] == "busy"
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert receive_response(connection)[0].startswith("HTTP/1.1 200")
+        blocked.release.set()
+        assert accepted.result()
+        refused = server.metric("tongsa_requests_total", route=TRANSLATE, status="503")
+        assert refused == 3
+
+
+@pytest.mark.parametrize("header", [f"Content-Length: {MAX_DISCARDED_BYTES + 1}", "Transfer-Encoding: chunked"])
+def test_a_refused_request_with_a_large_body_loses_its_connection(run: Path, header: str) -> None:
+    with (
+        live_server(run, max_queued_sentences=1, batch_wait_ms=0, admission_timeout=0) as server,
+        ThreadPoolExecutor(1) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+        server.socket() as connection,
+    ):
+        accepted = clients.submit(server.translate, "a")
+        blocked.wait()
+        connection.sendall(f"POST {TRANSLATE} HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}\r\n\r\n".encode())
+        assert "connection: close" in receive_response(connection)[0]
+        assert connection.recv(1) == b""
+        blocked.release.set()
+        assert accepted.result()
+
+
+def test_a_client_that_leaves_the_line_takes_no_room(run: Path) -> None:
+    with (
+        live_server(run, max_queued_sentences=1, batch_wait_ms=0, admission_timeout=WAIT_SECONDS) as server,
+        ThreadPoolExecutor(2) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+    ):
+        first = clients.submit(server.translate, "a")
+        blocked.wait()
+        with server.socket() as leaving:
+            body = b'{"text": "b"}'
+            head = f"POST {TRANSLATE} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            leaving.sendall(head.encode() + body)
+            wait_for(lambda: server.metric("tongsa_waiting_requests") == 1)
+        wait_for(lambda: server.connection_count == 1)
+        last = clients.submit(server.translate, "c")
+        wait_for(lambda: server.metric("tongsa_waiting_requests") == 2)
+        blocked.release.set()
+        assert first.result()
+        assert last.result()
+        assert blocked.batches == [["a"], ["c"]]
+
+
+def test_refusals_are_paced_and_logged_as_a_number(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tongsa.server")
+    config, metrics = ServerConfig(max_concurrent_requests=1, admission_timeout=1e-9), ServerMetrics()
+    admission = Admission(config, ModelPool([], config, metrics), metrics)
+    per_check = round(REFUSALS_PER_SECOND * CHECK_SECONDS)
+
+    async def refuse_many() -> list[int]:
+        assert await admission.admit(TRANSLATE)
+        waiting = [asyncio.ensure_future(admission.admit(TRANSLATE)) for _ in range(2 * per_check + 1)]
+        await asyncio.sleep(0)
+        refused = []
+        for _ in range(3):
+            admission._check_line()
+            await asyncio.sleep(0)
+            refused.append(sum(request.done() for request in waiting))
+        assert not any(await asyncio.gather(*waiting))
+        return refused
+
+    assert asyncio.run(refuse_many()) == [per_check, 2 * per_check, 2 * per_check + 1]
+    counts = [record.count for record in caplog.records if record.message == "requests refused"]  # type: ignore[attr-defined]
+    assert counts == [1], "a line for each refusal"
+    assert metrics.registry.get_sample_value("tongsa_waiting_requests") == 0
+
+
+def test_a_request_that_is_cancelled_in_line_gives_its_place_back() -> None:
+    config, metrics = ServerConfig(max_concurrent_requests=1, admission_timeout=WAIT_SECONDS), ServerMetrics()
+    admission = Admission(config, ModelPool([], config, metrics), metrics)
+
+    async def cancel_when_admitted() -> bool:
+        assert await admission.admit(TRANSLATE)
+        cancelled = asyncio.ensure_future(admission.admit(TRANSLATE))
+        following = asyncio.ensure_future(admission.admit(TRANSLATE))
+        await asyncio.sleep(0)
+        admission.release(TRANSLATE)  # admits the first of both
+        cancelled.cancel()
+        return await following
+
+    assert asyncio.run(cancel_when_admitted())
+
+
+def test_only_routes_of_models_wait_in_line() -> None:
+    posts = {route.path for route in ROUTES if "POST" in (route.methods or ())}
+    assert posts >= QUEUED_PATHS
+    assert posts - QUEUED_PATHS == {"/v1/positions", "/v1/curves", "/v1/corrections", "/detect"}
+    assert not QUEUED_PATHS & PROBE_PATHS
+
+
+def receive_response(connection: socket.socket) -> tuple[str, bytes]:
+    """Return the head in lower case, except for the first line, and the body."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += connection.recv(65536)
+    head, _, body = received.partition(b"\r\n\r\n")
+    status, _, headers = head.decode("latin-1").partition("\r\n")
+    length = int(headers.lower().partition("content-length: ")[2].partition("\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65536)
+    return f"{status}\r\n{headers.lower()}", body
