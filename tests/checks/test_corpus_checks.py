@@ -235,6 +235,16 @@ def test_exchanged_and_untranslated_lines_are_found_in_one_script_too(sides: tup
     assert swapped_often.level == "fault"
 
 
+def test_a_dialogue_in_one_language_has_no_wrong_side() -> None:
+    """Questions and answers differ in style: an answer that reads like a question is not in the wrong language."""
+    pairs = [
+        pair._replace(target=pair.source) if i % 40 == 0 else pair for i, pair in enumerate(corpus(GERMAN, ENGLISH))
+    ]
+    assert scripts.check_wrong_side(pairs, ("de", "en")).level == "warning"
+    finding = scripts.check_wrong_side(pairs, ("ko", "ko"))
+    assert (finding.level, finding.seen) == ("ok", "both sides are in one language (ko)")
+
+
 def test_similar_sides_are_not_checked_for_the_wrong_side() -> None:
     pairs = corpus(ENGLISH, ENGLISH[::-1])
     assert scripts.check_wrong_side(pairs).level == "ok"

@@ -168,11 +168,16 @@ def side_scores(pairs: Sequence[Pair]) -> list[tuple[float, float]]:
     return scores
 
 
-def check_wrong_side(pairs: Sequence[Pair]) -> Finding:
-    """Find texts that look like the other side: exchanged with their partner, or not translated."""
-    scored = list(zip(pairs, side_scores(pairs), strict=True))
+def check_wrong_side(pairs: Sequence[Pair], languages: tuple[str, str] = ("", "")) -> Finding:
+    """Find texts that look like the other side: exchanged with their partner, or not translated.
+
+    Two sides in one language, as in a dialogue, differ in style alone, which is no evidence.
+    """
+    if languages[0] and languages[0] == languages[1]:
+        return Finding(name="wrong side", level="ok", seen=f"both sides are in one language ({languages[0]})")
     if len(pairs) < MIN_PAIRS:
         return Finding(name="wrong side", level="ok", seen=f"{len(pairs):,} pairs are too few to check")
+    scored = list(zip(pairs, side_scores(pairs), strict=True))
     separation = median([abs(score) for _, scores in scored for score in scores] or [0.0])
     if separation < MIN_SEPARATION_NATS:
         return Finding(

@@ -63,7 +63,7 @@ def run_checks(run: Run) -> Iterator[Finding]:
     yield from _check_unknown_tokens(run, sample, test)
     if data.task == "seq2seq":
         yield corpus.check_copies(data.train)
-        yield scripts.check_wrong_side(sample)
+        yield scripts.check_wrong_side(sample, run.recipe.data.languages)
         yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run))
         yield check_alignment(data.train, alignment)
@@ -94,7 +94,7 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     yield from _check_unknown_tokens(run, sample, corpus.evenly_spaced(test, MAX_QUICK_SAMPLED_LINES))
     if data.task == "seq2seq":
         yield corpus.check_copies(sample)
-        yield scripts.check_wrong_side(sample)
+        yield scripts.check_wrong_side(sample, run.recipe.data.languages)
         yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run), MAX_QUICK_ALIGNED_PAIRS)
         yield check_alignment(data.train, alignment)

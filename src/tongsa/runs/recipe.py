@@ -67,6 +67,10 @@ class DataConfig:
         return LengthLimits(max_tokens=self.max_tokens, max_length_ratio=self.max_length_ratio)
 
     @property
+    def languages(self) -> tuple[str, str]:
+        return self.source_language, self.target_language
+
+    @property
     def glossary_files(self) -> tuple[str, ...]:
         return (self.glossary,) if self.glossary else ()
 
