@@ -22,10 +22,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import DEFAULT_STRATEGY, Beams, Rule, SearchStrategy, Selection, topk_selection
+from tongsa.decoding.beams import (
+    DEFAULT_STRATEGY,
+    Beams,
+    Rule,
+    SearchStrategy,
+    Selection,
+    gather_parents,
+    topk_selection,
+)
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import Scorer
-from tongsa.decoding.topk import BLOCK_SIZE, MIN_BLOCKWISE_CANDIDATES, BeamStep, blockwise_topk
+from tongsa.decoding.topk import BeamStep, topk_candidates
 from tongsa.errors import InputError
 from tongsa.interface import S
 from tongsa.nn.attention import record_attention
@@ -108,7 +116,7 @@ def beam_search(
         row_ids = torch.arange(len(log_probs), device=max_lengths.device)  # rows of the state
         extended, parent = _extend_beams(beams, StepScores(log_probs, layout, coverage), results, config, strategy)
         keep = _unfinished_rows(extended, results, config, nbest)
-        rows = layout.scatter(row_ids, len(extended.sentences)).gather(1, parent)  # (sentence, hypothesis)
+        rows = gather_parents(layout.scatter(row_ids, len(extended.sentences)), parent)  # (sentence, hypothesis)
         beams = extended.select(keep)
         if keep:
             layout = _alive_layout(beams, with_coverage=with_coverage)
@@ -176,7 +184,7 @@ def _extend_beams(
 ) -> tuple[Beams, Tensor]:
     """Return the continuing hypotheses and their parents (sentence, hypothesis); add finished ones to the results."""
     ending, continuing = _select_candidates(beams, step_scores, results, config, strategy)
-    finished = ending.ranking_score.isfinite().nonzero()  # (finished, 2): row and hypothesis
+    finished = (ending.ranking_score > -torch.inf).nonzero()  # (finished, 2): row and hypothesis
     if len(finished):
         outputs = _finished_hypotheses(beams.extend(step_scores.coverage, ending), finished, config)
         best_continuing = continuing.ranking_score[:, 0].tolist()
@@ -199,14 +207,10 @@ def _select_candidates(
     at_max_length = [  # lengths count BOS
         results[sentence].max_length < length for sentence, length in zip(beams.sentences, beams.lengths, strict=True)
     ]
-    if (
-        strategy == DEFAULT_STRATEGY
-        and log_probs.numel() >= MIN_BLOCKWISE_CANDIDATES
-        and log_probs.shape[1] > EOS + BLOCK_SIZE
-        and not any(at_max_length)
-    ):  # the fast path: only the scores of EOS are copied into the shape of the beams
+    if strategy == DEFAULT_STRATEGY and not any(at_max_length) and log_probs.shape[1] > EOS + 1:
+        # the fast path: no scores are changed, and only those of EOS are copied into the shape of the beams
         eos_log_probs = step_scores.layout.scatter(log_probs[:, EOS], num_sentences)  # (sentence, hypothesis)
-        continuing = blockwise_topk(log_probs, beams.ranking_scores, step_scores.layout, config.beam)
+        continuing = topk_candidates(log_probs, beams.ranking_scores, step_scores.layout, config.beam)
         return _finished_candidates(
             eos_log_probs, beams.ranking_scores + eos_log_probs, continuing, config.beam
         ), continuing
