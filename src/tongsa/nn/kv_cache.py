@@ -19,6 +19,7 @@ from torch import Tensor
 
 from tongsa.nn.attention import KeyValue
 from tongsa.nn.beam_layout import BeamLayout
+from tongsa.nn.packed_linear import in_inference_mode
 
 SLOTS_PER_ALLOCATION = 8
 """A new tensor has room for a multiple of this number of slots."""
@@ -51,7 +52,7 @@ class KVCache:
 
     def extend(self, max_slots: int | None = None) -> "KVCache":
         """Return the rows in their order with one more slot, to be written; with `max_slots`, the last slots only."""
-        if not torch.is_inference_mode_enabled():
+        if not in_inference_mode():
             slots = self.slots if self.row_order is None else self.slots.index_select(1, self.row_order)
             longer = torch.cat([slots, slots.new_zeros(1, *slots.shape[1:])])
             return KVCache(longer if max_slots is None else _last_slots(longer, max_slots))

@@ -54,29 +54,29 @@ _copies: dict[tuple[int, Layout], _Copy] = {}
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation = "none") -> Tensor:  # (…, output)
     """Return the activation of xWᵀ + b; x is (…, input)."""
     rows = x.numel() // weight.shape[1]
-    if not uses_copies() or not 0 < rows <= MAX_ROWS or x.dtype != torch.float32:
+    if not in_inference_mode() or not 0 < rows <= MAX_ROWS or x.dtype != torch.float32:
         return _activate(F.linear(x, weight, bias), activation)
     copy = _copy(weight, "transposed" if rows == 1 else "packed")
     if copy is None:
         return _activate(F.linear(x, weight, bias), activation)
     if rows == 1:
-        row = x.view(1, -1)
+        row = x if x.dim() == 2 else x.view(1, -1)
         product = torch.mm(row, copy) if bias is None else torch.addmm(bias, row, copy)
-        return _activate(product if x.dim() == 2 else product.view(*x.shape[:-1], -1), activation)
+        return _activate(product if row is x else product.view(*x.shape[:-1], -1), activation)
     if (padded_rows := padded_row_count(rows)) > rows:
         padded = F.pad(x.reshape(rows, -1), (0, 0, 0, padded_rows - rows))
         return _packed_product(padded, copy, bias, activation, [], "")[:rows].view(*x.shape[:-1], -1)
     return _packed_product(x, copy, bias, activation, [], "")
 
 
-def uses_copies() -> bool:
-    """Return True inside `torch.inference_mode()`, except in a compiled graph."""
-    return torch.is_inference_mode_enabled() and not torch.compiler.is_compiling()
+def in_inference_mode() -> bool:
+    """Return True inside `torch.inference_mode()`, except in a compiled or exported graph."""
+    return not torch.compiler.is_compiling() and torch.is_inference_mode_enabled()
 
 
 def padded_row_count(rows: int) -> int:
     """Return the number of rows of a product. A search step that begins with it is not padded in each product."""
-    is_packed = uses_copies() and ROW_MULTIPLE < rows <= MAX_ROWS
+    is_packed = in_inference_mode() and ROW_MULTIPLE < rows <= MAX_ROWS
     return -(-rows // ROW_MULTIPLE) * ROW_MULTIPLE if is_packed else rows
 
 
