@@ -58,7 +58,10 @@ class StepDecoder(Protocol[S]):
         ...
 
     def step(self, token: Tensor, state: S) -> tuple[Tensor, S]:
-        """Read one token (row,); return the logits of the next (row, token) and the state after it."""
+        """Read one token (row,); return the logits of the next (row, token) and the state after it.
+
+        The logits are a new tensor, which the search overwrites.
+        """
         ...
 
 

@@ -61,3 +61,26 @@ def test_a_language_model_with_a_large_weight_decides() -> None:
     fused = beam_search(scorer, CombinedState((first_state, second_state)), max_lengths, DecodingConfig(beam=1))
     alone = beam_search(decoder_scorer(language_model), second_state, max_lengths, DecodingConfig(beam=1))
     assert [row[0].tokens for row in fused] == [row[0].tokens for row in alone]
+
+
+class StoredLogits:
+    """A decoder that returns the same tensor in each step."""
+
+    def __init__(self, logits: torch.Tensor) -> None:
+        self.logits = logits
+
+    def start(self, memory: Any, vocab_subset: torch.Tensor | None = None) -> Any: ...
+
+    def step(self, token: torch.Tensor, state: Any) -> tuple[torch.Tensor, Any]:
+        return self.logits if not len(token) else self.logits * 3, state
+
+
+def test_a_softmax_in_the_memory_of_new_logits_equals_another() -> None:
+    for shape in ((1, 3), (1, 5000), (2, 17), (70, 131), (33, 4097)):
+        logits = torch.randn(shape)
+        with torch.inference_mode():
+            log_probs, _ = decoder_scorer(StoredLogits(logits))(torch.tensor([BOS]), None)
+            assert torch.equal(log_probs, (3 * logits).log_softmax(-1))
+            before = logits.clone()
+            decoder_scorer(StoredLogits(logits))(torch.tensor([]), None)
+        assert torch.equal(logits, before), "a tensor from outside of inference mode was overwritten"

@@ -72,7 +72,7 @@ class RecordingScorer:
 def test_beam_search_gives_the_same_with_and_without_blocks(vocab_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for min_candidates in (0, 1 << 40):
-        monkeypatch.setattr("tongsa.decoding.beam_search.MIN_BLOCKWISE_CANDIDATES", min_candidates)
+        monkeypatch.setattr("tongsa.decoding.topk.MIN_BLOCKWISE_CANDIDATES", min_candidates)
         state = Prefixes([(i,) for i in range(6)])
         results.append(
             beam_search(

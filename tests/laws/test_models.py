@@ -64,6 +64,23 @@ def test_step_by_step_equals_teacher_forcing(kind: str) -> None:
             assert_close(step, expected[:, position])
 
 
+@generators
+@pytest.mark.parametrize("rows", [1, 2, 17])
+def test_steps_of_inference_mode_equal_teacher_forcing_and_can_be_continued_twice(kind: str, rows: int) -> None:
+    """Every step is taken with other tokens first: what it writes must not change the state that continues."""
+    model = tiny(kind)
+    source = padded_batch(*(sentence(5 + row % 3) for row in range(rows)))
+    target = shift_right(*(sentence(12, 1 + row) for row in range(rows)))
+    with torch.no_grad():
+        expected = model(source, target)
+    with torch.inference_mode():
+        state = model.decoder.start(model.encoder(source))
+        for position in range(target.tokens.shape[1]):
+            model.decoder.step(target.tokens[:, position].flip(0) // 2 + 2, state)
+            step, state = model.decoder.step(target.tokens[:, position], state)
+            assert_close(step, expected[:, position])
+
+
 @kinds
 def test_padding_changes_nothing(kind: str) -> None:
     model, row, output = tiny(kind), sentence(5), sentence(4, 1)

@@ -22,10 +22,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tongsa.decoding.beams import DEFAULT_STRATEGY, Beams, Rule, SearchStrategy, Selection, topk_selection
+from tongsa.decoding.beams import (
+    DEFAULT_STRATEGY,
+    Beams,
+    Rule,
+    SearchStrategy,
+    Selection,
+    gather_parents,
+    topk_selection,
+)
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import Scorer
-from tongsa.decoding.topk import BLOCK_SIZE, MIN_BLOCKWISE_CANDIDATES, BeamStep, blockwise_topk
+from tongsa.decoding.topk import BeamStep, topk_candidates
 from tongsa.errors import InputError
 from tongsa.interface import S
 from tongsa.nn.attention import record_attention
@@ -105,15 +113,16 @@ def beam_search(
     with_coverage = config.coverage_penalty > 0
     while beams.sentences:
         log_probs, state, coverage = _score_next_tokens(scorer, beams, layout, state, with_coverage=with_coverage)
-        row_ids = torch.arange(len(log_probs), device=max_lengths.device)  # rows of the state
         extended, parent = _extend_beams(beams, StepScores(log_probs, layout, coverage), results, config, strategy)
         keep = _unfinished_rows(extended, results, config, nbest)
-        rows = layout.scatter(row_ids, len(extended.sentences)).gather(1, parent)  # (sentence, hypothesis)
         beams = extended.select(keep)
-        if keep:
+        is_greedy = layout.width == extended.shape[1] == 1
+        if keep and not (is_greedy and beams is extended):  # then all rows continue as they are
+            row_ids = torch.arange(len(log_probs), device=max_lengths.device)  # rows of the state
+            rows = gather_parents(layout.scatter(row_ids, len(extended.sentences)), parent)  # (sentence, hypothesis)
             layout = _alive_layout(beams, with_coverage=with_coverage)
             rows = layout.gather(rows if beams is extended else rows[keep])  # (row,)
-            if not torch.equal(rows, row_ids):  # greedy search usually keeps all rows: no copy of the state
+            if not torch.equal(rows, row_ids):
                 state = state.select(rows)
         if (joining := refill(beams.sentences)) is not None:
             if strategy != DEFAULT_STRATEGY or config.coverage_penalty:
@@ -176,8 +185,8 @@ def _extend_beams(
 ) -> tuple[Beams, Tensor]:
     """Return the continuing hypotheses and their parents (sentence, hypothesis); add finished ones to the results."""
     ending, continuing = _select_candidates(beams, step_scores, results, config, strategy)
-    finished = ending.ranking_score.isfinite().nonzero()  # (finished, 2): row and hypothesis
-    if len(finished):
+    # (finished, 2): row and hypothesis
+    if ending is not None and len(finished := (ending.ranking_score > -torch.inf).nonzero()):
         outputs = _finished_hypotheses(beams.extend(step_scores.coverage, ending), finished, config)
         best_continuing = continuing.ranking_score[:, 0].tolist()
         for row, output in zip(finished[:, 0].tolist(), outputs, strict=True):
@@ -193,23 +202,21 @@ def _select_candidates(
     results: list[_SentenceResult],
     config: DecodingConfig,
     strategy: SearchStrategy,
-) -> tuple[BeamStep, BeamStep]:
-    """Return the candidates that finish and those that continue, best first."""
+) -> tuple[BeamStep | None, BeamStep]:
+    """Return the candidates that finish, perhaps None, and those that continue, best first."""
     log_probs, num_sentences = step_scores.log_probs, len(beams.sentences)
     at_max_length = [  # lengths count BOS
         results[sentence].max_length < length for sentence, length in zip(beams.sentences, beams.lengths, strict=True)
     ]
-    if (
-        strategy == DEFAULT_STRATEGY
-        and log_probs.numel() >= MIN_BLOCKWISE_CANDIDATES
-        and log_probs.shape[1] > EOS + BLOCK_SIZE
-        and not any(at_max_length)
-    ):  # the fast path: only the scores of EOS are copied into the shape of the beams
+    if strategy == DEFAULT_STRATEGY and not any(at_max_length) and log_probs.shape[1] > EOS + 1:
+        # the fast path: no scores are changed, and only those of EOS are copied into the shape of the beams
         eos_log_probs = step_scores.layout.scatter(log_probs[:, EOS], num_sentences)  # (sentence, hypothesis)
-        continuing = blockwise_topk(log_probs, beams.ranking_scores, step_scores.layout, config.beam)
-        return _finished_candidates(
-            eos_log_probs, beams.ranking_scores + eos_log_probs, continuing, config.beam
-        ), continuing
+        continuing = topk_candidates(log_probs, beams.ranking_scores, step_scores.layout, config.beam)
+        eos_scores = beams.ranking_scores + eos_log_probs
+        fills_beam = continuing.token.shape[1] == config.beam
+        if fills_beam and not bool((eos_scores >= continuing.ranking_score[:, -1:]).any()):
+            return None, continuing  # usual in a small batch: `beam` candidates are better than all that would end
+        return _finished_candidates(eos_log_probs, eos_scores, continuing, config.beam), continuing
     scattered = step_scores.layout.scatter(log_probs, num_sentences)  # (sentence, hypothesis, token)
     ranking_scores = _ranking_scores(beams, scattered, at_max_length, strategy.rules)  # (sentence, hypothesis, token)
     if strategy.selection is None:

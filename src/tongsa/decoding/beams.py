@@ -64,11 +64,11 @@ class Beams(NamedTuple):
         """Return the selected hypotheses, each with one more token; `coverage` is the value after the step."""
         return Beams(
             self.sentences,
-            self.log_probs.gather(1, step.parent) + step.token_log_prob,
+            gather_parents(self.log_probs, step.parent) + step.token_log_prob,
             step.ranking_score,
-            torch.cat([_gather_parents(self.tokens, step.parent), step.token.unsqueeze(2)], dim=2),
-            torch.cat([_gather_parents(self.token_log_probs, step.parent), step.token_log_prob.unsqueeze(2)], dim=2),
-            _gather_parents(coverage, step.parent),
+            torch.cat([gather_parents(self.tokens, step.parent), step.token.unsqueeze(2)], dim=2),
+            torch.cat([gather_parents(self.token_log_probs, step.parent), step.token_log_prob.unsqueeze(2)], dim=2),
+            gather_parents(coverage, step.parent),
             self.left_padding,
         )
 
@@ -86,9 +86,11 @@ class Beams(NamedTuple):
         )
 
 
-def _gather_parents(values: Tensor, parent: Tensor) -> Tensor:  # (sentence, rank, …)
+def gather_parents(values: Tensor, parent: Tensor) -> Tensor:  # (sentence, rank, …)
     """Return the values (sentence, hypothesis, …) of the parents (sentence, rank)."""
-    return values.gather(1, parent.unsqueeze(2).expand(-1, -1, values.shape[2]))
+    if values.shape[1] == parent.shape[1] == 1:  # the only hypothesis is the parent
+        return values
+    return values.gather(1, parent if values.dim() == 2 else parent.unsqueeze(2).expand(-1, -1, values.shape[2]))
 
 
 def _concat_padded(first: Tensor, second: Tensor, fill_value: float) -> Tensor:  # (sentence, hypothesis, …)

@@ -34,9 +34,16 @@ def decoder_scorer(decoder: StepDecoder[S]) -> Scorer[S]:
 
     def step(token: Tensor, state: S) -> tuple[Tensor, S]:
         logits, state = decoder.step(token, state)
-        return logits.float().log_softmax(dim=-1), state
+        return _log_softmax(logits), state
 
     return step
+
+
+def _log_softmax(logits: Tensor) -> Tensor:  # (row, token)
+    """Return log-probabilities. Logits of inference mode are overwritten: a second large tensor takes more time."""
+    if logits.is_inference() and logits.dtype == torch.float32:
+        return torch.log_softmax(logits, dim=-1, out=logits)
+    return logits.float().log_softmax(dim=-1)
 
 
 def subset_scorer(scorer: Scorer[S], vocab_subset: Tensor) -> Scorer[S]:

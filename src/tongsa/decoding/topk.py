@@ -1,4 +1,4 @@
-"""Top-k of very many candidates by blocks: the step of beam search that reads beam · vocabulary scores.
+"""Top-k of all candidates of a step, beam · vocabulary for each sentence; of very many by blocks.
 
 `torch.topk` passes every score through a heap. The maximum of each block of 64 scores is several times cheaper to
 compute, because it is vectorized. The k best candidates are in the k blocks with the largest maxima: a candidate
@@ -34,12 +34,30 @@ class BeamStep(NamedTuple):
     """Score of the extended hypothesis; -inf if there is no candidate of this rank."""
 
 
-def blockwise_topk(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayout, k: int) -> BeamStep:
+def topk_candidates(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayout, k: int) -> BeamStep:
     """Return the k best candidates of each sentence; PAD, BOS and EOS are not candidates here.
 
     log_probs: (row, token), a row for each hypothesis that is alive; layout: where these rows are in the beams;
     ranking_scores: (sentence, hypothesis).
     """
+    first_token, vocab_size = EOS + 1, log_probs.shape[1]
+    if log_probs.numel() >= MIN_BLOCKWISE_CANDIDATES and vocab_size >= first_token + BLOCK_SIZE:
+        return blockwise_topk(log_probs, ranking_scores, layout, k)
+    if layout == BeamLayout(1):  # one hypothesis for each sentence: its score changes no order
+        best = log_probs[:, first_token:].topk(min(k, vocab_size - first_token), dim=1)
+        parent = torch.zeros_like(best.indices)
+        return BeamStep(parent, best.indices + first_token, best.values, best.values + ranking_scores)
+    grid = layout.scatter(log_probs, len(ranking_scores))  # (sentence, hypothesis, token)
+    scores = (grid[:, :, first_token:] + ranking_scores.unsqueeze(2)).flatten(1)  # (sentence, candidate)
+    best = scores.topk(min(k, scores.shape[1]), dim=1)
+    parent = best.indices // (vocab_size - first_token)
+    token = best.indices % (vocab_size - first_token) + first_token
+    token_log_prob = grid.flatten(1).gather(1, parent * vocab_size + token)
+    return BeamStep(parent, token, token_log_prob, best.values)
+
+
+def blockwise_topk(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayout, k: int) -> BeamStep:
+    """Return the same as `topk_candidates`, by blocks."""
     num_sentences, first_token = len(ranking_scores), EOS + 1
     blocks_per_row = (log_probs.shape[1] - first_token) // BLOCK_SIZE
     row_ids = torch.arange(len(log_probs), device=log_probs.device)

@@ -1,9 +1,9 @@
-"""Attention (Vaswani et al. 2017, section 3.2.1) and its cached keys and values.
+"""Attention (Vaswani et al. 2017, section 3.2.1).
 
     query   (batch, head, query, key width)
     keys    (batch, head, slot, key width)
     values  (batch, head, slot, value width)
-    mask    (batch, head, query, slot), broadcast, True where a query may read a slot
+    mask    (batch, head, query, slot), broadcast, True where a query may read a slot; or 0 there and -inf elsewhere
 
     scores = query · keysᵀ / √d_k ─► mask ─► softmax ─► weights · values ─► context (batch, head, query, value width)
 
@@ -56,42 +56,10 @@ def record_attention() -> Iterator[RecordedAttention]:
 
 
 class KeyValue(NamedTuple):
-    """Keys and values of one layer. As a KV cache it grows by one slot with every decoded token."""
+    """Keys and values of one layer."""
 
     keys: Tensor  # (batch, head, slot, key width)
     values: Tensor  # (batch, head, slot, value width)
-
-    def append(self, new: "KeyValue", rows: Tensor | None = None) -> "KeyValue":
-        """Append one slot. With `rows` (row,), first select and reorder the rows, as a beam does."""
-        return KeyValue(_append_slot(self.keys, new.keys, rows), _append_slot(self.values, new.values, rows))
-
-    def last(self, count: int) -> "KeyValue":
-        """Return the last `count` slots, after one was appended: at most one slot is dropped."""
-        if torch.compiler.is_exporting():  # a slice or a maximum would be fixed to the length of the example
-            num_slots = self.keys.shape[2]
-            positions = torch.arange((num_slots - 1) // count, num_slots)
-            return KeyValue(self.keys.index_select(2, positions), self.values.index_select(2, positions))
-        return KeyValue(self.keys[:, :, -count:], self.values[:, :, -count:])
-
-
-def _append_slot(cache: Tensor, new: Tensor, rows: Tensor | None) -> Tensor:  # (row, head, slot, width)
-    """Append a slot and reorder the rows in a single copy.
-
-    The shape is (row, head, slot, width), but slots are the outermost dimension in memory. So the rows of a slot are
-    copied as one block, and the new slot is written after the others.
-    """
-    if torch.compiler.is_exporting():
-        return torch.cat([cache, new], dim=2)
-    slots, slot = cache.permute(2, 0, 1, 3), new.permute(2, 0, 1, 3)
-    if rows is None:
-        longer = torch.cat([slots, slot])
-    elif torch.is_grad_enabled():  # autograd does not support `out=`
-        longer = torch.cat([slots.index_select(1, rows), slot])
-    else:
-        longer = slot.new_empty(len(slots) + 1, *slot.shape[1:])
-        torch.index_select(slots, 1, rows, out=longer[:-1])
-        longer[-1:] = slot
-    return longer.permute(1, 2, 0, 3)
 
 
 class AttentionDropout(Dropout):
@@ -115,7 +83,7 @@ class WeightedSum(nn.Module):
         if causal:
             mask = causal_mask(scores.shape[2], scores.device)
         if mask is not None:
-            masked = scores.masked_fill(~mask, -torch.inf)
+            masked = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
             scores = record("attention.masked", self, masked, S=scores, mask=mask)
         weights = record("attention.weights", self, scores.softmax(dim=-1), S=scores)
         record_weights(role, weights)

@@ -83,6 +83,8 @@ class PerSentence(Generic[M]):
 
     def select(self, rows: Tensor) -> "PerSentence[M]":
         """Keep these rows of hypotheses, and the sentences that still have one."""
+        if self.mask.shape[0] == 1 and len(rows):
+            return PerSentence(self.tensors, BeamLayout(len(rows)))
         cells = rows if self.layout.positions is None else self.layout.positions[rows]
         sentences, counts = torch.unique_consecutive(cells // self.layout.width, return_counts=True)
         layout = _packed_layout(counts, len(rows))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from tongsa.nn.dropout import Dropout
 from tongsa.nn.linear import Linear
+from tongsa.nn.packed_linear import linear
 from tongsa.nn.recording import is_recording_tensors, record
 
 Activation = Literal["relu", "gelu", "swiglu"]
@@ -25,9 +26,16 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # (batch, length, width)
+        if not self.dropout.is_active and not is_recording_tensors():
+            return self.step(x)
         hidden = record("ffn.hidden", self, self.up_projection(x), x=x)
         activated = self.activate(hidden)
         return record("ffn.output", self, self.down_projection(activated), x=activated)
+
+    def step(self, x: Tensor) -> Tensor:  # (…, width)
+        """Return the same without dropout, not recorded."""
+        hidden = linear(x, self.up_projection.weight, self.up_projection.bias, "relu")
+        return self.down_projection.forward(hidden)
 
     def activate(self, hidden: Tensor) -> Tensor:  # (batch, length, ffn width)
         if is_recording_tensors():
@@ -37,6 +45,9 @@ class FeedForward(nn.Module):
 
 class GELUFeedForward(FeedForward):
     """x·Φ(x) in place of max(0, x) (Hendrycks, Gimpel 2016)."""
+
+    def step(self, x: Tensor) -> Tensor:
+        return self.down_projection.forward(F.gelu(self.up_projection.forward(x)))
 
     def activate(self, hidden: Tensor) -> Tensor:
         dropped: Tensor = self.dropout(record("ffn.gelu", self, F.gelu(hidden), x=hidden))
@@ -50,6 +61,10 @@ class SwiGLUFeedForward(FeedForward):
     """
 
     blocks = 2
+
+    def step(self, x: Tensor) -> Tensor:
+        gate, values = self.up_projection.forward(x).chunk(2, dim=-1)
+        return self.down_projection.forward(F.silu(gate) * values)
 
     def activate(self, hidden: Tensor) -> Tensor:
         gate, values = hidden.chunk(2, dim=-1)

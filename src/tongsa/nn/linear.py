@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from tongsa.nn.packed_linear import linear
 from tongsa.nn.recording import record
 
 
@@ -21,6 +22,9 @@ class Linear(nn.Linear):
             nn.init.xavier_uniform_(block, self.gain)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:  # (…, out_features)
+        return linear(x, self.weight, self.bias)
 
 
 def maxout(units: Tensor) -> Tensor:  # (…, width)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.nn.attention import AttentionScore, KeyValue, build_attention
-from tongsa.nn.beam_layout import BeamLayout
+from tongsa.nn.kv_cache import RowGroup, concat_groups
 from tongsa.nn.linear import Linear
 from tongsa.nn.local_attention import Window, blockwise_local_attention, masked_local_attention
 from tongsa.nn.masks import key_mask
@@ -71,31 +71,6 @@ class QKNorm(nn.RMSNorm):
 
 def build_qk_norm(heads: HeadConfig) -> nn.Module:
     return QKNorm(heads.key_width) if heads.qk_norm else nn.Identity()
-
-
-def split_rows(rows: Tensor, counts: Sequence[int]) -> Sequence[Tensor]:
-    """Split rows into groups of these sizes."""
-    return [rows] if len(counts) == 1 else torch.split(rows, list(counts))
-
-
-def concat_rows(groups: Sequence[Tensor]) -> Tensor:
-    """Join groups of rows again; a single group is not copied."""
-    return groups[0] if len(groups) == 1 else torch.cat(list(groups))
-
-
-@dataclass(frozen=True)
-class KVCache:
-    """The KV cache of one layer, for rows that are at the same position."""
-
-    kv: KeyValue
-    position: int
-    """Position of the next token."""
-    row_order: Tensor | None = None
-    """Rows (row,) of the cache that continue, in their new order; None continues all of them as they are."""
-
-    @property
-    def row_count(self) -> int:
-        return (self.kv.keys if self.row_order is None else self.row_order).shape[0]
 
 
 class SelfAttention(nn.Module):
@@ -156,38 +131,43 @@ class SelfAttention(nn.Module):
         merged = record("attention.merged", self, merge_heads(context), Z=context)
         return record("attention.output", self, self.output_projection(merged), x=merged)
 
-    def empty_cache(self, batch_size: int, like: Tensor) -> KeyValue:
-        """Return the cache before the first step: no slots."""
-        return KeyValue(
-            like.new_empty(batch_size, self.heads.count, 0, self.heads.key_width),
-            like.new_empty(batch_size, self.heads.count, 0, self.heads.value_width),
-        )
-
-    def step(self, inputs: Tensor, caches: Sequence[KVCache]) -> tuple[Tensor, list[KeyValue]]:
-        """Attend from one position (row, 1, width) to all before it; return the next cache of each group too.
+    def step(self, inputs: Tensor, groups: Sequence[RowGroup], layer_index: int) -> Tensor:  # (row, width)
+        """Attend from one position of each row (row, width) to all before it; write keys and values into the cache.
 
         No mask is needed: the cache holds only earlier positions of the same row.
         """
-        query, kv = self._project_qkv(inputs)
-        counts = [cache.row_count for cache in caches]
+        qkv = self.qkv_projection.forward(inputs)  # (row, queries, keys and values of all heads)
+        if self.value_projection is not None:
+            qkv = torch.cat([qkv, self.value_projection.forward(inputs)], dim=1)
+        key_width = self.heads.count * self.heads.key_width
         contexts: list[Tensor] = []
-        next_caches: list[KeyValue] = []
-        for cache, *qkv in zip(caches, *(split_rows(part, counts) for part in (query, *kv)), strict=True):
-            group_query, new_slot = self._apply_rotary(qkv[0], KeyValue(*qkv[1:]), cache.position)
-            group_kv = cache.kv.append(new_slot, cache.row_order)  # one copy: reorders the rows and adds the slot
-            next_caches.append(group_kv if self.window is None else group_kv.last(self.window.size))
-            contexts.append(self.attention(group_query, next_caches[-1], None, self.role))
-        return self.output_projection(merge_heads(concat_rows(contexts))), next_caches
+        for group in groups:
+            query, new_slot = qkv[group.rows, :key_width], qkv[group.rows, key_width:]
+            query = query.view(-1, self.heads.count, 1, self.heads.key_width)  # (row, head, 1, key width)
+            if self.heads.qk_norm or self.rotary:
+                query, new_slot = self._normalize_and_rotate(query, new_slot, group.position)
+            slots = group.slots[:, :, layer_index]  # (slot, row, keys and values of all heads)
+            slots[-1].copy_(new_slot)
+            context = self.attention.forward(query, self._split_cache(slots), None, self.role)
+            contexts.append(context.flatten(1))
+        return self.output_projection.forward(concat_groups(contexts, inputs.shape[0]))
 
+    def _normalize_and_rotate(self, query: Tensor, new_slot: Tensor, position: int) -> tuple[Tensor, Tensor]:
+        """Return the query (row, head, 1, key width) and the new slot (row, keys and values) as they are compared."""
+        key_width = self.heads.count * self.heads.key_width
+        keys, values = new_slot[:, :key_width].view_as(query), new_slot[:, key_width:]
+        query, kv = self._apply_rotary(self.query_norm(query), KeyValue(self.key_norm(keys), values), position)
+        return query, torch.cat([kv.keys.flatten(1), values], dim=1)
 
-@dataclass(frozen=True)
-class CachedMemory:
-    """The keys and values of one layer's cross-attention, for rows that are at the same position."""
-
-    kv: KeyValue  # one row for each sentence
-    mask: Tensor  # (sentence, head, query, slot)
-    layout: BeamLayout
-    row_count: int
+    def _split_cache(self, slots: Tensor) -> KeyValue:  # each (row, head, slot, head width): views
+        """Split the cached slots (slot, row, keys and values of all heads)."""
+        num_slots, rows, _ = slots.shape
+        if self.heads.equal_widths:
+            split = slots.view(num_slots, rows, 2, self.heads.count, self.heads.key_width)
+            return KeyValue(*split.permute(2, 1, 3, 0, 4).unbind(0))
+        key_width, by_row = self.heads.count * self.heads.key_width, slots.transpose(0, 1)
+        keys, values = by_row[:, :, :key_width], by_row[:, :, key_width:]
+        return KeyValue(split_heads(keys, self.heads.count), split_heads(values, self.heads.count))
 
 
 class CrossAttention(nn.Module):
@@ -224,13 +204,17 @@ class CrossAttention(nn.Module):
         context = self.attention(self.query_norm(query), kv, mask, "cross")
         return record("attention.merged", self, merge_heads(context), Z=context)
 
-    def step(self, inputs: Tensor, memories: Sequence[CachedMemory]) -> Tensor:  # (row, width)
-        """Attend from one position of each row (row, width), in groups of rows that belong to each memory."""
-        queries = split_rows(self.query_projection(inputs), [memory.row_count for memory in memories])
+    def step(self, inputs: Tensor, groups: Sequence[RowGroup], layer_index: int) -> Tensor:  # (row, width)
+        """Attend from one position of each row (row, width) to the memory of its sentence."""
+        queries = self.query_projection.forward(inputs)
         contexts: list[Tensor] = []
-        for group_queries, memory in zip(queries, memories, strict=True):
+        for group in groups:
+            kv = group.memory[layer_index]
             # the hypotheses of a sentence become its queries: (sentence, hypothesis, width)
-            grid = split_heads(memory.layout.scatter(group_queries, memory.mask.shape[0]), self.heads.count)
-            contexts.append(memory.layout.gather(self._attend(grid, memory.kv, memory.mask)))
-        outputs: Tensor = self.output_projection(concat_rows(contexts))
-        return outputs
+            grid = group.layout.scatter(queries[group.rows], kv.keys.shape[0])
+            query = split_heads(grid, self.heads.count)
+            if self.heads.qk_norm:
+                query = self.query_norm(query)
+            context = self.attention.forward(query, kv, group.memory_mask, "cross")
+            contexts.append(group.layout.gather(merge_heads(context)))
+        return self.output_projection.forward(concat_groups(contexts, inputs.shape[0]))

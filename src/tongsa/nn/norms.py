@@ -1,6 +1,7 @@
 """Normalization layers. Each takes values (batch, length, width) and a padding mask (batch, length).
 
 Only BatchNorm reads the mask, which is True for tokens; the others take it so that all have the same signature.
+`normalize` is the function alone, of values (…, width), as a search step calls it: in evaluation and not recorded.
 """
 
 from typing import Literal
@@ -22,8 +23,11 @@ class LayerNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
 
+    def normalize(self, values: Tensor) -> Tensor:
+        return torch.layer_norm(values, self.weight.shape, self.weight, self.bias)
+
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
-        normed = F.layer_norm(values, self.weight.shape, self.weight, self.bias)
+        normed = self.normalize(values)
         return record("norm.layer", self, normed, x=values, gamma=self.weight, beta=self.bias, eps=1e-5)
 
 
@@ -34,8 +38,12 @@ class GroupNorm(LayerNorm):
         super().__init__(width)
         self.groups = groups
 
+    def normalize(self, values: Tensor) -> Tensor:
+        rows = values.reshape(-1, values.shape[-1])
+        return F.group_norm(rows, self.groups, self.weight, self.bias).view_as(values)
+
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
-        normed = F.group_norm(values.flatten(0, 1), self.groups, self.weight, self.bias).view_as(values)
+        normed = self.normalize(values)
         scale_shift = {"gamma": self.weight, "beta": self.bias}
         return record("norm.group", self, normed, x=values, groups=self.groups, eps=1e-5, **scale_shift)
 
@@ -47,8 +55,11 @@ class RMSNorm(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
 
+    def normalize(self, values: Tensor) -> Tensor:
+        return F.rms_norm(values, self.weight.shape, self.weight, eps=1e-6)
+
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
-        normed = F.rms_norm(values, self.weight.shape, self.weight, eps=1e-6)
+        normed = self.normalize(values)
         return record("norm.rms", self, normed, x=values, gamma=self.weight, eps=1e-6)
 
 
@@ -74,10 +85,15 @@ class BatchNorm(LayerNorm):
             if self.training
             else (self.running_mean, self.running_var)
         )
-        scale = self.weight * torch.rsqrt(variance + 1e-5)
-        normed = (values - mean) * scale + self.bias
+        normed = self._scale_and_shift(values, mean, variance)
         statistics: dict[str, Tensor | float] = {"mean": mean, "variance": variance, "eps": 1e-5}
         return record("norm.batch", self, normed, x=values, gamma=self.weight, beta=self.bias, **statistics)
+
+    def normalize(self, values: Tensor) -> Tensor:
+        return self._scale_and_shift(values, self.running_mean, self.running_var)
+
+    def _scale_and_shift(self, values: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+        return (values - mean) * (self.weight * torch.rsqrt(variance + 1e-5)) + self.bias
 
     def _batch_statistics(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and variance of values (token, width), and update the running statistics."""
@@ -92,11 +108,17 @@ class BatchNorm(LayerNorm):
 class NoNorm(nn.Module):
     """The identity, with the signature of a norm."""
 
+    def normalize(self, values: Tensor) -> Tensor:
+        return values
+
     def forward(self, values: Tensor, _padding_mask: Tensor) -> Tensor:
         return values
 
 
-def build_norm(kind: NormKind, width: int, groups: int) -> nn.Module:
+Norm = LayerNorm | RMSNorm | NoNorm
+
+
+def build_norm(kind: NormKind, width: int, groups: int) -> Norm:
     match kind:
         case "layer":
             return LayerNorm(width)

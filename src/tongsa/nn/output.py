@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+from tongsa.nn.packed_linear import linear
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class OutputProjection:
         return OutputProjection(self.weight.index_select(0, tokens), bias)
 
     def logits(self, hidden: Tensor) -> Tensor:  # (…, token)
-        return F.linear(hidden, self.weight, self.bias)
+        return linear(hidden, self.weight, self.bias)
 
 
 def embedding_table(vocab_size: int, width: int) -> nn.Embedding:

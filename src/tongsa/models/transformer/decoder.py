@@ -9,11 +9,11 @@ of earlier positions are kept in the KV cache, those of the memory are computed 
     self-attention    all positions, causal mask       1 query over the KV cache, which grows by one position
     cross-attention   all positions over the memory    the hypotheses of a sentence over its keys and values
 
-Two properties of the state make beam search and continuous batching cheap, and are why it does not inherit RowState:
-- `select` does not copy the cache. It stores the new order of the rows. The next step applies it when it copies the
-  cache to append the new position.
-- `concat` does not copy the cache. States at different steps stay separate groups with caches of different lengths. A
-  step computes all linear layers for all rows together, and attention group by group.
+Neither `select` nor `concat` of the state copies the cache, so it does not inherit RowState. `select` stores the order
+of the rows (nn/kv_cache.py). States that are joined at different steps stay groups with caches of different lengths. A
+step computes all linear layers for all rows together, and attention group by group.
+
+Of a step only attention weights are recorded, and it has no dropout. The trace page runs teacher forcing.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
@@ -31,10 +32,12 @@ from tongsa.models.transformer.residual import ResidualDropout, SublayerNorm, bu
 from tongsa.nn.attention import KeyValue
 from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.feed_forward import build_feed_forward
+from tongsa.nn.kv_cache import KVCache, RowGroup
 from tongsa.nn.local_attention import causal_window
-from tongsa.nn.masks import key_mask
-from tongsa.nn.multi_head import CachedMemory, CrossAttention, KVCache, SelfAttention, concat_rows, split_rows
+from tongsa.nn.masks import additive_key_mask, key_mask
+from tongsa.nn.multi_head import CrossAttention, SelfAttention
 from tongsa.nn.output import OutputProjection
+from tongsa.nn.packed_linear import padded_row_count
 from tongsa.nn.recording import record
 
 
@@ -42,7 +45,7 @@ class TransformerMemory(NamedTuple):
     """The memory as each layer's cross-attention reads it, computed once for each sentence."""
 
     layers: tuple[KeyValue, ...]  # empty without cross-attention
-    mask: Tensor  # (sentence, head, query, slot)
+    mask: Tensor  # (sentence, head, query, slot): 0 where a slot may be read, else -inf
 
 
 @dataclass(frozen=True)
@@ -51,34 +54,43 @@ class TransformerState:
 
     length: int
     """Tokens so far; with an attention window the cache may hold fewer."""
-    cache: tuple[KeyValue, ...]  # for each layer, rows in the order of the last step
+    cache: KVCache
     memory: PerSentence[TransformerMemory]
-    row_order: Tensor | None = None
-    """Rows (row,) of the cache that continue, to be applied by the next step; None continues all of them in order."""
+    has_padding: bool = True
+    """False if all sentences of the memory have the same length: then attention needs no mask."""
     output_subset: OutputProjection | None = None
     """Output layer of a vocabulary subset; None scores all tokens."""
 
     @property
     def row_count(self) -> int:
-        return (self.cache[0].keys if self.row_order is None else self.row_order).shape[0]
+        return self.cache.row_count
 
     @property
     def groups(self) -> tuple["TransformerState", ...]:
         return (self,)
 
     def select(self, rows: Tensor) -> "TransformerState":
-        row_order = rows if self.row_order is None else self.row_order[rows]
-        return replace(self, memory=self.memory.select(rows), row_order=row_order)
+        return replace(self, memory=self.memory.select(rows), cache=self.cache.select(rows))
 
     def concat(self, other: "TransformerState | TransformerStateGroups") -> "TransformerStateGroups":
         return TransformerStateGroups((self, *other.groups))
 
-    def cached_memory(self, layer_index: int) -> CachedMemory:
-        kv, mask = self.memory.tensors.layers[layer_index], self.memory.mask
-        return CachedMemory(kv, mask, self.memory.layout, self.row_count)
+    def extend(self, max_slots: int | None) -> "TransformerState":
+        """Return the state after one more token; the layers have yet to write its slot of the cache."""
+        cache = self.cache.extend(max_slots)
+        return TransformerState(self.length + 1, cache, self.memory, self.has_padding, self.output_subset)
 
-    def kv_cache(self, layer_index: int) -> KVCache:
-        return KVCache(self.cache[layer_index], self.length, self.row_order)
+    def row_group(self, first_row: int) -> RowGroup:
+        """Return the rows of an extended state, which begin at `first_row` of the step."""
+        memory = self.memory.tensors
+        return RowGroup(
+            slice(first_row, first_row + self.row_count),
+            self.length - 1,
+            self.cache.slots,
+            memory.layers,
+            memory.mask if self.has_padding else None,
+            self.memory.layout,
+        )
 
 
 class TransformerStateGroups(NamedTuple):
@@ -160,22 +172,16 @@ class TransformerDecoderLayer(nn.Module):
 
         return self._feed_forward_sublayer(x, padding_mask)
 
-    def step(
-        self, x: Tensor, padding_mask: Tensor, layer_index: int, groups: Sequence[TransformerState]
-    ) -> tuple[Tensor, list[KeyValue]]:
-        """Decode one position: x and the output are (row, 1, width). Also return the next KV cache of each group."""
+    def step(self, x: Tensor, groups: Sequence[RowGroup], layer_index: int) -> Tensor:  # (row, width)
+        """Decode one position of each row: x is (row, width)."""
+        connect = self.dropout.connect_step  # x + y
         norm = self.self_attention_norm
-        caches = [state.kv_cache(layer_index) for state in groups]
-        attended, next_caches = self.self_attention.step(norm.before(x, padding_mask), caches)
-        x = norm.after(self.dropout.connect(x, attended), padding_mask)
-
+        x = norm.after_step(connect(x, self.self_attention.step(norm.before_step(x), groups, layer_index)))
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             norm = self.cross_attention_norm
-            memories = [state.cached_memory(layer_index) for state in groups]
-            attended = self.cross_attention.step(norm.before(x, padding_mask).squeeze(1), memories).unsqueeze(1)
-            x = norm.after(self.dropout.connect(x, attended), padding_mask)
-
-        return self._feed_forward_sublayer(x, padding_mask), next_caches
+            x = norm.after_step(connect(x, self.cross_attention.step(norm.before_step(x), groups, layer_index)))
+        norm = self.feed_forward_norm
+        return norm.after_step(connect(x, self.feed_forward.step(norm.before_step(x))))
 
     def _feed_forward_sublayer(self, x: Tensor, padding_mask: Tensor) -> Tensor:
         norm = self.feed_forward_norm
@@ -207,6 +213,10 @@ class TransformerDecoder(nn.Module):
         self.final_norm = build_final_norm(config, "decoder")
         self.output_embedding = output_embedding
         self.output_bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings)) if output_bias else None
+        self.max_slots = config.attention_window or None
+        heads = config.head_config
+        self.cache_width = heads.count * (heads.key_width + heads.value_width)
+        """Width of the keys and values of a layer."""
 
     @property
     def output(self) -> OutputProjection:
@@ -225,31 +235,31 @@ class TransformerDecoder(nn.Module):
         return record("output.logits", self, self.output.logits(hidden), h=hidden)
 
     def start(self, memory: Memory, vocab_subset: Tensor | None = None) -> TransformerState:
-        projected = tuple(kv for layer in self.layers if (kv := layer.project_memory(memory)) is not None)
+        projected = [layer.project_memory(memory) for layer in self.layers]
+        # in the order in which a step reads them: the slots of each head together
+        kvs = tuple(KeyValue(kv.keys.contiguous(), kv.values.contiguous()) for kv in projected if kv is not None)
+        cache = memory.slots.new_empty(0, memory.slots.shape[0], len(self.layers), self.cache_width)
         return TransformerState(
             length=0,
-            cache=tuple(layer.self_attention.empty_cache(memory.slots.shape[0], memory.slots) for layer in self.layers),
-            memory=PerSentence(TransformerMemory(projected, key_mask(memory.mask))),
+            cache=KVCache(cache),
+            memory=PerSentence(TransformerMemory(kvs, additive_key_mask(memory.mask))),
+            has_padding=torch.compiler.is_exporting() or not bool(memory.mask.all()),
             output_subset=self.output.subset(vocab_subset),
         )
 
     def step(
         self, token: Tensor, state: TransformerState | TransformerStateGroups
     ) -> tuple[Tensor, TransformerState | TransformerStateGroups]:
-        groups = state.groups
-        tokens = split_rows(token.unsqueeze(1), [group.row_count for group in groups])
-        # each group is at its own position
-        embedded = [self.embedding(part, start=group.length) for part, group in zip(tokens, groups, strict=True)]
-        x = concat_rows(embedded)  # (row, 1, width)
-        padding_mask = token.new_ones(token.shape[0], 1, dtype=torch.bool)
-        layer_caches: list[list[KeyValue]] = []  # for each layer, for each group
+        next_groups = [group.extend(self.max_slots) for group in state.groups]
+        groups: list[RowGroup] = []
+        num_rows = 0
+        for group in next_groups:
+            groups.append(group.row_group(num_rows))
+            num_rows += group.row_count
+        if (padded_rows := padded_row_count(num_rows)) > num_rows:
+            token = F.pad(token, (0, padded_rows - num_rows))  # rows that no attention reads
+        x = self.embedding.step(token, groups)  # (row, width)
         for index, layer in enumerate(self.layers):
-            x, next_caches = layer.step(x, padding_mask, index, groups)
-            layer_caches.append(next_caches)
-        hidden = self.final_norm(x, padding_mask).squeeze(1)  # (row, width)
-        logits = (groups[0].output_subset or self.output).logits(hidden)
-        next_groups = [
-            replace(group, length=group.length + 1, cache=tuple(caches), row_order=None)
-            for group, *caches in zip(groups, *layer_caches, strict=True)
-        ]
-        return logits, _from_groups(next_groups)
+            x = layer.step(x, groups, index)
+        logits = (next_groups[0].output_subset or self.output).logits(self.final_norm.normalize(x))
+        return logits[:num_rows], _from_groups(next_groups)

@@ -1,11 +1,14 @@
 """The input of both stacks: token embeddings and positions (Vaswani et al. 2017, sections 3.4 and 3.5)."""
 
 import math
+from collections.abc import Sequence
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.models.transformer.config import TransformerStackConfig
 from tongsa.nn.dropout import Dropout
+from tongsa.nn.kv_cache import RowGroup
 from tongsa.nn.output import embedding_table
 from tongsa.nn.positions import PositionalEncoding
 from tongsa.nn.recording import record
@@ -36,3 +39,13 @@ class TransformerEmbedding(nn.Module):
         positions = record("embedding.position", self, positions)
         dropped: Tensor = self.dropout(record("embedding.sum", self, embedded + positions, x=embedded, y=positions))
         return dropped
+
+    def step(self, token: Tensor, groups: Sequence[RowGroup]) -> Tensor:  # (row, width)
+        """Embed one token of each row (row,), the rows of each group at their own position: not recorded."""
+        x = F.embedding(token, self.token_embedding.weight)
+        if self.scales:
+            x = x.mul_(math.sqrt(self.token_embedding.embedding_dim))
+        for group in groups:
+            position = self.positional_encoding.forward(group.position, 1, token.device)
+            x[group.rows].add_(position)
+        return x

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from tongsa.models.transformer.config import TransformerStackConfig
 from tongsa.nn.dropout import Dropout
-from tongsa.nn.norms import NoNorm, build_norm
+from tongsa.nn.norms import NoNorm, Norm, build_norm
 
 
 class SublayerNorm(nn.Module):
@@ -36,6 +36,12 @@ class SublayerNorm(nn.Module):
     def after(self, x: Tensor, padding_mask: Tensor) -> Tensor:  # (batch, length, width)
         return x if self.is_pre_norm else self.norm(x, padding_mask)
 
+    def before_step(self, x: Tensor) -> Tensor:  # (row, width)
+        return self.norm.normalize(x) if self.is_pre_norm else x
+
+    def after_step(self, x: Tensor) -> Tensor:  # (row, width)
+        return x if self.is_pre_norm else self.norm.normalize(x)
+
 
 class ResidualDropout(Dropout):
     """x + dropout(y), in one pass; dropout(y) alone with `residual = false`."""
@@ -47,8 +53,12 @@ class ResidualDropout(Dropout):
     def connect(self, x: Tensor, y: Tensor) -> Tensor:  # (batch, length, width)
         return self.add_residual(x, y) if self.has_residual else self(y)
 
+    def connect_step(self, x: Tensor, y: Tensor) -> Tensor:  # (row, width)
+        """Return x + y, in the memory of y: a step has no dropout."""
+        return y.add_(x) if self.has_residual else y
 
-def build_final_norm(config: TransformerStackConfig, stack: Literal["encoder", "decoder"]) -> nn.Module:
+
+def build_final_norm(config: TransformerStackConfig, stack: Literal["encoder", "decoder"]) -> Norm:
     """Return the norm at the end of a stack: with pre-norm the last residual sum is not normalized yet."""
     has_norm = {"auto": config.norm == "pre", "both": True, "decoder": stack == "decoder", "none": False}
     return build_norm(config.norm_kind, config.width, config.groups) if has_norm[config.final_norm] else NoNorm()

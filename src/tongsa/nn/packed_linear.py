@@ -1,0 +1,108 @@
+"""Matrix products of inference on a CPU: each weight is copied once into the memory layout that its product reads.
+
+`F.linear` calls MKL, which reads a matrix as it is stored, and copies parts of it into another order in each product.
+A search step has few rows, so most of the time goes into that. Two layouts avoid it:
+
+    1 row           the transposed matrix, which `torch.addmm` reads from the beginning to the end
+    several rows    the blocks of oneDNN: packed
+
+Figures are in benchmarks/LOG.md (2026-11-18).
+
+A copy must follow its parameter. It is kept with the version number that torch increases with each change of a tensor,
+and made again when the number or the address differs. Changes through `.data` leave the number as it is: change
+parameters inside `torch.no_grad()` instead.
+
+oneDNN compiles a kernel for each number of rows, in about 0.5 ms. So above 16 rows the number is rounded up to a
+multiple of 16, by zeros that are dropped again.
+"""
+
+import weakref
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+ROW_MULTIPLE = 16
+"""Products with more rows have a multiple of this number."""
+MAX_ROWS = {"AVX512": 1 << 62, "AVX2": 32}.get(torch.backends.cpu.get_cpu_capability(), 0)
+"""Largest number of rows of a product with a copy. Without AVX-512, MKL is faster from 64 rows on; other processors
+were not measured."""
+PACKED_FOR_ROWS = 8
+"""Number of rows for which oneDNN chooses its blocks: good for all numbers of rows above 1."""
+
+Layout = Literal["transposed", "packed"]
+Activation = Literal["none", "relu"]
+"""Function of the product that is applied in the same pass."""
+
+_packed_product: Callable[..., Tensor] = torch.ops.mkldnn._linear_pointwise.default if MAX_ROWS else F.linear
+
+
+class _Copy(NamedTuple):
+    """A copy of a weight, and the tensor and version that it was made from."""
+
+    values: Tensor
+    source: Tensor  # shares the parameter's memory: its address cannot be used for another tensor meanwhile
+    version: int
+
+
+_copies: dict[tuple[int, Layout], _Copy] = {}
+"""By the id of the parameter and the layout; removed together with the parameter."""
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation = "none") -> Tensor:  # (…, output)
+    """Return the activation of xWᵀ + b; x is (…, input)."""
+    rows = x.numel() // weight.shape[1]
+    if not in_inference_mode() or not 0 < rows <= MAX_ROWS or x.dtype != torch.float32:
+        return _activate(F.linear(x, weight, bias), activation)
+    copy = _copy(weight, "transposed" if rows == 1 else "packed")
+    if copy is None:
+        return _activate(F.linear(x, weight, bias), activation)
+    if rows == 1:
+        row = x if x.dim() == 2 else x.view(1, -1)
+        product = torch.mm(row, copy) if bias is None else torch.addmm(bias, row, copy)
+        return _activate(product if row is x else product.view(*x.shape[:-1], -1), activation)
+    if (padded_rows := padded_row_count(rows)) > rows:
+        padded = F.pad(x.reshape(rows, -1), (0, 0, 0, padded_rows - rows))
+        return _packed_product(padded, copy, bias, activation, [], "")[:rows].view(*x.shape[:-1], -1)
+    return _packed_product(x, copy, bias, activation, [], "")
+
+
+def in_inference_mode() -> bool:
+    """Return True inside `torch.inference_mode()`, except in a compiled or exported graph."""
+    return not torch.compiler.is_compiling() and torch.is_inference_mode_enabled()
+
+
+def padded_row_count(rows: int) -> int:
+    """Return the number of rows of a product. A search step that begins with it is not padded in each product."""
+    is_packed = in_inference_mode() and ROW_MULTIPLE < rows <= MAX_ROWS
+    return -(-rows // ROW_MULTIPLE) * ROW_MULTIPLE if is_packed else rows
+
+
+def _activate(product: Tensor, activation: Activation) -> Tensor:
+    return F.relu(product) if activation == "relu" else product
+
+
+def _copy(weight: Tensor, layout: Layout) -> Tensor | None:
+    """Return the weight in this layout; None for a tensor that is not a parameter on a CPU in float32."""
+    known = _copies.get((id(weight), layout))
+    if known is None or known.version != weight._version or known.source.data_ptr() != weight.data_ptr():
+        if type(weight) is not nn.Parameter or weight.is_inference():  # tensors of inference mode have no version
+            return None
+        if not weight.is_cpu or weight.dtype != torch.float32:
+            return None
+        known = _make_copy(weight, layout)
+    return known.values
+
+
+def _make_copy(weight: Tensor, layout: Layout) -> _Copy:
+    key, source, version = (id(weight), layout), weight.detach(), weight._version
+    if key not in _copies:
+        weakref.finalize(weight, _copies.pop, key, None)
+    if layout == "transposed":
+        values = source.t().contiguous()
+    else:
+        values = torch.ops.mkldnn._reorder_linear_weight(source, PACKED_FOR_ROWS)
+    _copies[key] = _Copy(values, source, version)
+    return _copies[key]
