@@ -197,6 +197,15 @@ def recover_folder(path: Path) -> None:
         (new if new.exists() else old).rename(path)
 
 
+def remove(path: Path) -> None:
+    """Delete a folder, a file or a link, if possible."""
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def unfinished_replacements(folder: Path) -> list[Path]:
     """Return the temporary folders in a folder that killed processes left there."""
     return [*folder.glob(".*.incoming"), *folder.glob(".*.outgoing")]

@@ -242,6 +242,11 @@ def change_metadata(folder: Path, **changes: object) -> None:
     (folder / "tongsa.json").write_text(json.dumps(content | changes), "utf-8")
 
 
+def make_pipe(folder: Path) -> None:
+    (folder / "model.bin").unlink()
+    os.mkfifo(folder / "model.bin")
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "truncated": lambda folder: os.truncate(folder / "model.bin", 1000),
     "one byte changed": lambda folder: (folder / "model.bin").write_bytes(
@@ -255,7 +260,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "other positions": lambda folder: change_metadata(folder, exported_positions=3),
     "no checksums": lambda folder: change_metadata(folder, sha256={}),
     "a shortlist was added": lambda folder: (folder / "vmap.txt").write_text("\t4 5\n", "utf-8"),
-    "a pipe": lambda folder: ((folder / "model.bin").unlink(), os.mkfifo(folder / "model.bin")),
+    "a pipe": make_pipe,
     "an empty folder": lambda folder: list(map(Path.unlink, folder.iterdir())),
 }
 
