@@ -38,7 +38,8 @@ from rows import decode_speed_rows
 from tongsa import bundle
 from tongsa.bundle import Bundle
 from tongsa.data.corpus import read_lines
-from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, load_metadata
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine
+from tongsa.decoding.engines.ctranslate2_files import load_metadata
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.metrics import bleu

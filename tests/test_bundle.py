@@ -7,6 +7,7 @@ import pytest
 from jobs import write_model
 from tiny import SMALL, reversing, write_pairs
 from tongsa import bundle, runs
+from tongsa.bundle_description import BundleError
 from tongsa.errors import InputError
 
 QUICK = [
@@ -50,5 +51,5 @@ def test_a_bundle_of_another_format_is_refused(tmp_path: Path, number: str, mess
     content = description.read_text("utf-8")
     assert "format = 1\n" in content
     description.write_text(content.replace("format = 1\n", f"format = {number}\n"), "utf-8")
-    with pytest.raises(bundle.BundleError, match=message):
+    with pytest.raises(BundleError, match=message):
         bundle.load_bundle(tmp_path)

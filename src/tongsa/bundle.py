@@ -9,11 +9,24 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
-from tongsa import storage
+from tongsa import storage, tensor_file
+from tongsa.bounded_files import UnreadableFileError
+from tongsa.bundle_description import (
+    FORMAT_VERSION,
+    LABELS_FILE,
+    LOAD_REMEDY,
+    PROFILE_FILE,
+    TARGET_TOKENIZER_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    BundleError,
+    count_layers,
+    read_description,
+    read_files,
+)
 from tongsa.data.model_summary import ModelSummary
 from tongsa.data.training_profile import TrainingProfile
 from tongsa.decoding import shortlist
@@ -25,25 +38,18 @@ from tongsa.decoding.text_classifier import TextClassifier
 from tongsa.decoding.text_model import ModelDescription
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
-from tongsa.interface import EncoderDecoder, ModelConfig, Task, load_tensors, named_tensors
+from tongsa.interface import EncoderDecoder, ModelConfig, Task, named_tensors
 from tongsa.models.own_kind import find_kind, is_own_kind
 from tongsa.program import format_command
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 
-LABELS_FILE, TARGET_TOKENIZER_FILE, PROFILE_FILE = "labels.json", "target-tokenizer.model", "profile.safetensors"
-FORMAT_VERSION = 1
-"""Increased when older versions of tongsa could not read what this one writes."""
 TASK_COMMAND_HINTS: dict[Task, str] = {
     "seq2seq": "this model translates: use tongsa translate, evaluate, score or view",
     "classification": "this model gives labels: use tongsa classify, evaluate, score or view",
     "language_model": "this is a language model: use tongsa sample, score, evaluate or view",
 }
-
-
-class BundleError(InputError):
-    """A folder that contains no model, or a damaged one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +128,7 @@ class Bundle:
     def shortlist_sha256(self) -> str:
         """SHA-256 of the shortlist; empty without one."""
         path = artifact_folder(self.folder) / shortlist.SHORTLIST_FILE if self.folder else None
-        return storage.file_sha256(path) if path and path.is_file() else ""
+        return storage.folder_file_sha256(path) if path and path.is_file() else ""
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")
@@ -174,10 +180,8 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
     """Write a bundle, atomically, over an older one. `tensors` replace the model's weights, if given."""
     values = tensors if tensors is not None else named_tensors(bundle.model)
     content = {
-        "weights.safetensors": save_safetensors(
-            {name: value.detach().contiguous().cpu() for name, value in values.items()}
-        ),
-        "tokenizer.model": bundle.source_tokenizer.model_bytes,
+        WEIGHTS_FILE: save_safetensors({name: value.detach().contiguous().cpu() for name, value in values.items()}),
+        TOKENIZER_FILE: bundle.source_tokenizer.model_bytes,
     }
     if bundle.target_tokenizer is not bundle.source_tokenizer:
         content[LABELS_FILE if bundle.config.task == "classification" else TARGET_TOKENIZER_FILE] = (
@@ -226,47 +230,49 @@ def find_bundle(path: Path) -> Path:
 
 
 def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> Bundle:
-    """Load a model. One of the user's own kind imports the module of that kind; `own_kinds=False` refuses to."""
+    """Load a model. One of the user's own kind imports the module of that kind; `own_kinds=False` refuses to.
+
+    Nothing in the folder is believed: settings have ranges, files have checksums, and the names, shapes and dtypes of
+    the weights are compared with the settings before memory is taken.
+    """
     folder = find_bundle(path)
-    description = settings.read_toml(folder / "model.toml")
-    version = description.get("format")
-    if not isinstance(version, int):
-        raise BundleError(f"{folder / 'model.toml'}: damaged (no format number). Copy the whole folder again.")
-    if version != FORMAT_VERSION:
-        age = "a newer" if version > FORMAT_VERSION else "an older"
-        raise BundleError(
-            f"{folder}: bundle format {version}, written by {age} tongsa; this one reads format {FORMAT_VERSION}. "
-            "Use the tongsa version that wrote it, or train again."
-        )
+    description = read_description(folder)
+    config_class = _find_kind(description.kind, folder, own_kinds=own_kinds)
+    data, weights_sha256 = read_files(folder, description), description.sha256[WEIGHTS_FILE]
     try:
-        kind = description["kind"]
-        config_class = _find_kind(kind, folder, own_kinds=own_kinds)
-        data = {name: storage.read_verified(folder / name, digest) for name, digest in description["sha256"].items()}
-        config = settings.build_config(config_class, description["model"], "model")
-        source = SubwordTokenizer(data["tokenizer.model"], description["jamo"])
+        config = settings.build_config(config_class, description.model, "model")
+        source = SubwordTokenizer(data[TOKENIZER_FILE], description.jamo)
         target = _target_tokenizer(data, source)
-        model = config.build(len(source), len(target))
-        load_tensors(model, load_safetensors(data["weights.safetensors"]))
-        return Bundle(
-            kind=kind,
-            config=config,
-            model=model.to(device).eval(),
-            source_tokenizer=source,
-            target_tokenizer=target,
-            decoding=settings.build_config(DecodingConfig, description["decoding"], "decoding"),
-            source_language=description["source_language"],
-            target_language=description["target_language"],
-            metrics=tuple(description.get("metrics", ())),
-            profile=TrainingProfile.from_bytes(data[PROFILE_FILE], description["source_language"])
-            if PROFILE_FILE in data
-            else None,
-            term_replacement=description.get("term_replacement", False),
-            summary=settings.build_config(ModelSummary, description.get("summary", {}), "summary"),
-            folder=folder,
-            weights_sha256=description["sha256"]["weights.safetensors"],
+        profile = None
+        if PROFILE_FILE in data:
+            profile = TrainingProfile.from_bytes(data[PROFILE_FILE], description.source_language)
+        model = tensor_file.load_model(
+            folder / WEIGHTS_FILE,
+            weights_sha256,
+            lambda: config.build(len(source), len(target)),
+            min_tensors=count_layers(config),
+            is_own_kind=is_own_kind(description.kind),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
-        raise BundleError(f"{folder}: damaged ({error}). Copy it again, or train again.") from None
+    except UnreadableFileError:
+        raise
+    except (InputError, KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
+        raise BundleError(f"{folder}: damaged ({error}). {LOAD_REMEDY}") from None
+    return Bundle(
+        kind=description.kind,
+        config=config,
+        model=model.to(device).eval(),
+        source_tokenizer=source,
+        target_tokenizer=target,
+        decoding=description.decoding,
+        source_language=description.source_language,
+        target_language=description.target_language,
+        metrics=description.metrics,
+        profile=profile,
+        term_replacement=description.term_replacement,
+        summary=description.summary,
+        folder=folder,
+        weights_sha256=weights_sha256,
+    )
 
 
 def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]:

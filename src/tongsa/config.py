@@ -1,12 +1,12 @@
 """Settings: strict conversion between TOML tables and frozen dataclasses.
 
-Unknown keys, wrong types and values out of range are errors.
+Unknown keys, wrong types and values out of range are errors. Sizes have upper limits, far above what any model has:
+settings may come from a folder of a stranger, and must not decide how much memory is taken.
 TOML instead of YAML, because YAML reads the language code `no` as False.
 """
 
 import dataclasses
 import difflib
-import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import tomli_w
 
+from tongsa import bounded_files
+from tongsa.bounded_files import MAX_TOML_BYTES, MalformedTextError, UnreadableFileError
 from tongsa.errors import InputError
 
 ConfigT = TypeVar("ConfigT")
@@ -46,28 +48,86 @@ class In:
         return f"in {'(' if self.open_low else '['}{self.low:g}, {self.high:g}{')' if self.open_high else ']'}"
 
 
-Positive = Annotated[int, In(1)]
-NonNegative = Annotated[int, In(0)]
+@dataclasses.dataclass(frozen=True)
+class AtMost:
+    """Upper limit of a size, as a second part of its type: `Annotated[int, In(1), AtMost(1000)]`."""
+
+    high: int
+
+    def __contains__(self, value: float) -> bool:
+        return value <= self.high
+
+    def __str__(self) -> str:
+        return f"at most {self.high:,}"
+
+
+MAX_LAYERS, MAX_WIDTH, MAX_HEADS, MAX_KERNEL, MAX_DILATION = 1_000, 65_536, 1_024, 1_023, 4_096
+MAX_POSITIONS, MAX_VOCAB_SIZE, MAX_BEAM, MAX_THREADS = 1 << 20, 1 << 24, 10_000, 1_024
+MAX_COUNT, MAX_FACTOR = 10**12, 10**6
+"""Limits of steps, tokens and seeds, and of penalties and temperatures."""
+
+Positive = Annotated[int, In(1), AtMost(MAX_COUNT)]
+NonNegative = Annotated[int, In(0), AtMost(MAX_COUNT)]
 PositiveFloat = Annotated[float, In(0, open_low=True)]
 NonNegativeFloat = Annotated[float, In(0)]
 Fraction = Annotated[float, In(0, 1, open_high=True)]
 """A number in [0, 1)."""
+Layers = Annotated[int, In(1), AtMost(MAX_LAYERS)]
+Width = Annotated[int, In(1), AtMost(MAX_WIDTH)]
+OptionalWidth = Annotated[int, In(0), AtMost(MAX_WIDTH)]
+"""A width, or 0 for one that follows from others."""
+Heads = Annotated[int, In(1), AtMost(MAX_HEADS)]
+Kernel = Annotated[int, In(1), AtMost(MAX_KERNEL)]
+Dilation = Annotated[int, In(1), AtMost(MAX_DILATION)]
+PositionCount = Annotated[int, In(1), AtMost(MAX_POSITIONS)]
+OptionalPositionCount = Annotated[int, In(0), AtMost(MAX_POSITIONS)]
+VocabSize = Annotated[int, In(1), AtMost(MAX_VOCAB_SIZE)]
+BeamWidth = Annotated[int, In(1), AtMost(MAX_BEAM)]
+ThreadCount = Annotated[int, In(0), AtMost(MAX_THREADS)]
+"""Number of threads; 0 is PyTorch's default."""
+Penalty = Annotated[float, In(0), AtMost(MAX_FACTOR)]
+MAX_SHOWN_CHARACTERS = 200
+"""Longest value that an error message repeats."""
 
 
 def read_toml(path: Path) -> Table:
+    """Return the tables of a file that the user names, such as a recipe; it may be a pipe."""
     try:
-        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors write a byte order mark
+        with path.open("rb") as file:
+            content = file.read(MAX_TOML_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file. Give the path of a recipe (*.toml).") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: a folder, not a recipe. Give the path of a recipe (*.toml).") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}). Give the path of a recipe (*.toml).") from None
+    if len(content) > MAX_TOML_BYTES:
+        raise ConfigError(
+            f"{path}: larger than {MAX_TOML_BYTES:,} bytes. Give the path of a recipe (*.toml).{_data_file_hint(path)}"
+        )
+    try:
+        return _parse_toml(content)
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 ({error.reason} at byte {error.start}). Save it as UTF-8."
         raise ConfigError(f"{path}: {reason}{_data_file_hint(path)}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}.{_data_file_hint(path)}") from None
+    except MalformedTextError as error:
+        raise ConfigError(f"{path}: {error}.{_data_file_hint(path)}") from None
+
+
+def read_folder_toml(path: Path, remedy: str = bounded_files.COPY_AGAIN) -> Table:
+    """Return the tables of a file in a model or run folder; `remedy` is for a damaged one."""
+    try:
+        return _parse_toml(bounded_files.read_bytes(path, MAX_TOML_BYTES))
+    except UnreadableFileError as error:
+        raise ConfigError(f"{path}: {error.reason}. {remedy}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: damaged (not UTF-8 at byte {error.start}). {remedy}") from None
+    except MalformedTextError as error:
+        raise ConfigError(f"{path}: damaged ({error}). {remedy}") from None
+
+
+def _parse_toml(content: bytes) -> Table:
+    return bounded_files.parse_toml(content.decode("utf-8-sig"))  # some editors write a byte order mark
 
 
 def _data_file_hint(path: Path) -> str:
@@ -105,7 +165,7 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
     for key in table:
         if key not in names:
             similar = keys_ending_in(key, setting_keys(config_class, key_path)) or names
-            raise ConfigError(f"{_join_key(key_path, key)}: unknown key; {did_you_mean(key, similar)}")
+            raise ConfigError(f"{_show_key(_join_key(key_path, key))}: unknown key; {did_you_mean(key, similar)}")
     for name in _required_keys(config_class):
         if name not in table:
             kind = _describe_type(hints[name])
@@ -137,7 +197,18 @@ def check_ranges(settings: Any) -> None:
         for allowed in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
             value = getattr(settings, name)
             if value not in allowed:
-                raise ValueError(f"{name}: {value!r} is not {allowed}")
+                raise ValueError(f"{name}: {_show(value)} is not {allowed}")
+
+
+def _show(value: Any) -> str:
+    """Return a value as Python writes it, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"
+
+
+def _show_key(key: str) -> str:
+    """Return a key of a file for a message: cut if it is long, quoted if it has control characters."""
+    return key if len(key) <= MAX_SHOWN_CHARACTERS and key.isprintable() else _show(key)
 
 
 def _join_key(key_path: str, key: str) -> str:
@@ -151,15 +222,15 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
         converted = _convert(options[0], value, key_path)
         for allowed in options[1:]:
             if converted not in allowed:
-                raise ConfigError(f"{key_path}: {converted!r} is not {allowed}")
+                raise ConfigError(f"{key_path}: {_show(converted)} is not {allowed}")
         return converted
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{key_path}: expected a table, not {value!r}. Write [{key_path}].")
+            raise ConfigError(f"{key_path}: expected a table, not {_show(value)}. Write [{key_path}].")
         return build_config(hint, value, key_path)
     if origin is Literal:
         if value not in options:
-            raise ConfigError(f"{key_path}: {value!r} is not {_describe_choices(options)}")
+            raise ConfigError(f"{key_path}: {_show(value)} is not {_describe_choices(options)}")
         return value
     if origin in (Union, types.UnionType):
         for option in options:
@@ -167,15 +238,15 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
                 return _convert(option, value, key_path)
             except ConfigError:
                 continue
-        raise ConfigError(f"{key_path}: {value!r} is not {_describe_type(hint)}")
+        raise ConfigError(f"{key_path}: {_show(value)} is not {_describe_type(hint)}")
     if origin is tuple:
         return _convert_sequence(options, value, key_path)
     if hint is Any:
         return value
-    if hint is float and type(value) is int:
+    if hint is float and type(value) is int and abs(value) < 1e300:
         return float(value)
     if type(value) is not hint:
-        raise ConfigError(f"{key_path}: {value!r} is not {_describe_type(hint)}")
+        raise ConfigError(f"{key_path}: {_show(value)} is not {_describe_type(hint)}")
     return value
 
 
@@ -233,8 +304,8 @@ def override(values: Table, assignment: str, option: str = "--set") -> None:
         form = "key.path=value, for example training.steps=1000" if option == "--set" else "key=value"
         raise ConfigError(f"{option} {assignment}: no key or no value. Write {form}.")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = bounded_files.parse_toml(f"value = {text}")["value"]
+    except MalformedTextError:
         value = text
     *tables, key = path.strip().split(".")
     for name in tables:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tongsa import system
+from tongsa import bounded_files, system
+from tongsa.bounded_files import UnreadableFileError
 from tongsa.errors import OS_ERROR_REMEDIES, InputError, describe_os_error
 
 LOCK_TIMEOUT_SECONDS = 30.0
@@ -172,15 +173,21 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_verified(path: Path, sha256: str) -> bytes:
+def read_verified(path: Path, sha256: str, max_bytes: int) -> bytes:
     """Return the content of a file of a folder with checksums; raise InputError if it is missing or damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Copy the whole folder again.") from None
+    content = bounded_files.read_bytes(path, max_bytes)
     if hashlib.sha256(content).hexdigest() != sha256:
-        raise InputError(f"{path}: damaged (its checksum is wrong). Copy the whole folder again.")
+        raise UnreadableFileError(path, "damaged (its checksum is wrong)")
     return content
+
+
+def folder_file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in a model or run folder; raise InputError if it is not a regular file."""
+    with bounded_files.open_regular(path, bounded_files.MAX_WEIGHTS_BYTES) as file:
+        try:
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        except OSError as error:
+            raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
 
 
 def recover_folder(path: Path) -> None:
@@ -188,6 +195,15 @@ def recover_folder(path: Path) -> None:
     new, old = _swap_paths(path)
     if not path.exists() and old.exists():
         (new if new.exists() else old).rename(path)
+
+
+def remove(path: Path) -> None:
+    """Delete a folder, a file or a link, if possible."""
+    if path.is_symlink() or not path.is_dir():
+        with suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def unfinished_replacements(folder: Path) -> list[Path]:

@@ -25,6 +25,8 @@ except ImportError:
 
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 """Flag of `os.open` for bytes without translation of line ends; 0 where there is none."""
+O_NO_WAITING: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Flags of `os.open` that do not wait for the writer of a pipe and do not follow a link; 0 on Windows."""
 RENAMES_OPEN_FILES = fcntl is not None
 """False on Windows: a file must be closed before it is renamed or deleted."""
 LOCKED_BYTE = 1 << 40
@@ -59,6 +61,14 @@ def try_lock(fd: int) -> bool:
 def lock_path(folder: Path) -> Path:
     """Return the path to open for a lock on a folder: the folder itself, or a file in it on Windows."""
     return folder if fcntl is not None else folder / ".lock"
+
+
+def open_without_waiting(path: Path) -> int:
+    """Open a file for reading and return its descriptor. A pipe does not block, and a link is not followed.
+
+    Windows has neither flag: there a link is followed, and pipes are no files.
+    """
+    return os.open(path, os.O_RDONLY | O_BINARY | O_NO_WAITING)
 
 
 def fsync_path(path: Path) -> None:

@@ -311,13 +311,12 @@ def test_damaged_folder_is_an_error(tmp_path: Path) -> None:
         assert CTranslate2Engine(folder, 1).name == "ctranslate2"
 
 
-def test_nan_weights_give_no_hypothesis(tmp_path: Path) -> None:
+def test_nan_weights_are_not_exported(tmp_path: Path) -> None:
     model = transformer()
     with torch.no_grad():
         next(model.model.parameters()).fill_(torch.nan)
-    assert export_engine(tmp_path, model).search(
-        padded_batch(sentence(3)), DecodingConfig(beam=2, max_extra_tokens=2)
-    ) == [[]]
+    with pytest.raises(InputError, match="a weight is NaN"):
+        export_engine(tmp_path, model)
 
 
 def test_exported_folder_is_usable_without_tongsa(tmp_path: Path) -> None:

@@ -237,6 +237,16 @@ def test_a_read_only_run_is_translated_by_torch_until_its_owner_exports_it(publi
         assert (reader.code, reader.stdout, reader.stderr) == (0, expected, "")
 
 
+def change_metadata(folder: Path, **changes: object) -> None:
+    content = json.loads((folder / "tongsa.json").read_text("utf-8"))
+    (folder / "tongsa.json").write_text(json.dumps(content | changes), "utf-8")
+
+
+def make_pipe(folder: Path) -> None:
+    (folder / "model.bin").unlink()
+    os.mkfifo(folder / "model.bin")
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "truncated": lambda folder: os.truncate(folder / "model.bin", 1000),
     "one byte changed": lambda folder: (folder / "model.bin").write_bytes(
@@ -246,9 +256,11 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "no metadata": lambda folder: (folder / "tongsa.json").write_text("{}", "utf-8"),
     "metadata of another kind": lambda folder: (folder / "tongsa.json").write_text("[1]", "utf-8"),
     "metadata cut off": lambda folder: os.truncate(folder / "tongsa.json", 50),
-    "metadata of an older version": lambda folder: (folder / "tongsa.json").write_text(
-        (folder / "tongsa.json").read_text("utf-8").replace('"version": 1', '"version": 0'), "utf-8"
-    ),
+    "metadata of an older version": lambda folder: change_metadata(folder, version=1),
+    "other positions": lambda folder: change_metadata(folder, exported_positions=3),
+    "no checksums": lambda folder: change_metadata(folder, sha256={}),
+    "a shortlist was added": lambda folder: (folder / "vmap.txt").write_text("\t4 5\n", "utf-8"),
+    "a pipe": make_pipe,
     "an empty folder": lambda folder: list(map(Path.unlink, folder.iterdir())),
 }
 
@@ -258,10 +270,10 @@ def test_a_damaged_conversion_is_made_again(damage: str, run: Path) -> None:
     assert_current(run)
     before = file_hashes(run / "ctranslate2")
     DAMAGES[damage](run / "ctranslate2")
-    assert file_hashes(run / "ctranslate2") != before
     messages: list[str] = []
     assert load_engine(bundle.load_bundle(run), "ctranslate2", messages.append)
     assert len(messages) == 1 and messages[0].startswith("converted")
+    assert ("Not used" in messages[0]) == (damage != "an empty folder")
     assert file_hashes(run / "ctranslate2") == before
     assert_current(run)
 

@@ -15,6 +15,7 @@ import pytest
 
 from processes import ENVIRONMENT, finish_successfully, journal_steps, saved_bytes, start_training, write_recipe
 from tongsa.training import checkpoint
+from tongsa.training.checkpoint_files import DamagedCheckpointError, read_progress
 
 STEPS, CHECKPOINT_EVERY, FAULTS = 1200, 5, 50
 SETTINGS = [
@@ -159,8 +160,8 @@ def can_damage(run: Path) -> bool:
 
 def is_intact(folder: Path) -> bool:
     try:
-        checkpoint._read_verified(folder)
-    except (OSError, ValueError, KeyError):
+        read_progress(folder)
+    except DamagedCheckpointError:
         return False
     return True
 

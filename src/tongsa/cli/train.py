@@ -11,7 +11,7 @@ from tongsa.errors import EXIT_OK, InputError
 from tongsa.program import format_command
 
 if TYPE_CHECKING:
-    from tongsa.training.checkpoint import TrainingProgress
+    from tongsa.training.checkpoint_files import TrainingProgress
 
 HELP = "train a model from a recipe or from your own data"
 DESCRIPTION = """\

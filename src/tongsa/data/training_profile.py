@@ -30,6 +30,7 @@ RARE_COUNT = 2
 MIN_RARE_WORDS, MIN_COPIED_LETTERS, COPIED_FRACTION = 20, 3, 0.5
 """A shape is copied if it has enough rare words, and the targets copy more than this fraction of them."""
 WORD_CACHE_SIZE = 1 << 16
+PROFILE_NAME = "profile of the training data"
 Hashes = NDArray[np.uint32]
 
 
@@ -100,7 +101,23 @@ class TrainingProfile:
 
     @classmethod
     def from_bytes(cls, data: bytes, language: str = "") -> Self:
+        """Read a profile; raise an error of safetensors, KeyError or ValueError for a damaged one."""
         tensors = load_safetensors(data)
+        dtypes = {
+            "longest_source": "int64",
+            "min_log_prob": "float64",
+            "stem_hashes": "uint32",
+            "copied_shapes": "uint32",
+        }
+        for name, dtype in dtypes.items():
+            if (
+                tensors[name].dtype != dtype
+                or tensors[name].ndim != 1
+                or (dtype != "uint32" and len(tensors[name]) != 1)
+            ):
+                raise ValueError(f"{PROFILE_NAME}: {name} has another dtype or shape")
+        if tensors["longest_source"][0] < 0 or np.isnan(tensors["min_log_prob"][0]):
+            raise ValueError(f"{PROFILE_NAME}: a limit is not a number")
         return cls(
             stem_hashes=tensors["stem_hashes"],
             copied_shapes=tensors["copied_shapes"],

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from tongsa.config import In, NonNegative, NonNegativeFloat, Positive, check_ranges
+from tongsa.config import MAX_FACTOR, AtMost, BeamWidth, In, OptionalPositionCount, Penalty, check_ranges
+
+MAX_ALPHA = 10
+"""Largest exponent of the length penalty: with more, the penalty of a long output would overflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,27 +18,27 @@ class DecodingConfig:
 
     copy_unseen_words: bool = False
     """Copy words that the training data do not have, if they look like those that it copies, such as names."""
-    beam: Positive = 4
+    beam: BeamWidth = 4
     """Number of hypotheses kept in each step; 1 is greedy search."""
     length_normalization: Literal["gnmt", "plain", "none"] = "gnmt"
     """Length penalty: ((5 + length) / 6)^alpha, length^alpha, or none. The log-probability is divided by it."""
-    alpha: NonNegativeFloat = 0.6
+    alpha: Annotated[float, In(0), AtMost(MAX_ALPHA)] = 0.6
     """Strength of the length penalty: 0 compares plain log-probabilities, which prefers short outputs."""
-    coverage_penalty: NonNegativeFloat = 0.0
+    coverage_penalty: Penalty = 0.0
     """Strength of the coverage penalty: outputs that attend too little to some source tokens score lower."""
-    max_extra_tokens: NonNegative = 50
+    max_extra_tokens: OptionalPositionCount = 50
     """An output may have this many tokens more than its source (Vaswani et al. 2017, section 6.1)."""
-    min_tokens: NonNegative = 0
+    min_tokens: OptionalPositionCount = 0
     """Smallest number of tokens of an output."""
-    no_repeat_ngram: NonNegative = 0
+    no_repeat_ngram: OptionalPositionCount = 0
     """No n-gram of this size may occur twice in an output; 0 allows all."""
-    repetition_penalty: Annotated[float, In(1)] = 1.0
+    repetition_penalty: Annotated[float, In(1), AtMost(MAX_FACTOR)] = 1.0
     """Factor on the log-probability of tokens that the output already contains (Keskar et al. 2019, section 4.1)."""
-    beam_groups: Positive = 1
+    beam_groups: BeamWidth = 1
     """Groups of a diverse beam (Vijayakumar et al. 2018); the beam must be a multiple of it."""
-    diversity_penalty: NonNegativeFloat = 0.5
+    diversity_penalty: Penalty = 0.5
     """Subtracted from the score of a token for each earlier group that selected it in the same step."""
-    max_term_cost: NonNegativeFloat = 20.0
+    max_term_cost: Penalty = 20.0
     """A glossary term is left out if it lowers the log-probability of the translation by more than this (nats)."""
     shortlist: bool = False
     """Score only the tokens of the model's shortlist: faster, but the output may differ."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from tongsa.config import In, NonNegative, PositiveFloat, check_ranges
+from tongsa.config import MAX_FACTOR, MAX_VOCAB_SIZE, AtMost, In, check_ranges
 
 Sampler = Callable[[Tensor], Tensor]
 """Map scores (row, candidate) to perturbed scores; the largest in each row is the sampled candidate."""
@@ -18,9 +18,9 @@ Sampler = Callable[[Tensor], Tensor]
 class SamplingConfig:
     """Settings of sampling."""
 
-    temperature: PositiveFloat = 1.0
+    temperature: Annotated[float, In(0, open_low=True), AtMost(MAX_FACTOR)] = 1.0
     """Divisor of the scores: below 1 likely tokens become likelier, above 1 unlikely ones do."""
-    top_k: NonNegative = 0
+    top_k: Annotated[int, In(0), AtMost(MAX_VOCAB_SIZE)] = 0
     """Draw only from the k likeliest tokens (Fan et al. 2018, section 5.4); 0 draws from all."""
     top_p: Annotated[float, In(0, 1, open_low=True)] = 1.0
     """Draw only from the likeliest tokens with this total probability (Holtzman et al. 2020, section 3.1)."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tongsa import storage
 from tongsa.batch import Padded
+from tongsa.bounded_files import MAX_SHORTLIST_BYTES, UnreadableFileError, open_regular
 from tongsa.errors import InputError
 from tongsa.program import format_command
 from tongsa.tokenization.lexicon import ShortlistCandidates, shortlist_candidates
@@ -65,7 +66,12 @@ def learn_shortlist(
 
 def save_shortlist(path: Path, shortlist: Shortlist, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
     storage.write_bytes(
-        path, save(shortlist.candidates._asdict(), metadata=_tokenizer_hashes(source_tokenizer, target_tokenizer))
+        path,
+        save(
+            shortlist.candidates._asdict(),
+            metadata=_tokenizer_hashes(source_tokenizer, target_tokenizer)
+            | {"arrays": _arrays_sha256(shortlist.candidates)},
+        ),
     )
 
 
@@ -74,11 +80,15 @@ def load_shortlist(path: Path, source_tokenizer: Tokenizer, target_tokenizer: To
     if not path.is_file():
         raise InputError(f"{path}: no shortlist. Make one: {format_command('shortlist RUN --data FILE')}")
     try:
-        with safe_open(path, framework="numpy") as file:
-            hashes = file.metadata()
+        with open_regular(path, MAX_SHORTLIST_BYTES), safe_open(path, framework="numpy") as file:
+            hashes = file.metadata() or {}
             candidates = ShortlistCandidates(*(file.get_tensor(name) for name in ShortlistCandidates._fields))
-    except (SafetensorError, OSError) as error:
+    except UnreadableFileError as error:
+        raise InputError(f"{path}: {error.reason}. {REBUILD_HINT}") from None
+    except (SafetensorError, OSError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: damaged ({error}). {REBUILD_HINT}") from None
+    if hashes.pop("arrays", checksum := _arrays_sha256(candidates)) != checksum:  # older versions wrote none
+        raise InputError(f"{path}: damaged (its checksum is wrong). {REBUILD_HINT}")
     if hashes != _tokenizer_hashes(source_tokenizer, target_tokenizer):
         raise InputError(f"{path}: made for another tokenizer. {REBUILD_HINT}")
     if not _is_valid(candidates, len(source_tokenizer), len(target_tokenizer)):
@@ -91,6 +101,14 @@ def _tokenizer_hashes(source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) 
         name: hashlib.sha256(tokenizer.model_bytes).hexdigest()
         for name, tokenizer in (("source", source_tokenizer), ("target", target_tokenizer))
     }
+
+
+def _arrays_sha256(candidates: ShortlistCandidates) -> str:
+    """Return the checksum of the arrays, which is stored beside them."""
+    digest = hashlib.sha256()
+    for array in candidates:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _is_valid(arrays: ShortlistCandidates, source_size: int, target_size: int) -> bool:

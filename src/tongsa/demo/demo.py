@@ -16,7 +16,7 @@ from tongsa.evaluation.evaluate import EvaluationConfig, EvaluationReport, evalu
 from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.program import format_command
 from tongsa.runs.reporting import ProgressDisplay, format_duration
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.checkpoint_files import TrainingProgress
 from tongsa.visualize.examples import translation_example
 from tongsa.visualize.panels import examples_page
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tongsa import bundle, storage
 from tongsa.bundle import Bundle
-from tongsa.decoding.engines.ctranslate2 import METADATA_FILE
+from tongsa.decoding.engines.ctranslate2_files import METADATA_CHECKSUM, METADATA_FILE, metadata_checksum
 from tongsa.errors import InputError
 from tongsa.export import ctranslate2, huggingface, onnx
 from tongsa.export.sentencepiece_model import portable_model
@@ -48,8 +48,9 @@ def default_folder(bundle_folder: Path, export_format: str, *, int8: bool) -> Pa
 def write_model(folder: Path, loaded: Bundle, export_format: str, *, int8: bool) -> None:
     """Write a model and its metadata into an empty folder: all that tongsa itself reads."""
     metadata = FORMATS[export_format](folder, loaded, int8=int8)
-    origin = {"format": export_format, "weights_sha256": loaded.weights_sha256}
-    (folder / METADATA_FILE).write_text(json.dumps(origin | metadata, indent=1), "utf-8", newline="\n")
+    content = {"format": export_format, "weights_sha256": loaded.weights_sha256} | metadata
+    content[METADATA_CHECKSUM] = metadata_checksum(content)
+    (folder / METADATA_FILE).write_text(json.dumps(content, indent=1), "utf-8", newline="\n")
 
 
 def write_tokenizers(folder: Path, loaded: Bundle) -> None:

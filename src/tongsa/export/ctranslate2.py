@@ -8,7 +8,8 @@ from torch import Tensor
 
 from tongsa import storage
 from tongsa.bundle import Bundle
-from tongsa.decoding.engines.ctranslate2 import VMAP_FILE, import_library
+from tongsa.decoding.engines.ctranslate2 import import_library
+from tongsa.decoding.engines.ctranslate2_files import VMAP_FILE
 from tongsa.export.transformer_weights import (
     LinearParams,
     concat_linear,
@@ -35,7 +36,7 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
 }
 """Supported values, for the settings that CTranslate2 supports only in part."""
 
-CONVERSION_VERSION = 1
+CONVERSION_VERSION = 2
 """Increased when the conversion changes: tongsa then converts a model again, although its weights are the same."""
 MAX_POSITIONS = 2048
 """Number of sinusoidal positions that are exported: CTranslate2 would compute other sinusoids than ours."""

@@ -16,13 +16,8 @@ import torch
 from tongsa import storage
 from tongsa.bundle import Bundle
 from tongsa.config import did_you_mean
-from tongsa.decoding.engines.ctranslate2 import (
-    METADATA_FILE,
-    CTranslate2Engine,
-    ExportMetadata,
-    import_library,
-    load_metadata,
-)
+from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, import_library
+from tongsa.decoding.engines.ctranslate2_files import METADATA_FILE, ExportMetadata, load_metadata
 from tongsa.decoding.engines.names import ENGINE_NAMES, EngineName
 from tongsa.errors import InputError
 from tongsa.export import SOURCE_TOKENIZER_FILE, default_folder, require_replaceable, write_model, write_tokenizers
@@ -68,32 +63,36 @@ def _load_or_convert(bundle: Bundle, log: Log, *, int8: bool) -> CTranslate2Engi
     if bundle.folder is None:
         raise InputError("engine ctranslate2: this model has no folder. Save it, and load it again.")
     folder = default_folder(bundle.folder, "ctranslate2", int8=int8)
-    if engine := _load_current(folder, bundle, int8=int8):
+    engine, reason = _load_current(folder, bundle, int8=int8)
+    if engine:
         return engine
     if not os.access(folder.parent, os.W_OK):
         command = format_command(
             "export {} --to ctranslate2 --int8" if int8 else "export {} --to ctranslate2", folder.parent
         )
-        raise InputError(f"{folder.parent}: a CTranslate2 model cannot be written here. Where it can: {command}")
+        raise InputError(
+            f"{reason}{folder.parent}: a CTranslate2 model cannot be written here. Where it can: {command}"
+        )
     with storage.lock_replacement(folder):
         storage.recover_folder(folder)
-        if engine := _load_current(folder, bundle, int8=int8):  # another process has just converted it
+        engine, reason = _load_current(folder, bundle, int8=int8)
+        if engine:  # another process has just converted it
             return engine
-        _convert(folder, bundle, log, int8=int8)
+        _convert(folder, bundle, lambda message: log(f"{message} {reason}".rstrip()), int8=int8)
         return CTranslate2Engine(folder, torch.get_num_threads(), bundle.shortlist_sha256)
 
 
-def _load_current(folder: Path, bundle: Bundle, *, int8: bool) -> CTranslate2Engine | None:
-    """Return the engine of an export that is current and intact; None if there is none."""
+def _load_current(folder: Path, bundle: Bundle, *, int8: bool) -> tuple[CTranslate2Engine | None, str]:
+    """Return the engine of an export that is current and intact, or None and a sentence if it is damaged."""
     if not (folder / METADATA_FILE).is_file():
-        return None
+        return None, ""
     try:
         if not _is_current(load_metadata(folder), bundle, int8=int8):
-            return None
+            return None, ""
         engine = CTranslate2Engine(folder, torch.get_num_threads(), bundle.shortlist_sha256)
-    except InputError:  # damaged, or replaced while it was read
-        return None
-    return engine if _is_current(engine.metadata, bundle, int8=int8) else None
+    except InputError as error:  # damaged, of an older version, or replaced while it was read
+        return None, f"Not used: {str(error).partition('. Make ')[0]}. "
+    return engine if _is_current(engine.metadata, bundle, int8=int8) else None, ""
 
 
 def _is_current(metadata: ExportMetadata, bundle: Bundle, *, int8: bool) -> bool:

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.config import Fraction, Positive, check_ranges
+from tongsa.config import Dilation, Fraction, Kernel, Layers, Width, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.conv import DilatedConvolution, SeparableConvolution
@@ -44,19 +44,19 @@ PRESETS: dict[PresetName, tuple[int, int, int, int, float, str]] = {
 class ByteNetConfig:
     """The defaults are the paper's model for WMT English-German, from characters to characters (section 6)."""
 
-    width: Positive = 1600
+    width: Width = 1600
     """Width of embeddings, of the residual sums and of the memory (2d)."""
-    hidden: Positive = 800
+    hidden: Width = 800
     """Width of the convolution inside a block (d)."""
-    encoder_kernel: Positive = 3
+    encoder_kernel: Kernel = 3
     """Kernel width in the encoder (k), centered on the position."""
-    decoder_kernel: Positive = 3
+    decoder_kernel: Kernel = 3
     """Kernel width in the decoder, ending at the position."""
-    encoder_layers: Positive = 30
+    encoder_layers: Layers = 30
     """Residual blocks of the encoder."""
-    decoder_layers: Positive = 30
+    decoder_layers: Layers = 30
     """Residual blocks of the decoder."""
-    max_dilation: Positive = 16
+    max_dilation: Dilation = 16
     """The dilation is doubled from block to block up to this number (r), then it starts again at 1 (section 3.5)."""
     convolution: Literal["full", "separable"] = "full"
     """Convolution with the dilation: one matrix as in the paper, or a depthwise separable one (Kaiser et al. 2017)."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.config import Fraction, Positive, check_ranges
+from tongsa.config import Fraction, Kernel, Layers, PositionCount, Width, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.beam_layout import PerSentence
 from tongsa.nn.conv import GatedConvolution, init_normal
@@ -47,19 +47,19 @@ PRESETS: dict[PresetName, tuple[int, int, int, int, float, str]] = {
 class ConvS2SConfig:
     """The defaults are the paper's model for WMT'16 English-Romanian."""
 
-    width: Positive = 512
+    width: Width = 512
     """Width of embeddings, of the memory and of the input of the output layer (f)."""
-    hidden: Positive = 512
+    hidden: Width = 512
     """Width of the output of every convolution (d)."""
-    kernel: Positive = 3
+    kernel: Kernel = 3
     """Kernel width (k): centered on the position in the encoder, ending at it in the decoder."""
-    encoder_layers: Positive = 20
+    encoder_layers: Layers = 20
     """Convolutions of the encoder."""
-    decoder_layers: Positive = 20
+    decoder_layers: Layers = 20
     """Convolutions of the decoder; each has its own attention."""
     dropout: Fraction = 0.2
     """On embeddings, on the input of every convolution and before the output layer (section 4.2)."""
-    max_positions: Positive = 1024
+    max_positions: PositionCount = 1024
     """Number of learned position embeddings, which is the longest sequence (section 3.1)."""
     tie_embeddings: Literal["all", "target", "none"] = "none"
     """One matrix for source, target and output; for target and output; or three, as in the paper."""

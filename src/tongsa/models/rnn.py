@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.config import Fraction, In, Positive, check_ranges
+from tongsa.config import MAX_WIDTH, AtMost, Fraction, In, Layers, Width, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
@@ -41,11 +41,11 @@ START_WIDTHS: dict[PresetName, int] = {"tiny": 128, "small": 192, "short": 272, 
 class RNNConfig:
     """The defaults are those of Cho et al., section 4.1.1."""
 
-    width: Annotated[int, In(2)] = 1000
+    width: Annotated[int, In(2), AtMost(MAX_WIDTH)] = 1000
     """Width of the state of every layer, on both sides."""
-    embedding: Positive = 100
+    embedding: Width = 100
     """Width of the token embeddings, which is also the rank of the input and output matrices."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Recurrent layers on each side."""
     cell: CellKind = "gru"
     """Recurrent cell."""

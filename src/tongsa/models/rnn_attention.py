@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.config import Fraction, Positive, check_ranges
+from tongsa.config import Fraction, Layers, Width, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.additive_attention import AdditiveAttention
 from tongsa.nn.beam_layout import PerSentence
@@ -40,11 +40,11 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 class RNNAttentionConfig:
     """The defaults are the paper's RNNsearch (appendix A.2.3), but with dropout."""
 
-    embedding: Positive = 620
+    embedding: Width = 620
     """Width of the token embeddings (m)."""
-    width: Positive = 1000
+    width: Width = 1000
     """Width of each encoder direction, of the decoder state and of the alignment model (n and n')."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Recurrent layers of each encoder direction and of the decoder. The attention reads the top ones; the paper has
     one."""
     cell: Literal["gru", "gru-reset-after", "lstm"] = "gru"
@@ -55,7 +55,7 @@ class RNNAttentionConfig:
     output: Literal["maxout", "linear"] = "maxout"
     """Maxout over the state before the step, the last token and the context (appendix A.2.2); or, as many tutorials
     have it, one matrix over the state after the step, the last token and the context."""
-    maxout_width: Positive = 500
+    maxout_width: Width = 500
     """Width of the maxout layer before the output (l)."""
     dropout: Fraction = 0.2
     """On embeddings, annotations, maxout layer and between layers: not in the paper, and never recurrent (Zaremba et

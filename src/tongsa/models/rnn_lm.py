@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.config import Fraction, Positive, check_ranges
+from tongsa.config import Fraction, Layers, Width, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.nn.decoder_state import RowState
 from tongsa.nn.dropout import Dropout
@@ -31,9 +31,9 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 class RNNLMConfig:
     """The defaults are the medium model of Zaremba et al. 2014, section 4.1, but with tied embeddings."""
 
-    width: Positive = 650
+    width: Width = 650
     """Width of the token embeddings and of the state of every layer."""
-    layers: Positive = 2
+    layers: Layers = 2
     """Recurrent layers."""
     cell: CellKind = "lstm"
     """Recurrent cell."""

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Padded
-from tongsa.config import Fraction, NonNegativeFloat, Positive, check_ranges
+from tongsa.config import Fraction, Layers, Penalty, Width, check_ranges
 from tongsa.interface import EncoderDecoder, Memory, PresetName, Task
 from tongsa.models.pooled_classifier import PooledClassifier, flatten_slots
 from tongsa.models.rnn_attention import RNNAttentionConfig, RNNAttentionDecoder
@@ -50,20 +50,20 @@ class StructuredSelfAttentionConfig:
 
     head: Literal["classifier", "decoder"] = "classifier"
     """The network that reads the hops: a classifier as in the paper, or the decoder of Bahdanau et al. (2015)."""
-    embedding: Positive = 100
+    embedding: Width = 100
     """Width of the token embeddings (d)."""
-    width: Positive = 300
+    width: Width = 300
     """Width of each direction of the LSTM (u)."""
-    layers: Positive = 1
+    layers: Layers = 1
     """Layers of the LSTM."""
-    attention: Positive = 350
+    attention: Width = 350
     """Hidden units of the attention (d_a)."""
-    hops: Positive = 30
+    hops: Width = 30
     """Attention hops: rows of the sentence matrix, each with its own weights over the tokens (r)."""
-    penalty: NonNegativeFloat = 1.0
+    penalty: Penalty = 1.0
     """Coefficient of ‖AAᵀ - I‖², which keeps the hops different (section 2.2). Like the loss, it is divided by the
     number of target tokens."""
-    hidden: Positive = 2000
+    hidden: Width = 2000
     """Width of the classifier's hidden layer, or of the decoder's maxout layer."""
     dropout: Fraction = 0.5
     """In the classifier or decoder (section 4.1)."""

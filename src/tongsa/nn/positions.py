@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from tongsa.config import NonNegative, check_ranges
+from tongsa.config import OptionalPositionCount, check_ranges
 
 NO_POSITION_LIMIT = 1 << 20
 """Value of max_positions for models without a limit."""
@@ -24,7 +24,7 @@ class SinusoidConfig:
     tensor2tensor and fairseq. i/d ends at about 100·2π, as in kh-kim/simple-nmt."""
     layout: SinusoidLayout = "interleaved"
     """sin, cos, sin, cos … as in the paper, or all sines and then all cosines, as in tensor2tensor and fairseq."""
-    first_position: NonNegative = 0
+    first_position: OptionalPositionCount = 0
     """Position of the first token; 1 in paul-hyun/transformer-evolution, 2 in fairseq."""
 
     def __post_init__(self) -> None:

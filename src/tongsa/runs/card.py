@@ -15,9 +15,10 @@ from tongsa import storage
 from tongsa.evaluation.evaluate import EvaluationReport
 from tongsa.evaluation.score_tables import format_interval
 from tongsa.interface import Task
+from tongsa.runs.data_checksums import read_data_checksums
 from tongsa.runs.reporting import format_duration
 from tongsa.runs.run import Run
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.checkpoint_files import TrainingProgress
 
 CARD_FILE = "card.md"
 PIPELINE_TAGS: dict[Task, str] = {
@@ -138,7 +139,7 @@ def _training(run: Run, progress: TrainingProgress) -> str:
 
 
 def _data(run: Run) -> str:
-    file_hashes = json.loads((run.folder / "data.json").read_text("utf-8"))
+    file_hashes = read_data_checksums(run.folder / "data.json")
     files = "\n".join(f"| {Path(path).name} | `{digest}` |" for path, digest in file_hashes.items())
     dataset = f"{run.recipe.data.dataset}\n\n" if run.recipe.data.dataset else ""
     counts = f"{len(run.data.train):,} training pairs, {len(run.data.dev):,} development pairs; {_drop_counts(run)}."

@@ -17,6 +17,7 @@ from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.interface import Task
 from tongsa.runs.corpus_reader import CorpusReader
+from tongsa.runs.data_checksums import read_data_checksums
 from tongsa.runs.recipe import DataConfig, Recipe
 from tongsa.runs.term_replacement import TermReplacer
 from tongsa.tokenization.labels import LabelTokenizer
@@ -244,10 +245,7 @@ def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
     if not record.exists():
         storage.write_text(record, json.dumps(checksums, indent=1, ensure_ascii=False))
         return
-    try:
-        recorded = dict(json.loads(record.read_text("utf-8")))
-    except (ValueError, TypeError):
-        raise InputError(f"{record}: damaged. Remove it if the data are unchanged since the run started.") from None
+    recorded = read_data_checksums(record)
     changed = [path for path in checksums if recorded.get(path) != checksums[path]]
     if changed:
         raise InputError(f"{changed[0]}: changed since this run started. Restore the file, or start a new run.")

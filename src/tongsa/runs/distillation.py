@@ -27,7 +27,7 @@ from tongsa.runs.reporting import ProgressDisplay, TranslationDisplay
 from tongsa.runs.train import start_run
 from tongsa.runs.translate_file import ResumableOutput
 from tongsa.runs.translate_job import LineTranslator, ModelSpec, TranslateJobConfig
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.checkpoint_files import TrainingProgress
 
 DISTILLED_FOLDER = "distilled"
 """Subfolder of the run: sources, outputs of the teacher, and both as pairs."""

@@ -73,7 +73,7 @@ def _is_planned(plan: GridPlan, variant: Variant) -> bool:
 def _read_plan(plan: GridPlan, variant: Variant) -> Recipe:
     """Return the planned recipe of a setting; its data files must be unchanged."""
     folder = plan.plan_folder(variant)
-    recipe = parse_recipe(config.read_toml(folder / "run.toml"), str(folder / "run.toml"))
+    recipe = parse_recipe(config.read_folder_toml(folder / "run.toml"), str(folder / "run.toml"))
     check_data_unchanged(recipe, folder)
     return recipe
 

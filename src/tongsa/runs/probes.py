@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tongsa.runs.run import Run
 from tongsa.runs.validation import temporary_weights
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.checkpoint_files import TrainingProgress
 from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import Journal
 from tongsa.visualize.probe import PROBES_FILE, pack_probe, take_probe

@@ -22,6 +22,7 @@ from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 from tongsa.visualize.probe import MAX_SOURCE_TOKENS
 
+RESTORE_SETTINGS = "Restore the file from a copy, or start a new run."
 MAX_SOURCES_MEASURED = 1000
 """Number of sources, the longest in characters, whose tokens are counted for the profile."""
 
@@ -118,7 +119,7 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> 
         raise InputError(
             f"{folder}: not a run (no run.toml). Start one with: {format_command('train … --run {}', folder)}"
         )
-    recipe = parse_recipe(config.read_toml(settings), str(settings))
+    recipe = parse_recipe(config.read_folder_toml(settings, RESTORE_SETTINGS), str(settings))
     if not recipe.data.train:
         raise InputError(f"{settings}: data.train is empty. Restore the file, or start a new run.")
     recipe = replace(recipe, training=configure_hardware(recipe.training, distributed))

@@ -1,6 +1,5 @@
 """Settings of runs that are compared: those that differ, and groups of runs that differ only in their seed."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import Any, NamedTuple
 
 from tongsa import config
 from tongsa.config import Table
+from tongsa.errors import InputError
+from tongsa.runs.data_checksums import read_data_checksums
 
 SEED_KEY = "training.seed"
 FILE_KEYS = ("data.train", "data.dev", "data.test", "data.glossary")
@@ -56,7 +57,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     path = folder / "run.toml"
     if not path.is_file():
         return {}
-    settings = dict(flatten_table(config.read_toml(path)))
+    settings = dict(flatten_table(config.read_folder_toml(path)))
     checksums = _read_checksums(folder)
     for key in FILE_KEYS:
         if key in settings:
@@ -69,8 +70,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
 def _read_checksums(folder: Path) -> dict[str, str]:
     """Return path → sha256 of the data files of a run."""
     try:
-        return dict(json.loads((folder / "data.json").read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        return read_data_checksums(folder / "data.json")
+    except InputError:
         return {}
 
 

@@ -36,7 +36,8 @@ from tongsa.runs.run import Run, create_run, load_initial_weights, open_run, wri
 from tongsa.runs.training_loop import run_training
 from tongsa.runs.update_batches import split_update
 from tongsa.runs.validation import describe_adaptation
-from tongsa.training.checkpoint import TrainingProgress, latest_checkpoint
+from tongsa.training.checkpoint import latest_checkpoint
+from tongsa.training.checkpoint_files import TrainingProgress
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, init_distributed
 
 
@@ -247,7 +248,7 @@ def _resume(
     with storage.lock_folder(folder) if is_locked else nullcontext():
         changes = parse_changes(settings, folder)
         run = open_run(folder, distributed)
-        saved, _ = latest_checkpoint(folder / "checkpoints")
+        saved, _ = latest_checkpoint(folder / "checkpoints", run.bundle.model)
         step = saved.progress.step if saved else 0
         if saved is None:
             run = _initialize(run, display)

@@ -1,6 +1,5 @@
 """Training pairs of a trained model, read again from the files of its run and of the runs before it."""
 
-import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,6 +8,7 @@ from tongsa import bundle, config, storage
 from tongsa.data.corpus import check_files, read_pairs, read_texts
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.errors import InputError
+from tongsa.runs.data_checksums import read_data_checksums
 from tongsa.runs.recipe import Recipe, parse_recipe
 
 
@@ -29,7 +29,7 @@ def _training_runs(model_folder: Path) -> Iterator[tuple[Path, Recipe]]:
             raise InputError(
                 f"{folder}: no run.toml, so the training files are unknown. Evaluate the folder of the run."
             )
-        recipe = parse_recipe(config.read_toml(settings), str(settings))
+        recipe = parse_recipe(config.read_folder_toml(settings), str(settings))
         yield folder, recipe
         if not recipe.training.init_from:
             return
@@ -51,8 +51,8 @@ def _find_file(folder: Path, path: Path) -> Path:
     if path.exists() or path.is_absolute():
         return path
     try:
-        sha256 = dict(json.loads((folder / "data.json").read_text("utf-8"))).get(str(path))
-    except (OSError, ValueError):
+        sha256 = read_data_checksums(folder / "data.json").get(str(path))
+    except InputError:
         return path
     candidates = (parent / path for parent in folder.resolve().parents)
     return next((file for file in candidates if file.is_file() and storage.file_sha256(file) == sha256), path)

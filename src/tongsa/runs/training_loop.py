@@ -19,7 +19,7 @@ from tongsa.runs.reporting import ProgressDisplay, RunReporter, open_reporter
 from tongsa.runs.run import Run
 from tongsa.runs.validation import finish_training, validate
 from tongsa.training import checkpoint
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.checkpoint_files import TrainingProgress
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.distributed import DistributedContext, full_tensor, unwrap_model
 from tongsa.training.loop import INITIAL_LOSS_SCALE, DivergedError, UpdateResult, train
@@ -57,7 +57,7 @@ def run_training(run: Run, distributed: DistributedContext, display: ProgressDis
     reset_peak_memory()
     learner = _Learner.build(run, distributed)
     folder, training = run.folder / "checkpoints", run.recipe.training
-    saved, remarks = checkpoint.latest_checkpoint(folder)
+    saved, remarks = checkpoint.latest_checkpoint(folder, learner.model, learner.optimizers, learner.ema)
     progress = TrainingProgress()
     if saved:
         saved.restore(learner.model, learner.optimizers, learner.ema)

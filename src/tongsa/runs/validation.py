@@ -25,7 +25,7 @@ from tongsa.runs.plan_warnings import overfitting_warning
 from tongsa.runs.reporting import RunReporter
 from tongsa.runs.run import Run
 from tongsa.training import checkpoint
-from tongsa.training.checkpoint import TrainingProgress
+from tongsa.training.checkpoint_files import TrainingProgress
 from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import read_journal
 from tongsa.training.memory import peak_memory

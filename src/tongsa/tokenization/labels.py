@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
-from tongsa import storage
+from tongsa import bounded_files, storage
+from tongsa.bounded_files import UnreadableFileError
 from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
 
@@ -45,7 +46,8 @@ class LabelTokenizer:
     def from_bytes(cls, model_bytes: bytes) -> Self:
         """Load labels from `model_bytes`."""
         try:
-            labels = json.loads(model_bytes)
+            labels = bounded_files.parse_json(model_bytes)
+            str(labels).encode("utf-8")  # JSON can write halves of a character, which no text has
         except ValueError:
             labels = None
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
@@ -63,11 +65,9 @@ class LabelTokenizer:
     @classmethod
     def load(cls, path: Path) -> Self:
         try:
-            return cls.from_bytes(path.read_bytes())
-        except OSError as error:
-            raise InputError(
-                f"{path}: cannot be read ({error.strerror}). Give the path of a file written by `save`."
-            ) from None
+            return cls.from_bytes(bounded_files.read_bytes(path, bounded_files.MAX_JSON_BYTES))
+        except UnreadableFileError as error:
+            raise InputError(f"{path}: {error.reason}. Give the path of a file written by `save`.") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 

@@ -13,8 +13,9 @@ from typing import Annotated, Literal, Self
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from tongsa import storage
-from tongsa.config import In, Positive, check_ranges
+from tongsa import bounded_files, storage
+from tongsa.bounded_files import UnreadableFileError
+from tongsa.config import In, VocabSize, check_ranges
 from tongsa.data.corpus import CorpusError
 from tongsa.data.normalize import SPACE_MARK, from_jamo, normalize, to_jamo
 from tongsa.errors import InputError
@@ -38,7 +39,7 @@ ModelType = Literal["unigram", "bpe", "char", "word"]
 class TokenizerConfig:
     model: ModelType = "unigram"
     """Segmentation algorithm: unigram language model, byte-pair encoding, characters or words."""
-    vocab_size: Positive = 8000
+    vocab_size: VocabSize = 8000
     """Maximum vocabulary size; a small corpus gives fewer tokens."""
     shared: bool = True
     """Use one vocabulary for source and target."""
@@ -80,7 +81,8 @@ class SubwordTokenizer:
         self._processor = SentencePieceProcessor()
         try:
             self._processor.load_from_serialized_proto(model_bytes)
-        except RuntimeError:
+            self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
+        except (RuntimeError, ValueError, IndexError):  # ValueError: a token that is not UTF-8
             raise InputError("not a SentencePiece model, or a damaged one. Copy the file again.") from None
         processor = self._processor
         special = processor.pad_id(), processor.bos_id(), processor.eos_id(), processor.unk_id()
@@ -93,11 +95,9 @@ class SubwordTokenizer:
     @classmethod
     def load(cls, path: Path, jamo: bool = False) -> Self:
         try:
-            return cls(path.read_bytes(), jamo)
-        except OSError as error:
-            raise InputError(
-                f"{path}: cannot be read ({error.strerror}). Give the path of a file written by `save`."
-            ) from None
+            return cls(bounded_files.read_bytes(path, bounded_files.MAX_TOKENIZER_BYTES), jamo)
+        except UnreadableFileError as error:
+            raise InputError(f"{path}: {error.reason}. Give the path of a file written by `save`.") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 

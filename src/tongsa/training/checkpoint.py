@@ -6,9 +6,9 @@ world size, sharded or not.
 """
 
 import json
-import shutil
+import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,37 +20,22 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, Hu
 from torch.distributed.tensor import DTensor
 
 from tongsa import storage
-from tongsa.errors import InputError
+from tongsa.bounded_files import read_json
 from tongsa.interface import named_tensors
+from tongsa.training.checkpoint_files import (
+    FORMAT_VERSION,
+    PROGRESS_FILE,
+    STATE_FILE,
+    CheckpointMismatchError,
+    DamagedCheckpointError,
+    TrainingProgress,
+    check_optimizers,
+    check_tensors,
+    describe_tensors,
+    read_progress,
+)
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
-from tongsa.training.loop import DataPosition
 from tongsa.training.optimizer import WeightEMA
-
-FORMAT_VERSION = 1
-"""Increased when older versions of tongsa could not read what this one writes."""
-STATE_FILE, PROGRESS_FILE = "state.safetensors", "progress.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingProgress:
-    """Counters of a run at a checkpoint."""
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    best_score: float | None = None
-    best_step: int = 0
-    validations_since_best: int = 0
-    """Validations since the best one, for early stopping."""
-    tokens: int = 0
-    seconds: float = 0.0
-    """Time spent in updates, including those before a resume."""
-    loss_scale: float = 1.0
-    """Loss scale of fp16 training."""
-
-    @property
-    def position(self) -> DataPosition:
-        return DataPosition(self.epoch, self.batch)
 
 
 def save_checkpoint(
@@ -77,7 +62,7 @@ def save_checkpoint(
                 content = save_safetensors({name: value.contiguous().cpu() for name, value in tensors.items()})
                 (new / STATE_FILE).write_bytes(content)
             checksums = {file.name: storage.file_sha256(file) for file in sorted(new.iterdir())}
-            record = {"format": FORMAT_VERSION} | asdict(progress) | {"files": checksums}
+            record = {"format": FORMAT_VERSION} | asdict(progress) | {"files": checksums, "tensors": len(tensors)}
             (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8", newline="\n")
         delete_unusable(folder, progress.step)
         keep_newest(folder, keep)
@@ -87,12 +72,12 @@ def save_checkpoint(
 def keep_newest(folder: Path, keep: int = 1) -> None:
     """Delete all but the newest checkpoints."""
     for step in _saved_steps(folder)[:-keep]:
-        shutil.rmtree(folder / f"{step:09d}")
+        storage.remove(folder / f"{step:09d}")
 
 
 def write_progress(path: Path, progress: TrainingProgress) -> None:
     """Replace the counters of a checkpoint."""
-    record = json.loads((path / PROGRESS_FILE).read_text("utf-8"))
+    record = read_json(path / PROGRESS_FILE)
     storage.write_text(path / PROGRESS_FILE, json.dumps(record | asdict(progress), indent=1))
 
 
@@ -103,7 +88,7 @@ def delete_unusable(folder: Path, newest_step: int) -> None:
     """
     damaged = [folder / f"{step:09d}" for step in _saved_steps(folder) if step > newest_step]
     for path in (*damaged, *storage.unfinished_replacements(folder)):
-        shutil.rmtree(path, ignore_errors=True)
+        storage.remove(path)
 
 
 def _write_shards(folder: Path, tensors: dict[str, Tensor]) -> None:
@@ -129,7 +114,9 @@ def _optimizer_tensors(i: int, state: Mapping[int, Mapping[str, Tensor]]) -> dic
 
 
 def _saved_steps(folder: Path) -> list[int]:
-    return sorted(int(path.name) for path in folder.glob("*") if path.name.isdigit()) if folder.is_dir() else []
+    """Return the steps of all checkpoints; other names in the folder are not ours."""
+    names = [path.name for path in folder.glob("*")] if folder.is_dir() else []
+    return sorted(int(name) for name in names if re.fullmatch("[0-9]{9,15}", name) and name == f"{int(name):09d}")
 
 
 @dataclass(frozen=True)
@@ -141,17 +128,10 @@ class Checkpoint:
 
     @torch.no_grad()
     def restore(self, model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], ema: WeightEMA | None) -> None:
-        """Load weights, optimizer state and EMA in place."""
+        """Load weights, optimizer state and EMA in place; `latest_checkpoint` has checked that they fit."""
         reader = HuggingFaceStorageReader(str(self.path))
-        sizes = {name: entry.size for name, entry in reader.read_metadata().state_dict_metadata.items()}  # type: ignore[union-attr]
+        sizes = {name: entry.size for name, entry in describe_tensors(self.path).items()}
         tensors = _checkpoint_tensors(model, [], ema)
-        mismatched = [name for name, value in tensors.items() if sizes.get(name) != value.size()]
-        mismatched += sorted(_saved_parameter_keys(sizes) - _parameter_keys(optimizers))
-        if mismatched:
-            raise InputError(
-                f"{self.path}: {mismatched[0]} does not match the settings in run.toml. "
-                "Restore the run.toml of this run, or start a new run."
-            )
         states = [_empty_optimizer_state(f"optimizer {i}/", sizes, optimizer) for i, optimizer in enumerate(optimizers)]
         for i, state in enumerate(states):
             tensors |= _optimizer_tensors(i, state)
@@ -161,17 +141,6 @@ class Checkpoint:
             state_dict_loader.load(tensors, storage_reader=reader, no_dist=True)
         for optimizer, state in zip(optimizers, states, strict=True):
             optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-
-
-def _saved_parameter_keys(names: Iterable[str]) -> set[str]:
-    """Return the parameters with saved optimizer state: "optimizer 0/3"."""
-    return {name.rpartition("/")[0] for name in names if name.startswith("optimizer ")}
-
-
-def _parameter_keys(optimizers: Sequence[torch.optim.Optimizer]) -> set[str]:
-    """Return the parameters of these optimizers by the same keys."""
-    counts = [sum(len(group["params"]) for group in optimizer.param_groups) for optimizer in optimizers]
-    return {f"optimizer {i}/{index}" for i, count in enumerate(counts) for index in range(count)}
 
 
 def _empty_optimizer_state(
@@ -190,26 +159,34 @@ def _empty_optimizer_state(
     return states
 
 
-def latest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """Return the newest intact checkpoint, and a warning for each newer one that is damaged."""
-    warning_lines: list[str] = []
+def latest_checkpoint(
+    folder: Path,
+    model: nn.Module | None = None,
+    optimizers: Sequence[torch.optim.Optimizer] = (),
+    ema: WeightEMA | None = None,
+) -> tuple[Checkpoint | None, list[str]]:
+    """Return the newest intact checkpoint, and a warning for each newer one that is damaged.
+
+    With a model, and optimizers if there are any, only a checkpoint of their tensors is returned. If all intact ones
+    are of other settings, that is an InputError.
+    """
+    reasons: list[str] = []
+    mismatch: CheckpointMismatchError | None = None
     for step in reversed(_saved_steps(folder)):
         path = folder / f"{step:09d}"
         try:
-            return _read_verified(path), warning_lines
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            warning_lines.append(f"{path}: damaged ({error}). The previous checkpoint is used.")
-    return None, warning_lines
-
-
-def _read_verified(path: Path) -> Checkpoint:
-    record = json.loads((path / PROGRESS_FILE).read_text("utf-8"))
-    if (version := record.pop("format", "unknown")) != FORMAT_VERSION:
-        raise InputError(
-            f"{path}: checkpoint format {version}, but this tongsa reads format {FORMAT_VERSION}. "
-            "Resume with the tongsa version that wrote it, or start a new run."
-        )
-    for name, checksum in record.pop("files").items():
-        if storage.file_sha256(path / name) != checksum:
-            raise ValueError(f"the checksum of {name} is wrong")
-    return Checkpoint(TrainingProgress(**record), path)
+            saved = Checkpoint(read_progress(path), path)
+            if model is not None:
+                descriptions = describe_tensors(path)
+                check_tensors(path, descriptions, _checkpoint_tensors(model, [], ema))
+                if optimizers:
+                    check_optimizers(path, descriptions, optimizers, saved.progress)
+            return saved, [f"{reason} The checkpoint of step {step:,} is used." for reason in reasons]
+        except CheckpointMismatchError as error:
+            mismatch = mismatch or error
+            reasons.append(f"{path}: it is of other settings than run.toml.")
+        except (DamagedCheckpointError, OSError) as error:
+            reasons.append(f"{path}: damaged ({error}).")
+    if mismatch is not None:
+        raise mismatch
+    return None, [f"{reason} There is no older one: training starts at step 0." for reason in reasons]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tongsa.config import Fraction, NonNegative, NonNegativeFloat, Positive, check_ranges
+from tongsa.config import Fraction, NonNegative, NonNegativeFloat, Positive, ThreadCount, check_ranges
 from tongsa.data.normalize import normalize
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.precision import Precision
@@ -88,7 +88,7 @@ class TrainingConfig:
     """Precision of the computation; auto takes bf16 where it is supported and faster, else fp32."""
     device: str = "auto"
     """Device such as cpu, cuda or cuda:1; auto takes a GPU if there is one."""
-    threads: NonNegative = 0
+    threads: ThreadCount = 0
     """CPU threads. 0: PyTorch's default."""
     compile: bool = False
     """Compile the model with torch.compile. It takes minutes and pays off on a GPU; on CPUs it was slower."""

@@ -7,14 +7,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tongsa import storage
+from tongsa import bounded_files, storage
+from tongsa.bounded_files import MalformedTextError, UnreadableFileError
+from tongsa.errors import InputError
+
+MAX_JOURNAL_BYTES = 16 << 30
+"""Size of a journal: about 200 bytes for each update."""
 
 
 class Journal:
     """Append-only writer. Opening it removes the records after `last_step`: a resumed run writes them again."""
 
     def __init__(self, path: Path, *, last_step: int) -> None:
-        kept = [line for line in _read_lines(path) if _parse_record(line).get("step", last_step + 1) <= last_step]
+        kept = [line for line in _read_lines(path) if 0 <= _parse_record(line).get("step", -1) <= last_step]
         storage.write_text(path, "".join(line + "\n" for line in kept))
         self.file = path.open("a", encoding="utf-8", newline="\n")
 
@@ -35,18 +40,23 @@ class Journal:
 
 
 def _read_lines(path: Path) -> Iterator[str]:
-    if path.exists():
-        with path.open(encoding="utf-8", errors="replace") as file:
-            yield from (line.rstrip("\n") for line in file)
+    """Yield the lines of a journal; a missing one has none."""
+    if path.is_symlink() or path.exists():
+        try:
+            yield from bounded_files.read_lines(path, MAX_JOURNAL_BYTES)
+        except UnreadableFileError as error:
+            raise InputError(f"{path}: {error.reason}. Move it away; the run writes a new one.") from None
 
 
 def _parse_record(line: str) -> dict[str, Any]:
-    """Return the record of a line; {} for a line that a killed process left incomplete."""
+    """Return the record of a line; {} for a damaged line, such as one that a killed process left incomplete."""
     try:
-        record = json.loads(line)
-    except ValueError:
+        record = bounded_files.parse_json(line)
+    except MalformedTextError:
         return {}
-    return record if isinstance(record, dict) else {}
+    if not isinstance(record, dict) or type(record.get("step", 0)) is not int:
+        return {}
+    return record
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:

@@ -225,7 +225,9 @@ def measure_milliseconds(model: TextModel, text: str) -> float:
 def training_data(folder: Path) -> dict[str, Any]:
     """Return seed, length, best validation score and loss curves of a run; a bundle without a run has none."""
     records = read_journal(folder / "journal.jsonl")
-    settings = config.read_toml(folder / "run.toml").get("training", {}) if (folder / "run.toml").is_file() else {}
+    settings = (
+        config.read_folder_toml(folder / "run.toml").get("training", {}) if (folder / "run.toml").is_file() else {}
+    )
     updates = [record for record in records if "loss" in record]
     seconds, curve = 0.0, []
     seconds_at = {0: 0.0}

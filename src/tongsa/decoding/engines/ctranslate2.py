@@ -1,10 +1,9 @@
 """The CTranslate2 engine (Klein et al. 2020): the same beam search on an exported model, faster on CPUs."""
 
 import importlib
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,17 +12,9 @@ import torch
 from tongsa.batch import Padded
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.config import DecodingConfig
-from tongsa.decoding.engines.names import EngineName
+from tongsa.decoding.engines.ctranslate2_files import damaged_error, load_metadata, verify_files
 from tongsa.errors import InputError
-from tongsa.program import format_command
-from tongsa.storage import file_sha256
 from tongsa.tokenization.special import BOS, EOS, PAD
-
-METADATA_FILE = "tongsa.json"
-"""Metadata file in each exported folder, with the hash of the exported weights."""
-
-VMAP_FILE = "vmap.txt"
-"""The shortlist in CTranslate2's format."""
 
 SUPPORTED_SETTINGS = (
     "split_sentences",
@@ -51,59 +42,6 @@ def import_library(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise InputError("CTranslate2 is not installed. Run: pip install -e '.[fast]' -c constraints.txt") from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportMetadata:
-    """Description of an exported folder."""
-
-    format: str
-    weights_sha256: str
-    """SHA-256 of the weights that it was made from."""
-    max_positions: int
-    """Longest sequence, EOS included, that the model can process on either side."""
-    exported_positions: int
-    """Longest sequence that the export can process: shorter if the model has no limit."""
-    int8: bool
-    version: int
-    """Version of the conversion; see `CONVERSION_VERSION` in export/ctranslate2.py."""
-    sha256: dict[str, str]
-    """SHA-256 of each file that CTranslate2 reads."""
-    shortlist_sha256: str = ""
-    """SHA-256 of the shortlist that was exported; empty if there was none."""
-
-    @property
-    def engine(self) -> EngineName:
-        """Name of the engine that decodes with this export."""
-        return "ctranslate2-int8" if self.int8 else "ctranslate2"
-
-
-def load_metadata(folder: Path) -> ExportMetadata:
-    try:
-        content = json.loads((folder / METADATA_FILE).read_text("utf-8"))
-        content["sha256"] = dict(content["sha256"])
-        return ExportMetadata(
-            **{name: content[name] for name in (field.name for field in fields(ExportMetadata)) if name in content}
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(
-            f"{folder}: no CTranslate2 model. Make one: {format_command('export RUN --to ctranslate2')}"
-        ) from None
-
-
-def verify_files(folder: Path, metadata: ExportMetadata) -> None:
-    """Raise InputError unless the files of an export are those that were written."""
-    for name, digest in metadata.sha256.items():
-        try:
-            is_intact = file_sha256(folder / name) == digest
-        except OSError:
-            is_intact = False
-        if not is_intact:
-            raise _damaged_error(folder, f"{name} is missing or was changed")
-
-
-def _damaged_error(folder: Path, reason: object) -> InputError:
-    return InputError(f"{folder}: damaged ({reason}). Make it again: {format_command('export RUN --to ctranslate2')}")
 
 
 class _ScoredTokens(NamedTuple):
@@ -136,12 +74,12 @@ class CTranslate2Engine:
         threads_before = torch.get_num_threads()
         try:
             self._translator = module.Translator(str(folder), inter_threads=threads, intra_threads=1)
-        except (RuntimeError, ValueError) as error:
-            raise _damaged_error(folder, error) from None
+        except (RuntimeError, ValueError, TypeError, OSError, MemoryError) as error:
+            raise damaged_error(folder, error) from None
         finally:
             torch.set_num_threads(threads_before)  # the constructor changes the calling program's threads
         if load_metadata(folder) != self.metadata:  # another process replaced the folder between the two readings
-            raise _damaged_error(folder, "it was replaced while it was read")
+            raise damaged_error(folder, "it was replaced while it was read")
 
     def supports(self, source: Padded, config: DecodingConfig) -> bool:
         """Return whether this batch can be searched with the same result as torch.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tongsa.config import Positive
+from tongsa.config import Layers, Width
 from tongsa.interface import EncoderDecoder, PresetName, Task
 from tongsa.models.pooled_classifier import PooledClassifier, mean_pool
 from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
@@ -22,9 +22,9 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerClassifierConfig(TransformerStackConfig):
-    layers: Positive = 6
+    layers: Layers = 6
     """Layers (N)."""
-    hidden: Positive = 512
+    hidden: Width = 512
     """Width of the hidden layer between the mean of the slots and the labels."""
 
     @property

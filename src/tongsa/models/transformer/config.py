@@ -3,7 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tongsa.config import Fraction, NonNegative, Positive, check_ranges
+from tongsa.config import (
+    Fraction,
+    Heads,
+    OptionalPositionCount,
+    OptionalWidth,
+    PositionCount,
+    Width,
+    check_ranges,
+)
 from tongsa.interface import PresetName
 from tongsa.nn.attention import AttentionScore
 from tongsa.nn.feed_forward import Activation
@@ -19,22 +27,22 @@ FinalNorm = Literal["auto", "both", "decoder", "none"]
 class TransformerStackConfig:
     """The defaults are those of the base model of Vaswani et al. (2017)."""
 
-    width: Positive = 512
+    width: Width = 512
     """Width of the embeddings and of every layer's output (d_model)."""
-    ffn_width: Positive = 2048
+    ffn_width: Width = 2048
     """Width of the hidden layer of the feed-forward network (d_ff)."""
-    heads: Positive = 8
+    heads: Heads = 8
     """Attention heads of every layer (h)."""
-    key_width: NonNegative = 0
+    key_width: OptionalWidth = 0
     """Width of each head's queries and keys (d_k); 0 is width / heads."""
-    value_width: NonNegative = 0
+    value_width: OptionalWidth = 0
     """Width of each head's values (d_v); 0 is width / heads."""
     attention: AttentionScore = "scaled-dot"
     """q·k/√d_k as in the paper; q·k; or v·tanh(q + k), which is slower."""
     qk_norm: bool = False
     """Normalize each head's queries and keys before the dot product (Henry et al. 2020, section 3; here RMSNorm with a
     learned scale). Attention is learned sooner, and its scores stay bounded."""
-    attention_window: NonNegative = 0
+    attention_window: OptionalPositionCount = 0
     """Window size of self-attention (section 4, "restricted"); 0 is no window. In the encoder the window is centered on
     the query; an even one has one more position on the left. In the decoder it ends at the query. Cross-attention
     always sees the whole source."""
@@ -53,7 +61,7 @@ class TransformerStackConfig:
     """norm(x + sublayer(x)) as in the paper, or x + sublayer(norm(x)), which needs no long warm-up."""
     norm_kind: NormKind = "layer"
     """Normalization; layer is the paper's."""
-    groups: Positive = 8
+    groups: Width = 8
     """Groups of a group norm."""
     final_norm: FinalNorm = "auto"
     """Norm at the end of a stack. auto: of both stacks with pre-norm, whose last sum is not normalized yet; of none
@@ -69,7 +77,7 @@ class TransformerStackConfig:
     """Positional encoding; sinusoidal is the paper's (section 3.5), rotary that of Su et al. (2021)."""
     sinusoid: SinusoidConfig = field(default_factory=SinusoidConfig)
     """Formula of sinusoidal positions: the table [model.sinusoid]."""
-    max_positions: Positive = 1024
+    max_positions: PositionCount = 1024
     """Number of learned position embeddings; the other kinds have no limit."""
     initialization: Initialization = "scaled-xavier"
     """xavier: uniform matrices (Glorot and Bengio 2010), zero biases, embeddings from N(0, 1/√width). scaled-xavier:

@@ -7,7 +7,7 @@ This is the stack of Radford et al. (2018) with the settings of the first paper.
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tongsa.config import Positive
+from tongsa.config import Layers
 from tongsa.interface import EncoderDecoder, PresetName, Task
 from tongsa.models.rnn_lm import EmptyEncoder
 from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
@@ -27,7 +27,7 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerLMConfig(TransformerStackConfig):
-    layers: Positive = 6
+    layers: Layers = 6
     """Layers (N)."""
     tie_embeddings: Literal["target", "none"] = "target"
     """One matrix for embeddings and output (section 3.4), or two."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tongsa.config import Positive
+from tongsa.config import Layers
 from tongsa.interface import EncoderDecoder, PresetName, Task
 from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
 from tongsa.models.transformer.decoder import TransformerDecoder
@@ -25,9 +25,9 @@ PRESETS: dict[PresetName, dict[str, Any]] = {
 class TransformerConfig(TransformerStackConfig):
     """The defaults are the paper's base model: 44,138,496 + 512·V parameters."""
 
-    encoder_layers: Positive = 6
+    encoder_layers: Layers = 6
     """Layers of the encoder (N)."""
-    decoder_layers: Positive = 6
+    decoder_layers: Layers = 6
     """Layers of the decoder (N)."""
     tie_embeddings: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output (section 3.4); for target and output; or three."""
