@@ -1,4 +1,4 @@
-"""Where the hops of structured self-attention look: their weight on the first and last words of a text.
+"""Attention of structured self-attention by position: the weight of its hops on the first and last words of a text.
 
     python benchmarks/hops.py runs/nsmc-3h-r5 runs/nsmc-1h-r5 --data ratings_test.txt.gz --columns 2 3 --header
 
