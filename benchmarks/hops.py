@@ -2,8 +2,9 @@
 
     python benchmarks/hops.py runs/nsmc-3h-r5 runs/nsmc-1h-r5 --data ratings_test.txt.gz --columns 2 3 --header
 
-For each run: the share of all hops' weight on the first and on the last two tokens, for texts with at least MIN_TOKENS
-tokens, and the share that equal weights would have. Tokens are subwords; </s> counts as a token.
+For each run: the share of all hops' weight on the first five and on the last five tokens of texts with at least 20
+tokens, the share that equal weights would have, and the mean of each hop's largest weight. Tokens are subwords; </s>
+counts as a token.
 """
 
 import argparse
@@ -19,9 +20,9 @@ import tongsa
 from tongsa.data.corpus import read_pairs
 from tongsa.data.ledger import Ledger
 
-END_TOKENS = 2
+END_TOKENS = 5
 """Tokens at each end."""
-MIN_TOKENS = 10
+MIN_TOKENS = 20
 """In shorter texts the ends are most of the text."""
 
 
@@ -32,6 +33,8 @@ class EndShares(NamedTuple):
     last: float
     uniform: float
     """Share of one end if all tokens had the same weight."""
+    largest: float
+    """Mean of the largest weight of each hop."""
     texts: int
 
 
@@ -44,9 +47,10 @@ def measure(run: Path, texts: list[str]) -> EndShares:
         count = weights.shape[-1]
         if count >= MIN_TOKENS:
             mean = weights.mean(axis=0)
-            shares.append((mean[:END_TOKENS].sum(), mean[-END_TOKENS:].sum(), END_TOKENS / count))
-    first, last, uniform = (100 * fmean(map(float, column)) for column in zip(*shares, strict=True))
-    return EndShares(first, last, uniform, len(shares))
+            largest = weights.max(axis=1).mean()
+            shares.append((mean[:END_TOKENS].sum(), mean[-END_TOKENS:].sum(), END_TOKENS / count, largest))
+    means = [100 * fmean(map(float, column)) for column in zip(*shares, strict=True)]
+    return EndShares(*means, len(shares))
 
 
 def main() -> None:
@@ -67,7 +71,8 @@ def main() -> None:
     for name, share in shares.items():
         print(
             f"{name}: first {END_TOKENS} tokens {share.first:.1f} %, last {END_TOKENS} tokens {share.last:.1f} %, "
-            f"equal weights {share.uniform:.1f} % each; {share.texts} texts"
+            f"equal weights {share.uniform:.1f} % each; largest weight of a hop {share.largest:.1f} %; "
+            f"{share.texts} texts"
         )
 
 
