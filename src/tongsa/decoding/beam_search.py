@@ -33,7 +33,7 @@ from tongsa.decoding.beams import (
 )
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.scorers import Scorer
-from tongsa.decoding.topk import BeamStep, topk_candidates
+from tongsa.decoding.topk import BeamStep, gather_candidates, topk_candidates
 from tongsa.errors import InputError
 from tongsa.interface import S
 from tongsa.nn.attention import record_attention
@@ -221,7 +221,7 @@ def _select_candidates(
     ranking_scores = _ranking_scores(beams, scattered, at_max_length, strategy.rules)  # (sentence, hypothesis, token)
     if strategy.selection is None:
         without_eos = _mask_eos(ranking_scores)
-        continuing = _gather_candidates(topk_selection(config.beam)(without_eos, beams), scattered, without_eos)
+        continuing = gather_candidates(topk_selection(config.beam)(without_eos, beams), scattered, without_eos)
         ending = _finished_candidates(scattered[:, :, EOS], ranking_scores[:, :, EOS], continuing, config.beam)
     else:
         ending, continuing = _apply_selection(strategy.selection, scattered, ranking_scores, beams)
@@ -260,7 +260,7 @@ def _apply_selection(
     selection: Selection, log_probs: Tensor, ranking_scores: Tensor, beams: Beams
 ) -> tuple[BeamStep, BeamStep]:
     """Return the candidates that finish and those that continue, by a selection instead of the top k."""
-    first = _gather_candidates(selection(ranking_scores, beams), log_probs, ranking_scores)
+    first = gather_candidates(selection(ranking_scores, beams), log_probs, ranking_scores)
     ends = first.token == EOS
     ending = first._replace(ranking_score=first.ranking_score.masked_fill(~ends, -torch.inf))
     if not bool(ends.any()):
@@ -269,17 +269,9 @@ def _apply_selection(
         return ending, first._replace(ranking_score=first.ranking_score.masked_fill(ends, -torch.inf))
     # a finished hypothesis leaves the beam: select again among the candidates that do not end
     without_eos = _mask_eos(ranking_scores)
-    second = _gather_candidates(selection(without_eos, beams), log_probs, without_eos)
+    second = gather_candidates(selection(without_eos, beams), log_probs, without_eos)
     any_ends = ends.any(dim=1, keepdim=True)
     return ending, BeamStep(*(torch.where(any_ends, *both) for both in zip(second, first, strict=True)))
-
-
-def _gather_candidates(flat_indices: Tensor, log_probs: Tensor, ranking_scores: Tensor) -> BeamStep:
-    """Return the candidates at flat indices (sentence, rank): hypothesis · vocabulary size + token."""
-    vocab_size = ranking_scores.shape[2]
-    token_log_probs = log_probs.flatten(1).gather(1, flat_indices)
-    scores = ranking_scores.flatten(1).gather(1, flat_indices)
-    return BeamStep(flat_indices // vocab_size, flat_indices % vocab_size, token_log_probs, scores)
 
 
 def _ranking_scores(beams: Beams, log_probs: Tensor, at_max_length: list[bool], rules: Sequence[Rule]) -> Tensor:

@@ -34,6 +34,14 @@ class BeamStep(NamedTuple):
     """Score of the extended hypothesis; -inf if there is no candidate of this rank."""
 
 
+def gather_candidates(flat_indices: Tensor, log_probs: Tensor, ranking_scores: Tensor) -> BeamStep:
+    """Return the candidates at flat indices (sentence, rank): hypothesis · vocabulary size + token."""
+    vocab_size = ranking_scores.shape[2]
+    token_log_probs = log_probs.flatten(1).gather(1, flat_indices)
+    scores = ranking_scores.flatten(1).gather(1, flat_indices)
+    return BeamStep(flat_indices // vocab_size, flat_indices % vocab_size, token_log_probs, scores)
+
+
 def topk_candidates(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayout, k: int) -> BeamStep:
     """Return the k best candidates of each sentence; PAD, BOS and EOS are not candidates here.
 
