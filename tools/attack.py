@@ -88,9 +88,7 @@ def child_lines(name: str, numbers: range, seed: int, fixture: Fixture) -> Gener
             yield from (line.decode("utf-8", "replace") for line in lines)
     finally:
         os.close(reader)
-        os.kill(
-            pid, signal.SIGKILL
-        )  # at a deadline it would still run its whole batch
+        os.kill(pid, signal.SIGKILL)  # at a deadline it would still run its whole batch
         os.waitpid(pid, 0)
 
 
