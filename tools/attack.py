@@ -79,7 +79,6 @@ def child_lines(name: str, numbers: range, seed: int, fixture: Fixture) -> Gener
     try:
         while True:
             if not select.select([reader], [], [], CASE_SECONDS)[0]:
-                os.kill(pid, signal.SIGKILL)
                 yield f"{numbers[-1]}\thang\t"
                 return
             data = os.read(reader, 1 << 16)
@@ -89,6 +88,7 @@ def child_lines(name: str, numbers: range, seed: int, fixture: Fixture) -> Gener
             yield from (line.decode("utf-8", "replace") for line in lines)
     finally:
         os.close(reader)
+        os.kill(pid, signal.SIGKILL)  # at a deadline it would still run its whole batch
         os.waitpid(pid, 0)
 
 
@@ -126,6 +126,7 @@ def attack_all(
     with tempfile.TemporaryDirectory(prefix="attack-fixture-") as folder:
         fixture, started = make_fixture(Path(folder)), time.monotonic()
         for i, name in enumerate(names):
+            table[name].clear()  # an attack without time for a case is shown with 0 cases
             count = max(1, round(cases * WEIGHTS.get(name, 1.0) / total))
             deadline = started + 60 * minutes * (i + 1) / len(names)
             for number, outcome, reason in run_attack(name, range(first, first + count), seed, fixture, deadline):

@@ -118,7 +118,10 @@ def _follow_link(path: Path) -> Path:
     """Return the file that a link leads to, if it is an allowed one; see the top of this module."""
     if not path.is_symlink():
         return path
-    folder, target = path.parent.resolve(), path.resolve()
+    try:
+        folder, target = path.parent.resolve(), path.resolve()
+    except RuntimeError:
+        raise UnreadableFileError(path, "a symbolic link that leads to itself", "Remove it.") from None
     if target.parent == folder:
         return target
     for parent in (folder, *folder.parents):

@@ -13,7 +13,7 @@ from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
 from tongsa import storage, tensor_file
-from tongsa.bounded_files import UnreadableFileError
+from tongsa.bounded_files import MAX_SHORTLIST_BYTES, UnreadableFileError
 from tongsa.bundle_description import (
     FORMAT_VERSION,
     LABELS_FILE,
@@ -128,7 +128,7 @@ class Bundle:
     def shortlist_sha256(self) -> str:
         """SHA-256 of the shortlist; empty without one."""
         path = artifact_folder(self.folder) / shortlist.SHORTLIST_FILE if self.folder else None
-        return storage.folder_file_sha256(path) if path and path.is_file() else ""
+        return storage.folder_file_sha256(path, MAX_SHORTLIST_BYTES) if path and path.is_file() else ""
 
     def classifier(self) -> TextClassifier:
         self._require_task("classification")

@@ -59,7 +59,7 @@ class BundleDescription:
         if not isinstance(self.model, dict):
             raise ValueError("model: not a table")
         if self.decoding.beam > MAX_STORED_BEAM:
-            raise ValueError(f"decoding.beam: {self.decoding.beam} is not at most {MAX_STORED_BEAM:,}")
+            raise ValueError(f"[decoding] beam: {self.decoding.beam} is not at most {MAX_STORED_BEAM:,}")
         if not isinstance(self.sha256, dict) or not self.sha256.keys() >= {WEIGHTS_FILE, TOKENIZER_FILE}:
             raise ValueError("sha256: no checksum of the weights or the tokenizer")
         for name, digest in self.sha256.items():

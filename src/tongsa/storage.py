@@ -181,9 +181,9 @@ def read_verified(path: Path, sha256: str, max_bytes: int) -> bytes:
     return content
 
 
-def folder_file_sha256(path: Path) -> str:
+def folder_file_sha256(path: Path, max_bytes: int = bounded_files.MAX_WEIGHTS_BYTES) -> str:
     """Return the SHA-256 of a file in a model or run folder; raise InputError if it is not a regular file."""
-    with bounded_files.open_regular(path, bounded_files.MAX_WEIGHTS_BYTES) as file:
+    with bounded_files.open_regular(path, max_bytes) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
         except OSError as error:

@@ -123,7 +123,10 @@ def _read_header(file: BinaryIO, size: int) -> tuple[int, dict[str, TensorEntry]
     if not isinstance(header, dict):
         raise TensorMismatchError("the header is not a table")
     header.pop("__metadata__", None)
-    return header_end, {name: _parse_entry(name, value, size - header_end) for name, value in header.items()}
+    entries = {name: _parse_entry(name, value, size - header_end) for name, value in header.items()}
+    if max((entry.end for entry in entries.values()), default=0) != size - header_end:
+        raise TensorMismatchError("the file has another size than its header says")
+    return header_end, entries
 
 
 def _parse_entry(name: str, value: Any, data_size: int) -> TensorEntry:

@@ -58,6 +58,7 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
         "int8": int8,
         "version": CONVERSION_VERSION,
         "sha256": {file.name: storage.file_sha256(file) for file in sorted(folder.iterdir())},
+        "total_bytes": sum(file.stat().st_size for file in folder.iterdir()),
         "shortlist_sha256": bundle.shortlist_sha256,
     }
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from safetensors.torch import save_file
 from sentencepiece import SentencePieceProcessor
 
+from tongsa.bounded_files import MAX_TOML_BYTES, read_bytes
 from tongsa.bundle import Bundle
 from tongsa.decoding.config import DecodingConfig
 from tongsa.export.huggingface_weights import max_positions, named_weights
@@ -93,7 +94,7 @@ def write(folder: Path, bundle: Bundle, *, int8: bool) -> dict[str, Any]:
 
 def _readme(bundle: Bundle, usage: str) -> str:
     """Return the model card with an example; the Hub shows it as the model's page."""
-    card = (bundle.folder / "card.md").read_text("utf-8") if bundle.folder else ""
+    card = read_bytes(bundle.folder / "card.md", MAX_TOML_BYTES).decode("utf-8", "replace") if bundle.folder else ""
     if card.startswith("---\n"):
         card = card.replace("---\n", "---\nlibrary_name: transformers\n", 1)
     return card + usage

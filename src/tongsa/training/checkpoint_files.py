@@ -15,10 +15,10 @@ from torch import Tensor
 from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
 
 from tongsa import config, storage
-from tongsa.bounded_files import MAX_JSON_BYTES, UnreadableFileError, read_json
+from tongsa.bounded_files import MAX_JSON_BYTES, MalformedTextError, UnreadableFileError, read_json
 from tongsa.config import ConfigError, In, NonNegative, NonNegativeFloat, PositiveFloat, check_ranges
 from tongsa.errors import InputError
-from tongsa.tensor_file import TensorMismatchError, check_finite
+from tongsa.tensor_file import TensorMismatchError, check_finite, read_entries
 from tongsa.training.loop import DataPosition
 
 FORMAT_VERSION = 1
@@ -97,8 +97,14 @@ def _verify_files(path: Path, checksums: object, tensor_count: object) -> None:
     if not isinstance(checksums, dict) or not checksums:
         raise DamagedCheckpointError(f"{PROGRESS_FILE} has no checksums")
     for name, checksum in checksums.items():
-        if not re.fullmatch(r"[\w.-]+", name) or storage.folder_file_sha256(path / name) != checksum:
-            raise DamagedCheckpointError(f"the checksum of {name[:100]!r} is wrong")
+        try:
+            if not re.fullmatch(r"[\w.-]+\.safetensors", name):
+                raise DamagedCheckpointError(f"{name[:100]!r} is not a file of a checkpoint")
+            read_entries(path / name)  # first: a damaged header needs no checksum of the data
+        except (TensorMismatchError, MalformedTextError) as error:
+            raise DamagedCheckpointError(f"{name}: {error}") from None
+        if storage.folder_file_sha256(path / name) != checksum:
+            raise DamagedCheckpointError(f"the checksum of {name} is wrong")
     if added := {file.name for file in path.glob("*.safetensors")} - checksums.keys():
         raise DamagedCheckpointError(f"{min(added)[:100]!r} was added")
     if tensor_count is not None and tensor_count != len(describe_tensors(path)):

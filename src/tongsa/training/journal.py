@@ -11,7 +11,7 @@ from tongsa import bounded_files, storage
 from tongsa.bounded_files import MalformedTextError, UnreadableFileError
 from tongsa.errors import InputError
 
-MAX_JOURNAL_BYTES = 16 << 30
+MAX_JOURNAL_BYTES = 2 << 30
 """Size of a journal: about 200 bytes for each update."""
 
 

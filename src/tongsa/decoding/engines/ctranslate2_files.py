@@ -46,6 +46,8 @@ class ExportMetadata:
     """Version of the conversion; see `CONVERSION_VERSION` in export/ctranslate2.py."""
     sha256: Any
     """SHA-256 of each file that CTranslate2 reads."""
+    total_bytes: NonNegative
+    """Size of these files together: a file of another size needs no checksum to be refused."""
     shortlist_sha256: str = ""
     """SHA-256 of the shortlist that was exported; empty if there was none."""
 
@@ -95,6 +97,8 @@ def verify_files(folder: Path, metadata: ExportMetadata) -> None:
     if present.symmetric_difference(metadata.sha256):
         name = min(present.symmetric_difference(metadata.sha256))
         raise damaged_error(folder, f"{name[:100]!r} is missing or was added")
+    if sum((folder / name).lstat().st_size for name in present) != metadata.total_bytes:
+        raise damaged_error(folder, "the files have another size")
     for name, digest in metadata.sha256.items():
         try:
             is_intact = storage.folder_file_sha256(folder / name) == digest
