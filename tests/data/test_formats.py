@@ -168,6 +168,7 @@ def test_a_tmx_with_three_languages_needs_a_choice(tmp_path: Path) -> None:
     file.write_text(f"<tmx><body><tu>{variants}</tu></body></tmx>", "utf-8")
     with pytest.raises(CorpusError, match=r"a\.tmx:1: 3 languages \(en, ja, ko\)\. Choose two"):
         list(read_pairs([file], Ledger(None)))
+    assert read_ledger(file, tmp_path, languages=("ko", "fr")) == ([], [(1, "missing-language")])
     assert read_ledger(file, tmp_path, languages=("ko", "en")) == ([("ko", "en")], [])
 
 
@@ -236,6 +237,8 @@ def test_labels_and_columns_of_parquet_and_json_lines(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"n": [1], "en": ["x"], "다": ["y"]}), tmp_path / "b.parquet")
     with pytest.raises(CorpusError, match=r"column 1 \(n\) is int64, not text. Set --columns"):
         list(read_pairs([tmp_path / "b.parquet"], Ledger(None)))
+    with pytest.raises(CorpusError, match=r"no column 4 \(it has n, en, 다\)\. Correct data\.columns\."):
+        list(read_pairs([tmp_path / "b.parquet"], Ledger(None), columns=(2, 4)))
     assert read_ledger(tmp_path / "b.parquet", tmp_path, columns=(2, 3)) == ([("x", "y")], [])
 
 

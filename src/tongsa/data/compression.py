@@ -23,7 +23,9 @@ def _zstandard(path: Path) -> Any:
     try:
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     except ImportError:
-        raise CorpusError(f"{path}: Zstandard needs a package. Install it: pip install backports.zstd") from None
+        raise CorpusError(
+            f"{path}: Zstandard needs a package. Install it: pip install backports.zstd -c constraints.txt"
+        ) from None
 
 
 class Compression(NamedTuple):

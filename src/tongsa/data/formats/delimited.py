@@ -28,7 +28,22 @@ class Row(NamedTuple):
 
 
 def read_tsv_pairs(file: SourceFile, options: ReadOptions) -> Iterator[Record]:
-    return _pairs(_tsv_rows(file), options, "no-tab")
+    """Yield the pairs of the lines, without rows in between: most large corpora are TSV."""
+    header, (source, target), last = options.header, options.columns, max(options.columns)
+
+    def parse(line: str) -> tuple[str, str]:
+        nonlocal header
+        if not line or line.isspace():
+            raise BadRecordError("empty")
+        if header:
+            header = False
+            raise BadRecordError("header")
+        cells = line.split("\t")
+        if len(cells) < last:
+            raise BadRecordError("no-tab", f"expected column {last}, got {len(cells)}")
+        return cells[source - 1], cells[target - 1]
+
+    return file.line_records(parse)
 
 
 def read_tsv_texts(file: SourceFile, options: ReadOptions) -> Iterator[Record]:

@@ -58,7 +58,9 @@ def _open_table(file: SourceFile) -> Iterator[Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise CorpusError(f"{file}: Parquet needs a package. Install it: pip install 'tongsa[parquet]'") from None
+        raise CorpusError(
+            f"{file}: Parquet needs a package. Install it: pip install -e '.[parquet]' -c constraints.txt"
+        ) from None
     try:
         with _seekable(file) as stream, parquet.ParquetFile(stream) as table:
             yield table
