@@ -194,6 +194,7 @@ def evaluate(
     pairs: "Sequence[tuple[str, str]] | None" = None,
     columns: tuple[int, int] = (1, 2),
     header: bool = False,
+    encoding: str = "utf-8",
     metrics: "Sequence[str]" = (),
     tokenize: str = "",
     comet_model: "PathLike" = "",
@@ -203,7 +204,7 @@ def evaluate(
     """Evaluate a model on a test set, as `tongsa evaluate` does.
 
     model: Folder of a run, or a model from `load`.
-    data: Test file, or two parallel files; `columns` and `header` describe a TSV file.
+    data: Test file, or two parallel files; `columns`, `header` and `encoding` as in `data.*`.
     pairs: Pairs (source, target) instead of files.
     metrics: "bleu", "chrf", "ter", "exact_match", "wer", "per"; by default those of the model.
     tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
@@ -219,7 +220,7 @@ def evaluate(
 
     return evaluate_on(
         load(model) if isinstance(model, str | Path) else model,
-        EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
+        EvaluationSet(files=as_strings(data), columns=columns, header=header, encoding=encoding, pairs=pairs),
         EvaluationOptions(
             metrics=metrics,
             tokenize=tokenize,
@@ -237,6 +238,7 @@ def compare(
     pairs: "Sequence[tuple[str, str]] | None" = None,
     columns: tuple[int, int] = (1, 2),
     header: bool = False,
+    encoding: str = "utf-8",
     metrics: "Sequence[str]" = (),
     tokenize: str = "",
     comet_model: "PathLike" = "",
@@ -246,7 +248,7 @@ def compare(
     """Compare systems on one test set, as `tongsa compare` does.
 
     systems: Folders of runs or bundles, or text files with one output per line.
-    data: Test file, or two parallel files; `columns` and `header` describe a TSV file.
+    data: Test file, or two parallel files; `columns`, `header` and `encoding` as in `data.*`.
     pairs: Pairs (source, target) instead of files.
     metrics: "bleu", "chrf", "ter", "exact_match", "wer", "per"; by default those of the first model.
     tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
@@ -265,7 +267,7 @@ def compare(
 
     return compare_systems(
         as_strings(systems),
-        EvaluationSet(files=as_strings(data), columns=columns, header=header, pairs=pairs),
+        EvaluationSet(files=as_strings(data), columns=columns, header=header, encoding=encoding, pairs=pairs),
         ComparisonOptions(
             metrics=metrics,
             tokenize=tokenize,

@@ -3,7 +3,6 @@
 import bz2
 import csv
 import gzip
-import html
 import io
 import json
 import lzma
@@ -23,7 +22,8 @@ from tongsa.checks import scripts, text
 from tongsa.checks.encoding import check_mojibake
 from tongsa.checks.finding import Finding
 from tongsa.data.corpus import CorpusError, read_pairs
-from tongsa.data.file_format import guess_encoding, no_pairs_message
+from tongsa.data.encoding import guess_encoding
+from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger, Pair
 
 ENGLISH = ["I go home", "You read a good book, too", "He said no; we left", "She is at school", "They sing a song"]
@@ -41,18 +41,6 @@ def csv_text(delimiter: str, quoting: Literal[0, 1] = csv.QUOTE_MINIMAL) -> str:
     return stream.getvalue()
 
 
-def xml(opening: str, unit: str, closing: str) -> str:
-    units = (unit.format(html.escape(source), target) for source, target in PAIRS)
-    return f'<?xml version="1.0"?>{opening}{"".join(units)}{closing}'
-
-
-def parquet() -> bytes:
-    pandas = pytest.importorskip("pandas")
-    stream = io.BytesIO()
-    pandas.DataFrame(PAIRS, columns=["source", "target"]).to_parquet(stream)
-    return stream.getvalue()
-
-
 def zip_archive() -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -60,59 +48,41 @@ def zip_archive() -> bytes:
     return stream.getvalue()
 
 
-TMX = xml(
-    '<tmx version="1.4"><header srclang="en"/><body>',
-    '<tu><tuv xml:lang="en"><seg>{}</seg></tuv>\n<tuv xml:lang="ko"><seg>{}</seg></tuv></tu>\n',
-    "</body></tmx>",
-)
-XLIFF1 = xml(
-    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file><body>',
-    "<trans-unit><source>{}</source>\n<target>{}</target></trans-unit>",
-    "</body></file></xliff>",
-)
-XLIFF2 = xml(
-    '<xliff version="2.0" xmlns="urn:oasis:names:tc:xliff:document:2.0"><file>',
-    "<unit><segment><source>{}</source><target>{}</target></segment></unit>\n",
-    "</file></xliff>",
-)
-PO = 'msgid ""\nmsgstr "Language: ko\\n"\n\n' + "".join(
-    f'#: a.c:{i}\nmsgid "{source[:4]}"\n"{source[4:]}"\nmsgstr {json.dumps(target, ensure_ascii=False)}\n\n'
-    for i, (source, target) in enumerate(PAIRS)
-)
 RECORDS = [{"source": source, "target": target} for source, target in PAIRS]
 JSON_LINES = "".join(f"{json.dumps(record)}\n" for record in RECORDS)
-FILES: dict[str, tuple[str, str | bytes | Callable[[], bytes], str]] = {
-    "CSV": ("my file.csv", csv_text(","), "separated by ','"),
-    "CSV of a spreadsheet": ("a.csv", "\ufeff" + csv_text(";", csv.QUOTE_ALL), "separated by ';'"),
-    "CSV named TSV": ("a.tsv", csv_text(","), "separated by ','"),
-    "CSV with tabs": ("a.csv", tsv(PAIRS), "TSV by its content"),
+FILES: dict[str, tuple[str, str | bytes, str]] = {
+    "CSV named TSV": ("my file.tsv", csv_text(","), "separated by ','"),
+    "CSV of a spreadsheet named TSV": ("a.tsv", "\ufeff" + csv_text(";", csv.QUOTE_ALL), "separated by ';'"),
     "spaces": ("a.tsv", tsv(PAIRS).replace("\t", "     "), "separated by spaces"),
     "bars": ("a.txt", tsv(PAIRS).replace("\t", " ||| "), "separated by |||"),
+    "compressed bars": ("a.txt.gz", gzip.compress(tsv(PAIRS).replace("\t", " ||| ").encode()), "separated by |||"),
     "backslash t": ("a.tsv", tsv(PAIRS).replace("\t", "\\t"), "a backslash and t"),
-    "TMX": ("a.tmx", TMX, "TMX is not read"),
-    "XLIFF 1.2": ("a.xliff", XLIFF1, "XLIFF is not read"),
-    "XLIFF 2.0": ("a.xlf", XLIFF2, "XLIFF is not read"),
-    "PO": ("a.po", PO, "PO is not read"),
     "JSON": ("a.json", json.dumps(RECORDS), "JSON is not read"),
+    "compressed JSON": ("a.json.xz", lzma.compress(json.dumps(RECORDS).encode()), "JSON is not read"),
     "JSON lines named JSON": ("a.json", JSON_LINES, "JSON lines"),
     "JSON lines named TSV": ("a.tsv", JSON_LINES, "JSON lines"),
-    "Parquet": ("a.parquet", parquet, "Parquet is not read"),
     "gzip without its suffix": ("a.tsv", gzip.compress(tsv(PAIRS).encode()), "gzip without .gz"),
+    "bzip2 without its suffix": ("a.tsv", bz2.compress(tsv(PAIRS).encode()), "bzip2 without .bz2"),
+    "xz without its suffix": ("a.tsv", lzma.compress(tsv(PAIRS).encode()), "xz without .xz"),
     "gzip only by name": ("a.tsv.gz", tsv(PAIRS), "not gzip"),
-    "bzip2": ("a.tsv.bz2", bz2.compress(tsv(PAIRS).encode()), "an archive"),
-    "xz": ("a.tsv.xz", lzma.compress(tsv(PAIRS).encode()), "an archive"),
-    "CP949": ("a.tsv", tsv(PAIRS).encode("cp949"), "CP949, not UTF-8"),
-    "UTF-16": ("a.tsv", tsv(PAIRS).encode("utf-16"), "UTF-16, not UTF-8"),
-    "UTF-16 without a mark": ("a.tsv", tsv(PAIRS).encode("utf-16-le"), "UTF-16LE, not UTF-8"),
-    "UTF-32": ("a.tsv", tsv(PAIRS).encode("utf-32"), "UTF-32, not UTF-8"),
+    "xz only by name": ("a.tsv.xz", tsv(PAIRS), "not xz"),
     "line ends of old Macs": ("a.tsv", tsv(PAIRS).replace("\n", "\r"), "CR only"),
+    "compressed line ends of old Macs": ("a.tsv.gz", gzip.compress(tsv(PAIRS).replace("\n", "\r").encode()), "CR only"),
+}
+ENCODED = {
+    "CP949": tsv(PAIRS).encode("cp949"),
+    "UTF-16": tsv(PAIRS).encode("utf-16"),
+    "UTF-16LE": tsv(PAIRS).encode("utf-16-le"),
+    "UTF-16BE": tsv(PAIRS).encode("utf-16-be"),
+    "UTF-32": tsv(PAIRS).encode("utf-32"),
+    "UTF-32LE": tsv(PAIRS).encode("utf-32-le"),
 }
 
 
-def texts_of(file: Path) -> list[tuple[str, str]]:
+def texts_of(file: Path, encoding: str = "utf-8") -> list[tuple[str, str]]:
     """Return the texts of a file, or raise the error of a command that finds none."""
     ledger = Ledger(None)
-    pairs = [(pair.source, pair.target) for pair in read_pairs([file], ledger)]
+    pairs = [(pair.source, pair.target) for pair in read_pairs([file], ledger, encoding=encoding)]
     if not pairs:
         raise CorpusError(no_pairs_message(file, ledger, "Give another file."))
     return pairs
@@ -126,7 +96,6 @@ def run_shell(command: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_another_format_is_read_after_the_command_in_the_message(tmp_path: Path, name: str) -> None:
     file_name, content, message = FILES[name]
-    content = content() if callable(content) else content
     file = tmp_path / file_name
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(CorpusError, match=re.escape(message)) as error:
@@ -137,15 +106,25 @@ def test_a_file_of_another_format_is_read_after_the_command_in_the_message(tmp_p
     assert texts_of(result) == PAIRS
 
 
-def test_csv_of_a_korean_spreadsheet_needs_two_commands(tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
-    file.write_bytes(csv_text(",").encode("cp949"))
-    for message, result in (("CP949, not UTF-8", "a-utf8.csv"), ("separated by ','", "a-utf8.tsv")):
-        with pytest.raises(CorpusError, match=message) as error:
-            texts_of(file)
-        run_shell(str(error.value).split("it: ", 1)[1])
-        file = tmp_path / result
-    assert texts_of(file) == PAIRS
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_a_file_in_another_encoding_is_read_with_the_setting_in_the_message(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "a.tsv.gz"
+    file.write_bytes(gzip.compress(ENCODED[encoding]))
+    with pytest.raises(CorpusError, match=rf"a\.tsv\.gz: {encoding}, not UTF-8\. ") as error:
+        texts_of(file)
+    setting = str(error.value).rpartition("--set data.encoding=")[2]
+    assert texts_of(file, setting) == texts_of(file, "auto") == PAIRS
+
+
+def test_utf8_is_not_read_in_another_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text(tsv(PAIRS), "utf-8")
+    for encoding in ("cp949", "cp1251", "utf-16"):
+        with pytest.raises(CorpusError, match="UTF-8, not ") as error:
+            texts_of(file, encoding)
+        assert texts_of(file, str(error.value).rpartition("--set data.encoding=")[2]) == PAIRS
+    with pytest.raises(CorpusError, match=r"data\.encoding rot13: unknown"):
+        texts_of(file, "rot13")
 
 
 def test_documents_and_archives_get_a_sentence(tmp_path: Path) -> None:

@@ -758,6 +758,21 @@ ELSEWHERE = {
         "cannot change during a run. Leave it out",
         "Write more, for example --set training.steps={2 * step}",
     ),
+    "tests/checks/test_broken_data.py::test_a_file_in_another_encoding_is_read_with_the_setting_in_the_message": (
+        "Convert it while reading: --set data.encoding={recognized}",
+    ),
+    "tests/checks/test_broken_data.py::test_utf8_is_not_read_in_another_encoding": (
+        "Recognize the encoding of each file: --set data.encoding=auto",
+        "data.encoding {encoding}: unknown.",
+    ),
+    "tests/data/test_formats.py::test_labels_and_columns_of_parquet_and_json_lines": (
+        "not text. Set --columns SOURCE TARGET",
+        "Correct data.columns.",
+    ),
+    "tests/data/test_formats.py::test_a_tmx_with_three_languages_needs_a_choice": (
+        "Choose two: --set data.source_language=CODE --set data.target_language=CODE",
+        "missing-language: correct data.source_language and data.target_language",
+    ),
     "tests/runs/test_languages.py::test_a_korean_target_is_scored_over_characters_without_a_setting": (
         "--set data.{key}=CODE",
     ),

@@ -26,6 +26,11 @@ DROPPED_WARNING, DROPPED_FAULT = 0.05, 0.5
 DROP_REMEDIES = {
     "empty": "empty: remove the line, or add the missing side",
     "no-tab": "no-tab: write source<TAB>target, or correct data.columns",
+    "no-column": "no-column: check the delimiter of these lines, or correct data.columns",
+    "bad-quotes": "bad-quotes: double the quotes inside a quoted cell",
+    "unterminated-quote": "unterminated-quote: add the closing quote, or double the quote if it belongs to the text",
+    "missing-language": "missing-language: correct data.source_language and data.target_language",
+    "too-long-line": "too-long-line: split the texts into sentences",
     "bad-json": "bad-json: write one JSON object per line",
     "missing-key": "missing-key: rename the keys to source and target",
     "not-utf8": "not-utf8: these lines are in another encoding than the rest; write the whole file in UTF-8",

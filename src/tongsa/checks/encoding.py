@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tongsa.checks.finding import MAX_EXAMPLES, Finding, level_for_share, percent
-from tongsa.data.corpus import raw_lines
+from tongsa.data.compression import compression_of, format_suffix
+from tongsa.data.formats import FORMATS, PLAIN_TEXT
+from tongsa.data.source_file import SourceFile
 
 MOJIBAKE_WARNING, MOJIBAKE_FAULT = 0.005, 0.2
 MIN_HANGUL_SHARE = 0.8
@@ -27,12 +29,12 @@ class DamagedText(NamedTuple):
     original: str
 
 
-def check_mojibake(files: Sequence[Path], max_lines: int) -> Finding:
+def check_mojibake(files: Sequence[Path], max_lines: int, encoding: str = "utf-8") -> Finding:
     """Find lines with U+FFFD, with question marks only, or with UTF-8 or EUC-KR that was decoded as Latin-1."""
     damaged: dict[tuple[Path, int], DamagedText] = {}
     num_lines = 0
     for file in files:
-        for line, text in _read_texts(file, max_lines):
+        for line, text in _read_texts(SourceFile(file, encoding), max_lines):
             num_lines += 1
             for cell in text.split("\t"):
                 if (restored := restore_text(cell)) is not None:
@@ -43,7 +45,7 @@ def check_mojibake(files: Sequence[Path], max_lines: int) -> Finding:
         level=level_for_share(len(damaged) / max(1, num_lines), warning=MOJIBAKE_WARNING, fault=MOJIBAKE_FAULT),
         seen=seen + "or were decoded with a wrong encoding",
         means="the text was saved with wrong characters; a model would learn to write them",
-        remedy=_remedy(list(damaged.values())),
+        remedy=_remedy(list(damaged.values()), encoding),
         examples=tuple(
             f"{text.file}:{text.line}: {text.text[:60]}" + (f"  = {text.original[:60]}" if text.original else "")
             for text in islice(damaged.values(), MAX_EXAMPLES)
@@ -52,8 +54,10 @@ def check_mojibake(files: Sequence[Path], max_lines: int) -> Finding:
     )
 
 
-def _read_texts(file: Path, max_lines: int) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(islice(raw_lines(file), max_lines), start=1):
+def _read_texts(file: SourceFile, max_lines: int) -> Iterator[tuple[int, str]]:
+    if FORMATS.get(format_suffix(file.path), PLAIN_TEXT).is_binary:
+        return
+    for number, raw in enumerate(islice(file.lines(), max_lines), start=1):
         if not raw.isascii() or b"??" in raw:
             yield number, raw.decode("utf-8", "ignore")  # bytes that are not UTF-8 are counted as dropped lines
         else:
@@ -99,14 +103,14 @@ def _undo_latin1(text: str) -> bytes | None:
         return None
 
 
-def _remedy(damaged: Sequence[DamagedText]) -> str:
+def _remedy(damaged: Sequence[DamagedText], file_encoding: str) -> str:
     """Return the command that restores the first damaged file, if it restores all its damaged lines."""
     again = "create the file again from its source, with the right encoding"
     if not damaged:
         return again
     file = damaged[0].file
     encodings = {text.encoding for text in damaged if text.file == file}
-    if len(encodings) > 1 or "" in encodings or file.suffix == ".gz":
+    if len(encodings) > 1 or "" in encodings or compression_of(file) or file_encoding != "utf-8":
         return again
     (encoding,) = encodings
     target = shlex.quote(str(file.with_name(f"{file.stem}-restored{file.suffix}")))

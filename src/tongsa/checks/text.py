@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tongsa.checks.finding import MAX_EXAMPLES, Finding, Level, format_pair, level_for_share, percent
-from tongsa.data.file_format import delimiter_command
+from tongsa.data.compression import format_suffix
+from tongsa.data.formats import FORMATS
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Pair
 
@@ -54,8 +55,8 @@ PATTERNS = (
         "quotes",
         re.compile(r'"(?:[^"]|"")*"'),
         'double quotes (") around a whole text',
-        "CSV quotes: TSV files have none here, so that they belong to the text",
-        lambda path: delimiter_command(path, "\t"),
+        "quotes of CSV: in a file named .tsv they belong to the text; in one named .csv they do not",
+        lambda path: f"cp {shlex.quote(str(path))} {shlex.quote(str(path.with_suffix('.csv')))}",
     ),
     TextPattern(
         "quotation marks",
@@ -120,7 +121,8 @@ def check_patterns(pairs: Sequence[Pair]) -> Iterator[Finding]:
 def _pattern_remedy(check: TextPattern, hits: Sequence[Pair]) -> str:
     remedy = "remove them, unless they are intended"
     path = Path(Counter(pair.file for pair in hits).most_common(1)[0][0]) if hits else Path()
-    is_plain = path.suffix not in (".gz", ".jsonl") and "'" not in path.name
+    is_table = format_suffix(path) == path.suffix.lower() and path.suffix.lower() not in {*FORMATS} - {".tsv"}
+    is_plain = is_table and "'" not in path.name
     return f"{remedy}: {check.command(path)}" if hits and is_plain else remedy
 
 

@@ -75,6 +75,7 @@ def grid_test_set(options: argparse.Namespace, run: Path) -> "EvaluationSet":
         files=options.data or data.paths(data.test),
         columns=tuple(options.columns or data.columns),
         header=options.header or data.header,
+        encoding=data.encoding,
         source_language=data.source_language,
         target_language=data.target_language,
     )

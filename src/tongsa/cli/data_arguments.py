@@ -11,7 +11,11 @@ FILES: dict[str, Any] = {"action": ListAction, "belongs": is_not_recipe, "defaul
 
 def add_training_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --data, --dev, --test, --columns and --header of a run."""
-    parser.add_argument("--data", **FILES, help="training files, instead of the recipe's")
+    parser.add_argument(
+        "--data",
+        **FILES,
+        help="training files or patterns, instead of the recipe's: .tsv .csv .jsonl .tmx .po .xliff .parquet, text",
+    )
     parser.add_argument("--dev", **FILES, help="dev files (default: a part of --data)")
     parser.add_argument("--test", **FILES, help="test files, scored once at the end")
     add_format_arguments(parser)
@@ -27,9 +31,13 @@ def add_data_argument(parser: argparse.ArgumentParser, help_text: str, *, requir
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--columns", nargs=2, type=int, metavar="N", help="TSV columns of source and target (default: 1 2)"
+        "--columns",
+        nargs=2,
+        type=int,
+        metavar="N",
+        help="columns of source and target in TSV, CSV and Parquet (default: 1 2)",
     )
-    parser.add_argument("--header", action="store_true", help="skip the first line of each TSV file")
+    parser.add_argument("--header", action="store_true", help="skip the first line of each TSV or CSV file")
 
 
 def add_training_arguments(parser: argparse.ArgumentParser, example: str) -> None:

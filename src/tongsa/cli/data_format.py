@@ -15,6 +15,7 @@ class DataFormat:
 
     columns: tuple[int, int] = (1, 2)
     header: bool = False
+    encoding: str = "utf-8"
     source_language: str = ""
     target_language: str = ""
 

@@ -37,6 +37,7 @@ def run(options: argparse.Namespace) -> None:
         always=options.always,
         columns=read_format.columns,
         header=read_format.header,
+        encoding=read_format.encoding,
         languages=(read_format.source_language, read_format.target_language),
     )
     print_result(str(path))

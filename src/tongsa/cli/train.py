@@ -26,7 +26,8 @@ Train a model. Settings come from a recipe; without one, a preset is chosen for 
   tongsa train --resume runs/mine                                continue after an interruption
   tongsa train --resume runs/mine --set training.steps=9000      train longer; or for more time: --budget 20m
 
-Files: .tsv (source<TAB>target), .jsonl ({"source": …, "target": …}), or two parallel files; each may end in .gz.
+Files: .tsv (source<TAB>target), .csv, .jsonl ({"source": …, "target": …}), .tmx, .po, .mo, .xliff, .parquet, or two
+parallel files; each may end in .gz, .xz, .zst or .bz2, and a name may be a pattern ('corpus-*.tsv.gz').
 A language model reads plain text, one text per line. A classifier reads text<TAB>label.
 Ctrl-C and SIGTERM save a checkpoint and stop. A resumed run gives the same bytes as an uninterrupted one.
 """

@@ -12,7 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from tongsa.data.corpus import CorpusError, decode_line, standard_input, strip_line_end, unreadable_message
+from tongsa.data.compression import unreadable_message
+from tongsa.data.corpus import CorpusError, decode_line, standard_input
+from tongsa.data.source_file import strip_line_end
 
 MAX_CHUNK_LINES, MAX_CHUNK_BYTES = 2048, 2**18
 """Size limits of a chunk: large enough to sort by length, small enough to translate again after a crash."""

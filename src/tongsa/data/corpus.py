@@ -1,33 +1,24 @@
-"""Streaming readers of parallel text: TSV, JSON lines, parallel files, gzip. Bad lines go to the ledger."""
+"""Readers of corpora: files of any format → normalized pairs or texts. Bad records go to the ledger."""
 
-import gzip
-import json
 import sys
-import zlib
-from collections.abc import Iterator, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from tongsa.data.file_format import explain_format, guess_encoding
+from tongsa.data.compression import format_suffix, unreadable_message
+from tongsa.data.encoding import AUTO, UTF_8, guess_encoding, is_text_encoding, is_utf8_name
+from tongsa.data.file_format import explain_format, output_encoding_message
+from tongsa.data.file_patterns import expand_patterns
+from tongsa.data.formats import FORMATS, PLAIN_TEXT, Format
+from tongsa.data.formats.parallel_text import read_parallel_files
+from tongsa.data.formats.tmx import choose_languages
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
-from tongsa.errors import InputError
-
-_BOM = b"\xef\xbb\xbf"
-
-
-class CorpusError(InputError):
-    """A file that cannot be read as a corpus."""
-
-
-class _BadLineError(Exception):
-    """A line to be dropped, with reason and detail for the ledger."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(reason, detail)
-        self.reason, self.detail = reason, detail
+from tongsa.data.records import MAX_RECORD_BYTES, ReadOptions, Record, too_long_record
+from tongsa.data.records import CorpusError as CorpusError
+from tongsa.data.source_file import SourceFile, capped_lines
 
 
 def read_pairs(
@@ -37,56 +28,107 @@ def read_pairs(
     columns: tuple[int, int] = (1, 2),
     languages: tuple[str, str] = ("", ""),
     header: bool = False,
+    encoding: str = UTF_8,
 ) -> Iterator[Pair]:
-    """Return the normalized pairs of files, in the order of the files and their lines.
+    """Return the normalized pairs of files, in the order of the files and their records.
 
-    Files named *.tsv or *.jsonl, optionally with .gz, hold pairs. Other files are parallel: source file, then target
-    file. A single remaining file is read as TSV.
+    Files whose names end as in `FORMATS`, optionally followed by that of a compression, hold pairs. Other files are
+    parallel: source file, then target file. A single remaining file is read as TSV. A name may be a pattern.
 
     Args:
         files: Paths of the files.
-        ledger: Receives each line as read, and as kept or dropped.
-        columns: TSV columns of source and target, counted from 1 as `cut -f` does. There is no quoting.
-        languages: Language codes that may be keys of JSON lines, instead of "source" and "target". The keys may be at
-            the top level or in "translation".
-        header: True if the first line of each TSV file names the columns.
+        ledger: Receives each record as read, and as kept or dropped.
+        columns: Columns of source and target in CSV, TSV and Parquet, counted from 1 as `cut -f` does.
+        languages: Language codes: languages of TMX, and keys of JSON lines or columns of Parquet instead of "source"
+            and "target". The keys may be at the top level or in "translation".
+        header: True if the first line of each CSV or TSV file names the columns.
+        encoding: Encoding of the files, or "auto" to recognize that of each file.
 
     """
-    if min(columns) < 1:
-        raise CorpusError(f"data.columns {list(columns)}: columns are counted from 1. Write 1 or more.")
-    paths = [Path(file) for file in files]
-    for path in paths:
-        _check_file(path)  # all files before the first line is read
+    options = _checked_options(columns, languages, header=header)
+    paths = [Path(name) for name in expand_patterns(files)]
+    check_files(paths, encoding)  # all files before the first record is read
+    return chain.from_iterable(_read_unit(unit, options, encoding, ledger) for unit in group_files(paths))
+
+
+def read_texts(
+    files: Sequence[str | Path],
+    ledger: Ledger,
+    *,
+    columns: tuple[int, int] = (1, 2),
+    languages: tuple[str, str] = ("", ""),
+    header: bool = False,
+    encoding: str = UTF_8,
+) -> Iterator[Pair]:
+    """Return monolingual texts as pairs with an empty source; the arguments are those of `read_pairs`.
+
+    A file without a format has one text per line. JSON lines and Parquet have "text". A table has one column, or the
+    target column. Of the other formats the targets are read.
+    """
+    options = _checked_options(columns, languages, header=header)
+    sources = [SourceFile(Path(name), encoding) for name in expand_patterns(files, parallel=False)]
+    check_files([source.path for source in sources], encoding)
     return chain.from_iterable(
-        _read_parallel_files(unit[0], unit[1], ledger)
-        if len(unit) == 2
-        else _read_pair_file(unit[0], ledger, columns=columns, languages=languages, header=header)
-        for unit in group_files(paths)
+        _make_pairs(source, _format(source.path).read_texts(source, options), ledger, has_source=False)
+        for source in sources
     )
 
 
-def read_texts(files: Sequence[str | Path], ledger: Ledger) -> Iterator[Pair]:
-    """Return monolingual texts as pairs with an empty source: one per line, or the key "text" of JSON lines."""
-    paths = [Path(file) for file in files]
-    for path in paths:
-        _check_file(path)
-    return chain.from_iterable(_read_text_file(path, ledger) for path in paths)
+def _checked_options(columns: tuple[int, int], languages: tuple[str, str], *, header: bool) -> ReadOptions:
+    if min(columns) < 1:
+        raise CorpusError(f"data.columns {list(columns)}: columns are counted from 1. Write 1 or more.")
+    return ReadOptions(columns=columns, languages=languages, header=header)
 
 
-def _read_text_file(path: Path, ledger: Ledger) -> Iterator[Pair]:
-    file, holds_json = str(path), _format_suffix(path) == ".jsonl"
-    for number, raw in enumerate(raw_lines(path), start=1):
+def _read_unit(unit: Sequence[Path], options: ReadOptions, encoding: str, ledger: Ledger) -> Iterator[Pair]:
+    """Return the pairs of a file, or of two parallel files under the name of the source file."""
+    sources = [SourceFile(path, encoding) for path in unit]
+    for source in sources:
+        _note_encoding(source, ledger)
+    if len(sources) == 2:
+        return _make_pairs(sources[0], read_parallel_files(sources[0], sources[1]), ledger)
+    return _make_pairs(sources[0], _format(unit[0]).read_pairs(sources[0], options), ledger)
+
+
+def _make_pairs(
+    source: SourceFile, records: Iterable[Record], ledger: Ledger, *, has_source: bool = True
+) -> Iterator[Pair]:
+    """Yield the normalized pairs of the records to keep. Each record is counted as read, and as kept or dropped."""
+    file = str(source)
+    _note_encoding(source, ledger)
+    for record in records:
         ledger.count_read(file)
-        try:
-            line = _decode_or_drop(raw)
-            pair = Pair("", normalize(_parse_json_text(line) if holds_json and line.strip() else line), file, number)
-            if not pair.target:
-                raise _BadLineError("empty")
-        except _BadLineError as bad:
-            ledger.drop(file, number, bad.reason, bad.detail)
+        if len(record.source) + len(record.target) > MAX_RECORD_BYTES:
+            record = too_long_record(record.line)
+        if record.reason:
+            ledger.drop(file, record.line, record.reason, record.detail)
+            continue
+        pair = Pair(normalize(record.source), normalize(record.target), file, record.line)
+        if not pair.target or (has_source and not pair.source):
+            sides = [side for side in ("source", "target")[not has_source :] if not getattr(pair, side)]
+            ledger.drop(file, record.line, "empty", " and ".join(sides) if has_source else "")
             continue
         ledger.keep(pair)
         yield pair
+
+
+def _note_encoding(file: SourceFile, ledger: Ledger) -> None:
+    if file.encoding == AUTO and not _format(file.path).is_binary and not is_utf8_name(file.text_encoding):
+        ledger.encodings[str(file)] = file.text_encoding
+
+
+def _format(path: Path) -> Format:
+    return FORMATS.get(format_suffix(path), PLAIN_TEXT)
+
+
+def has_lines(path: Path) -> bool:
+    """Return whether each line of a file is one record."""
+    return _format(path).has_lines
+
+
+def uses_languages(path: Path) -> bool:
+    """Return whether the language codes of the settings choose the texts of a file."""
+    return _format(path).uses_languages
 
 
 def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
@@ -94,9 +136,16 @@ def read_lines(source: str | Path | BinaryIO) -> Iterator[str]:
     if source == "-":
         source = standard_input()
     name = str(source) if isinstance(source, str | Path) else getattr(source, "name", "input")
-    lines = raw_lines(Path(source)) if isinstance(source, str | Path) else _strip_line_ends(source)
+    lines = raw_lines(Path(source)) if isinstance(source, str | Path) else capped_lines(source)
     for number, raw in enumerate(lines, start=1):
+        if len(raw) > MAX_RECORD_BYTES:
+            raise CorpusError(f"{name}:{number}: a line of more than {MAX_RECORD_BYTES:,} bytes. Split it.")
         yield decode_line(raw, f"{name}:{number}")
+
+
+def raw_lines(path: Path, encoding: str = UTF_8) -> Iterator[bytes]:
+    """Return the lines of a file in UTF-8 without line ends, as `SourceFile.lines` does."""
+    return SourceFile(path, encoding).lines()
 
 
 def standard_input() -> BinaryIO:
@@ -120,7 +169,7 @@ def group_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
     """Yield a file of pairs alone, and two parallel files together."""
     source: Path | None = None
     for path in paths:
-        if _format_suffix(path) in (".tsv", ".jsonl"):
+        if format_suffix(path) in FORMATS:
             yield (path,)
         elif source is None:
             source = path
@@ -131,170 +180,52 @@ def group_files(paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
         yield (source,)
 
 
-def _format_suffix(path: Path) -> str:
-    """Return the suffix without .gz: .tsv for x.tsv and x.tsv.gz."""
-    uncompressed = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return uncompressed.suffix.lower()
-
-
 def language_suffixes(paths: Sequence[Path]) -> tuple[str, str]:
     """Return the language codes that name all parallel files, such as ("de", "en") for train.de and train.en.gz.
 
     Both are "" unless all files are parallel and agree.
     """
     units = list(group_files(paths))
-    suffixes = {tuple(_format_suffix(path)[1:] for path in unit) for unit in units}
+    suffixes = {tuple(format_suffix(path)[1:] for path in unit) for unit in units}
     codes = suffixes.pop() if len(suffixes) == 1 else ()
     is_known = len(codes) == 2 and codes[0] != codes[1] and all(code in LANGUAGE_NAMES for code in codes)
     return (codes[0], codes[1]) if is_known else ("", "")
 
 
-def check_files(files: Sequence[str | Path]) -> None:
+def declared_languages(paths: Sequence[Path], columns: tuple[int, int], languages: tuple[str, str]) -> tuple[str, str]:
+    """Return the language codes of a TMX file; ("", "") for other files."""
+    options = ReadOptions(columns=columns, languages=languages)
+    for path in paths:
+        if format_suffix(path) == ".tmx":
+            return choose_languages(SourceFile(path), options)
+    return "", ""
+
+
+def check_files(files: Sequence[str | Path], encoding: str = UTF_8) -> None:
     """Raise CorpusError for the first file that cannot be opened or has a format that is not read."""
+    if encoding != AUTO and not is_text_encoding(encoding):
+        raise CorpusError(f'data.encoding {encoding}: unknown. Write "utf-8", "cp949" or another name, or "auto".')
     for file in files:
-        _check_file(Path(file))
+        _check_file(SourceFile(Path(file), encoding))
 
 
-def _check_file(path: Path) -> None:
-    try:
-        with path.open("rb"):
-            explanation = explain_format(path) if path.is_file() else ""  # a pipe can be read only once
-    except OSError as error:
-        raise CorpusError(unreadable_message(path, error)) from None
-    if explanation:
+def check_outputs_file(path: Path) -> None:
+    """Raise CorpusError for a file that is not one text per line in UTF-8."""
+    if path.is_file() and (explanation := output_encoding_message(path)):
         raise CorpusError(f"{path}: {explanation}")
+    check_files([path])
 
 
-def unreadable_message(path: Path, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{path}: no such file. Check the name and the folder."
-    if isinstance(error, IsADirectoryError):
-        return f"{path}: a folder, not a file. Give the files in it."
-    return f"{path}: cannot be read ({error.strerror or error}). Check its permissions and the disk."
-
-
-def raw_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file without line ends. Only a line feed ends a line, not U+2028 or a form feed."""
-    number = 0
+def _check_file(file: SourceFile) -> None:
+    path = file.path
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            for raw in _strip_line_ends(stream):
-                number += 1
-                yield raw
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        location = f"{path}:{number + 1}: damaged gzip ({error})"
-        raise CorpusError(f"{location}. Copy the file again and test it with gzip -t.") from None
-    except OSError as error:
-        raise CorpusError(unreadable_message(path, error)) from None
-
-
-def _strip_line_ends(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    return (strip_line_end(raw, number) for number, raw in enumerate(stream))
-
-
-def strip_line_end(raw: bytes, line_index: int) -> bytes:
-    """Remove the line end, and from the first line (index 0) the byte order mark."""
-    line = raw.removesuffix(b"\n").removesuffix(b"\r")
-    return line.removeprefix(_BOM) if line_index == 0 else line
-
-
-def _read_parallel_files(source_path: Path, target_path: Path, ledger: Ledger) -> Iterator[Pair]:
-    """Yield the pairs of two parallel files. A bad side drops the pair, under the name of the source file."""
-    file, number = str(source_path), 0
-    sides = zip_longest(raw_lines(source_path), raw_lines(target_path))
-    for number, (source, target) in enumerate(sides, start=1):
-        if source is None or target is None:
-            shorter, longer = number - 1, number + sum(1 for _ in sides)
-            counts = (shorter, longer) if source is None else (longer, shorter)
-            raise CorpusError(
-                f"{source_path}, {target_path}: not parallel ({counts[0]:,} and {counts[1]:,} lines). "
-                "Find the missing line: line n of one file must translate line n of the other."
-            )
-        ledger.count_read(file)
-        try:
-            texts = _decode_or_drop(source, str(source_path)), _decode_or_drop(target, str(target_path))
-            pair = _make_pair(*texts, file, number)
-        except _BadLineError as bad:
-            ledger.drop(file, number, bad.reason, bad.detail)
-            continue
-        ledger.keep(pair)
-        yield pair
-
-
-def _read_pair_file(
-    path: Path, ledger: Ledger, *, columns: tuple[int, int], languages: tuple[str, str], header: bool
-) -> Iterator[Pair]:
-    file, holds_json = str(path), _format_suffix(path) == ".jsonl"
-    for number, raw in enumerate(raw_lines(path), start=1):
-        ledger.count_read(file)
-        try:
-            line = _decode_or_drop(raw)
-            if not line.strip():
-                raise _BadLineError("empty")
-            if header and not holds_json:
-                header = False
-                raise _BadLineError("header")
-            source, target = _parse_json_pair(line, languages) if holds_json else _parse_tsv(line, columns)
-            pair = _make_pair(source, target, file, number)
-        except _BadLineError as bad:
-            ledger.drop(file, number, bad.reason, bad.detail)
-            continue
-        ledger.keep(pair)
-        yield pair
-
-
-def _decode_or_drop(raw: bytes, path: str = "") -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        position = f"byte {error.start + 1}" + (f" of {path}" if path else "")
-        encoding = guess_encoding(raw)
-        raise _BadLineError(
-            "not-utf8", f"{error.reason} at {position}" + (f"; probably {encoding}" if encoding else "")
-        ) from None
-
-
-def _make_pair(source: str, target: str, file: str, line: int) -> Pair:
-    pair = Pair(normalize(source), normalize(target), file, line)
-    if not pair.source or not pair.target:
-        sides = [side for side, text in (("source", pair.source), ("target", pair.target)) if not text]
-        raise _BadLineError("empty", " and ".join(sides))
-    return pair
-
-
-def _parse_tsv(line: str, columns: tuple[int, int]) -> tuple[str, str]:
-    cells = line.split("\t")
-    if len(cells) < max(columns):
-        raise _BadLineError("no-tab", f"expected column {max(columns)}, got {len(cells)}")
-    return cells[columns[0] - 1], cells[columns[1] - 1]
-
-
-def _parse_json_object(line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _BadLineError("bad-json", str(error)) from None
-    if not isinstance(record, dict):
-        raise _BadLineError("bad-json", "not an object")
-    return record
-
-
-def _parse_json_text(line: str) -> str:
-    text = _parse_json_object(line).get("text")
-    if not isinstance(text, str):
-        raise _BadLineError("missing-key", "text must be a string")
-    return text
-
-
-def _parse_json_pair(line: str, languages: tuple[str, str]) -> tuple[str, str]:
-    record = _parse_json_object(line)
-    names = [("source", "target"), *([languages] if all(languages) else [])]
-    for table in (record, record.get("translation")):
-        for source, target in names:
-            if not isinstance(table, dict) or source not in table or target not in table:
-                continue
-            if isinstance(table[source], str) and isinstance(table[target], str):
-                return table[source], table[target]
-            raise _BadLineError("missing-key", f"{source} and {target} must be strings")
-    expected = " or ".join(f"{source} and {target}" for source, target in names)
-    raise _BadLineError("missing-key", f"expected {expected}, got {', '.join(record)[:80] or 'none'}")
+        is_special = path.exists() and not path.is_file() and not path.is_dir()
+        if is_special:  # opening a pipe would wait for a process that writes to it
+            raise CorpusError(f"{path}: not a regular file. Save its content in a file.")
+        with path.open("rb"):
+            pass
+    except (OSError, ValueError) as error:
+        os_error = error if isinstance(error, OSError) else OSError(str(error))
+        raise CorpusError(unreadable_message(path, os_error)) from None
+    if explanation := explain_format(file):
+        raise CorpusError(f"{path}: {explanation}")

@@ -68,6 +68,8 @@ class Ledger:
         self._dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.first_dropped = ""
         """The first dropped line: file, line, reason and detail."""
+        self.encodings: dict[str, str] = {}
+        """File → its encoding, if it was recognized and is not UTF-8."""
 
     @property
     def read(self) -> int:
@@ -125,6 +127,7 @@ class Ledger:
         self._read += other._read
         self._kept += other._kept
         self.first_dropped = self.first_dropped or other.first_dropped
+        self.encodings |= other.encodings
         for file, reasons in other._dropped.items():
             self._dropped[file] += reasons
         for entry in other._entries:
@@ -145,8 +148,10 @@ class Ledger:
         return f"{self.read:,} pairs read, {self.kept:,} kept, {dropped}"
 
     def summary(self) -> str:
-        """Return the counts and, if lines were dropped, the file that lists them."""
-        return f"{self.counts()}; see {self.path}" if self.dropped and self.path is not None else self.counts()
+        """Return the counts, the recognized encodings and, if lines were dropped, the file that lists them."""
+        encodings = "".join(f"; {file}: converted from {encoding}" for file, encoding in self.encodings.items())
+        where = f"; see {self.path}" if self.dropped and self.path is not None else ""
+        return f"{self.counts()}{encodings}{where}"
 
     @property
     def _partial_path(self) -> Path:

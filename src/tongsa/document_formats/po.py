@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
+from tongsa.data.formats.gettext import ESCAPES, unescape
 from tongsa.document_formats.plain_text import raw_text, split_lines
 from tongsa.document_formats.segment import MarkedText, ParsedDocument, Segment, Slot, make_segment
 from tongsa.document_formats.text_encoding import decode_text
@@ -17,8 +18,6 @@ _FIELD = re.compile(
     rf"^[ \t]*(?P<name>msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*(?P<value>{_STRING}(?:\s*{_STRING})*+)",
     re.MULTILINE,
 )
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|([^\r\n]))")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 def parse_po(content: bytes, name: str) -> ParsedDocument:
@@ -64,13 +63,7 @@ def _source_text(name: str, sources: Mapping[str, str], forms: int) -> str:
 def unquote(value: str) -> str:
     """Return the text of one or several quoted strings."""
     strings = re.findall(_STRING, value)
-    return "".join(_ESCAPE.sub(_unescape, string[1:-1]) for string in strings)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    if match[1] or match[2]:
-        return chr(int(match[1], 8) if match[1] else int(match[2], 16))
-    return _ESCAPES.get(match[3], match[3])
+    return "".join(unescape(string[1:-1]) for string in strings)
 
 
 def _write_string(segment: Segment, *, newline: str) -> str:
@@ -81,6 +74,6 @@ def _write_string(segment: Segment, *, newline: str) -> str:
 
 
 def _escape(text: str) -> str:
-    for character, name in (("\\", "\\"), ('"', '"'), *((character, name) for name, character in _ESCAPES.items())):
+    for character, name in (("\\", "\\"), ('"', '"'), *((character, name) for name, character in ESCAPES.items())):
         text = text.replace(character, f"\\{name}")
     return text

@@ -3,7 +3,7 @@
 import codecs
 from typing import NamedTuple
 
-from tongsa.data.file_format import guess_encoding
+from tongsa.data.encoding import guess_encoding
 from tongsa.document_formats.limits import DocumentFormatError
 
 BYTE_ORDER_MARKS = {

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tongsa.data.corpus import CorpusError, check_files, group_files, read_pairs, read_texts
+from tongsa.data.corpus import CorpusError, check_files, group_files, read_pairs, read_texts, uses_languages
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.interface import Task
 from tongsa.runs.recipe import DataConfig
@@ -21,7 +21,8 @@ class CorpusReader:
         paths = config.paths(files)
         units = [(path,) for path in paths] if task == "language_model" else list(group_files(paths))
         keys = [_format_key(config, task, unit) for unit in units]
-        check_files([path for unit, key in zip(units, keys, strict=True) if key not in self._cache for path in unit])
+        unread = [path for unit, key in zip(units, keys, strict=True) if key not in self._cache for path in unit]
+        check_files(unread, config.encoding)
         pairs: list[Pair] = []
         for unit, key in zip(units, keys, strict=True):
             if key not in self._cache:
@@ -39,13 +40,11 @@ class CorpusReader:
 
 def _format_key(config: DataConfig, task: Task, paths: Sequence[Path]) -> tuple[object, ...]:
     """Return everything that determines the pairs of some files."""
-    has_json = any(".jsonl" in path.suffixes for path in paths)  # only there languages may be keys
-    languages = (config.source_language, config.target_language) if has_json else ()
-    return task, tuple(map(os.path.realpath, paths)), config.columns, languages, config.header
+    languages = (config.source_language, config.target_language) if any(map(uses_languages, paths)) else ()
+    return task, tuple(map(os.path.realpath, paths)), config.columns, languages, config.header, config.encoding
 
 
 def _read_unit(config: DataConfig, task: Task, paths: Sequence[Path], ledger: Ledger) -> list[Pair]:
-    if task == "language_model":
-        return list(read_texts(paths, ledger))
-    languages = (config.source_language, config.target_language)
-    return list(read_pairs(paths, ledger, columns=config.columns, languages=languages, header=config.header))
+    read = read_texts if task == "language_model" else read_pairs
+    languages, header, encoding = (config.source_language, config.target_language), config.header, config.encoding
+    return list(read(paths, ledger, columns=config.columns, languages=languages, header=header, encoding=encoding))

@@ -59,7 +59,7 @@ def check_data_files(data: DataConfig, origin: str) -> None:
     for path in data.paths([*data.train, *data.dev, *data.test, *data.glossary_files]):
         if data.dataset and not path.exists():
             raise CorpusError(f"{origin}: {path}: no such file. Get {data.dataset} and pass --set data.folder=DIR.")
-        check_files([path])
+        check_files([path], data.encoding)
 
 
 def prepare_data(
@@ -80,7 +80,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     data, task = recipe.data, recipe.model.task
     if not data.train:
         raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
-    check_files(data.paths(data.test))
+    check_files(data.paths(data.test), data.encoding)
     train = reader.read(data, task, data.train, ledger)
     dev = reader.read(data, task, data.dev, ledger)
     if not train:

@@ -137,7 +137,9 @@ def _check_scripts(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
 def _check_text(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
     """Yield the findings about encoding, markup and headers of the files."""
     config = run.recipe.data
-    yield encoding.check_mojibake(config.paths([*config.train, *config.dev, *config.test]), len(sample))
+    yield encoding.check_mojibake(
+        config.paths([*config.train, *config.dev, *config.test]), len(sample), config.encoding
+    )
     yield from text.check_patterns(sample)
     yield text.check_header([*run.data.train, *run.data.dev])
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tongsa import storage
-from tongsa.data.corpus import CorpusError, unreadable_message
+from tongsa.data.compression import unreadable_message
+from tongsa.data.corpus import CorpusError
 from tongsa.data.sentence_splitter import Span
 from tongsa.decoding.engines.names import EngineName
 from tongsa.decoding.glossary import Glossary

@@ -29,9 +29,11 @@ class EvaluationSet:
 
     files: Sequence[str | Path] = ()
     columns: tuple[int, int] = (1, 2)
-    """TSV columns of source and target, from 1."""
+    """Columns of source and target in TSV, CSV and Parquet, from 1."""
     header: bool = False
-    """True if the first line of each TSV file names the columns."""
+    """True if the first line of each TSV or CSV file names the columns."""
+    encoding: str = "utf-8"
+    """Encoding of the files; "auto" recognizes that of each file."""
     source_language: str = ""
     """Language code of the source; by default the model's."""
     target_language: str = ""
@@ -47,11 +49,10 @@ class EvaluationSet:
         """Return the normalized pairs for a task; the ledger counts the lines of the files."""
         if self.pairs is not None:
             return _normalized_pairs(self.pairs)
-        if task == "language_model":
-            pairs = list(read_texts(self.files, ledger))
-        else:
-            languages = (self.source_language, self.target_language)
-            pairs = list(read_pairs(self.files, ledger, columns=self.columns, languages=languages, header=self.header))
+        read = read_texts if task == "language_model" else read_pairs
+        languages, header, encoding = (self.source_language, self.target_language), self.header, self.encoding
+        columns = self.columns
+        pairs = list(read(self.files, ledger, columns=columns, languages=languages, header=header, encoding=encoding))
         if not pairs:
             raise CorpusError(no_pairs_message(str(self.files[0]), ledger, "Give a file with test data."))
         return pairs
@@ -89,7 +90,7 @@ def evaluate_on(
     }
     evaluation_set, ledger = replace(evaluation_set, **languages), Ledger(None)
     pairs = evaluation_set.read(task, ledger)
-    if ledger.dropped:
+    if ledger.dropped or ledger.encodings:
         log(ledger.summary())
     leakage = find_leakage(info.folder, pairs) if info.folder else None
     if leakage and leakage.level != "ok":

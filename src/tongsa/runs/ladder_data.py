@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tongsa import config, storage
 from tongsa.config import Table
+from tongsa.data.file_patterns import expand_patterns
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.sentence_splitter import split_sentences
 from tongsa.errors import InputError
@@ -22,7 +23,7 @@ QUICK_PAIRS = {"train": 2000, "dev": 60, "test": 150}
 """At most this many pairs of a quick ladder, evenly spaced."""
 PROBE_WORDS = 8
 """Length of the sentence that all models are shown with."""
-FORMAT_KEYS = ("data.columns", "data.header")
+FORMAT_KEYS = ("data.columns", "data.header", "data.encoding")
 """Settings about the files that are read; the files in the folder have source and target alone."""
 
 
@@ -60,7 +61,7 @@ def _read_splits(files: DataFiles, settings: Sequence[str]) -> dict[str, list[Pa
     table: Table = {"data": {}}
     for assignment in settings:
         config.override(table, assignment)
-    names = {"train": list(files.train), "dev": list(files.dev), "test": list(files.test)}
+    names = {name: expand_patterns(getattr(files, name)) for name in ("train", "dev", "test")}
     data = config.build_config(DataConfig, table["data"] | names, "data")
     check_data_files(data, "")
     reader, ledger = CorpusReader(), Ledger(None)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tongsa.data.corpus import language_suffixes
+from tongsa.data.corpus import declared_languages, language_suffixes
 from tongsa.data.language_id import guess_language, has_script_of
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.interface import Task
@@ -27,8 +27,10 @@ def guess_languages(data: DataConfig, task: Task, reader: CorpusReader) -> tuple
         return data, ""
     pairs = reader.read(data, task, data.train, Ledger(None))
     sample = pairs[:: max(1, len(pairs) // MAX_SAMPLED_PAIRS)]
-    suffixes = dict(zip(("source", "target"), language_suffixes(data.paths(data.train)), strict=True))
-    guesses = {f"{side}_language": _guess_side(sample, side, suffixes[side]) for side in missing}
+    paths, known = data.paths(data.train), (data.source_language, data.target_language)
+    suffixes = dict(zip(("source", "target"), language_suffixes(paths), strict=True))
+    declared = dict(zip(("source", "target"), declared_languages(paths, data.columns, known), strict=True))
+    guesses = {f"{side}_language": declared[side] or _guess_side(sample, side, suffixes[side]) for side in missing}
     guesses = {key: code for key, code in guesses.items() if code}
     if not guesses:
         return data, ""

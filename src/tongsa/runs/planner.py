@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 
 from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
+from tongsa.data.file_patterns import expand_patterns, has_pattern
 from tongsa.data.ledger import Ledger
 from tongsa.errors import InputError
 from tongsa.interface import PresetName
@@ -95,6 +97,7 @@ def resolve_recipe(
         config.override(requested, assignment)
     requested = merge_tables(requested, overrides or {})
     try:
+        requested = merge_tables(requested, _expand_file_patterns(merge_tables(values, requested)))
         init_from = merge_tables(values, requested).get("training", {}).get("init_from")
         if init_from:
             values = merge_tables(_inherited_settings(Path(str(init_from)), with_model=recipe is None), values)
@@ -123,6 +126,21 @@ def _replace_data_files(values: Table, data: list[str], dev: list[str], test: li
             f"To change the {name} set of a recipe: --set data.{name}=FILE"
         )
     return values
+
+
+def _expand_file_patterns(values: Table) -> Table:
+    """Return the settings of data files with patterns replaced by the files that match."""
+    data, model = values.get("data", {}), values.get("model", {})
+    if not isinstance(data, dict) or not isinstance(model, dict):
+        return {}  # an error that the config reader explains
+    named = {name: data[name] for name in ("train", "dev", "test") if isinstance(data.get(name), list | str)}
+    files = {name: as_strings(value) for name, value in named.items()}
+    if not any(map(has_pattern, chain(*files.values()))):
+        return {}
+    family = {key: value for key, value in model.items() if key in SIZE_FAMILY_KEYS}
+    is_parallel = parse_recipe({"model": family}).model.task != "language_model"
+    folder = str(data.get("folder", ""))
+    return {"data": {name: expand_patterns(names, folder, parallel=is_parallel) for name, names in files.items()}}
 
 
 def _replace_other_kind(

@@ -22,7 +22,8 @@ from tongsa.training.distributed import DistributedContext
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     train: tuple[str, ...] = ()
-    """Files of pairs (.tsv, .jsonl), or a source file and a target file; each may end in .gz."""
+    """Files of pairs (.tsv, .csv, .jsonl, .tmx, .po, .mo, .xliff, .parquet), or a source file and a target file; each
+    may end in .gz, .xz, .zst or .bz2. A name may be a pattern: corpus-*.tsv.gz."""
     dev: tuple[str, ...] = ()
     """Development set: the best model is chosen on it."""
     test: tuple[str, ...] = ()
@@ -34,13 +35,15 @@ class DataConfig:
     license: str = ""
     """License for the model card, e.g. "cc-by-4.0", the Hugging Face Hub's name; it depends on the training data."""
     source_language: str = ""
-    """Language code such as `en`. A new run guesses missing languages from its training data."""
+    """Language code such as `en`; it chooses the texts of TMX. A new run guesses missing languages from its data."""
     target_language: str = ""
     """Language code such as `ko`; it also selects the tokenizer for BLEU."""
     columns: tuple[int, int] = (1, 2)
-    """TSV columns of source and target, counted from 1; [2, 1] reverses the direction."""
+    """Columns of source and target in TSV, CSV and Parquet, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
-    """The first line of each TSV file names the columns."""
+    """The first line of each TSV or CSV file names the columns."""
+    encoding: str = "utf-8"
+    """Encoding of the files, such as "cp949" or "utf-16"; "auto" recognizes that of each file and says so."""
     metrics: tuple[MetricName, ...] = ("bleu", "chrf", "exact_match")
     """Evaluation metrics."""
     max_tokens: Positive = 256

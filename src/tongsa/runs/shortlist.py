@@ -19,12 +19,13 @@ def build_shortlist(
     always: int = 500,
     columns: tuple[int, int] = (1, 2),
     header: bool = False,
+    encoding: str = "utf-8",
     languages: tuple[str, str] | None = None,
 ) -> Path:
     """Learn a lexical shortlist and return its file. Decoding uses it with the setting shortlist=True.
 
     run: Folder of a run or of a model that translates.
-    data: Its training data: a file of pairs, or two parallel files; `columns` and `header` describe a TSV file.
+    data: Its training data: a file of pairs, or two parallel files; `columns`, `header` and `encoding` as in `data.*`.
     candidates: Target tokens per source token.
     always: Frequent target tokens that are always scored.
     languages: Codes of source and target; by default the model's.
@@ -38,7 +39,7 @@ def build_shortlist(
         raise InputError(f"{run}: a shortlist is only for models that translate; {hint}")
     ledger, files = Ledger(None), as_strings(data)
     languages = languages or (loaded.source_language, loaded.target_language)
-    read = read_pairs(files, ledger, columns=columns, header=header, languages=languages)
+    read = read_pairs(files, ledger, columns=columns, header=header, languages=languages, encoding=encoding)
     pairs = [(pair.source, pair.target) for pair in read]
     if not pairs:
         raise CorpusError(no_pairs_message(files[0], ledger, "Give the training data."))

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from tongsa import bundle
 from tongsa.bundle import Bundle
-from tongsa.data.corpus import check_files, group_files, raw_lines, read_lines
+from tongsa.data.corpus import check_outputs_file, group_files, has_lines, raw_lines, read_lines
+from tongsa.data.file_patterns import expand_patterns
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
@@ -103,7 +104,7 @@ def _open_system(name: str, path: Path, device: str) -> System:
             raise InputError(
                 f"{path}: a recipe, not a system. Add --vary KEY=VALUE,VALUE or --seeds N to train its runs first."
             )
-        check_files([path])
+        check_outputs_file(path)
         return System(name=name, path=path, origin="outputs")
     loaded = bundle.load_bundle(path, device)
     folder = bundle.artifact_folder(loaded.folder or path)
@@ -179,14 +180,18 @@ def read_test_set(evaluation_set: EvaluationSet, task: Task) -> AlignedTestSet:
         )
     if evaluation_set.pairs is not None:
         return AlignedTestSet(("pairs",), pairs, list(range(len(pairs))), len(pairs))
+    files = tuple(map(str, evaluation_set.files))
+    units = list(group_files([Path(name) for name in expand_patterns(files)]))
+    if not all(has_lines(path) for unit in units for path in unit):  # an output for each pair
+        return AlignedTestSet(files, pairs, list(range(len(pairs))), len(pairs), ledger.dropped)
     starts: dict[str, int] = {}
     lines = 0
-    for unit in group_files([Path(file) for file in evaluation_set.files]):
+    for unit in units:
         has_header = evaluation_set.header and len(unit) == 1
         starts[str(unit[0])] = lines - 1 - has_header
-        lines += sum(1 for _ in raw_lines(unit[0])) - has_header
+        lines += sum(1 for _ in raw_lines(unit[0], evaluation_set.encoding)) - has_header
     positions = [starts[pair.file] + pair.line for pair in pairs]
-    return AlignedTestSet(tuple(map(str, evaluation_set.files)), pairs, positions, lines, ledger.dropped)
+    return AlignedTestSet(files, pairs, positions, lines, ledger.dropped)
 
 
 def read_outputs(path: Path, test_set: AlignedTestSet) -> list[str]:

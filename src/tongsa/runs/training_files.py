@@ -39,11 +39,10 @@ def _training_runs(model_folder: Path) -> Iterator[tuple[Path, Recipe]]:
 def _read_pairs(folder: Path, recipe: Recipe) -> Iterator[Pair]:
     data = recipe.data
     paths = [_find_file(folder, path) for path in data.paths(data.train)]
-    check_files(paths)
-    if recipe.model.task == "language_model":
-        return read_texts(paths, Ledger(None))
-    languages = (data.source_language, data.target_language)
-    return read_pairs(paths, Ledger(None), columns=data.columns, languages=languages, header=data.header)
+    check_files(paths, data.encoding)
+    read = read_texts if recipe.model.task == "language_model" else read_pairs
+    languages, header, encoding = (data.source_language, data.target_language), data.header, data.encoding
+    return read(paths, Ledger(None), columns=data.columns, languages=languages, header=header, encoding=encoding)
 
 
 def _find_file(folder: Path, path: Path) -> Path:

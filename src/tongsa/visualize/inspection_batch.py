@@ -38,12 +38,10 @@ def read_data(
     if not files:
         raise InputError("inspect: data names no file. Give a file of pairs or texts.")
     ledger = Ledger(None)
-    if model.task == "language_model":
-        pairs = list(islice(read_texts(files, ledger), count))
-    else:
-        languages = model.info.source_language, model.info.target_language
-        lines = read_pairs(files, ledger, columns=columns, languages=languages, header=header)
-        pairs = list(islice(lines, count))
+    read = read_texts if model.task == "language_model" else read_pairs
+    languages = model.info.source_language, model.info.target_language
+    records = read(files, ledger, columns=columns, languages=languages, header=header, encoding="auto")
+    pairs = list(islice(records, count))
     if not pairs:
         raise CorpusError(no_pairs_message(str(files[0]), ledger, "Give a file of pairs, one on each line."))
     return pairs
