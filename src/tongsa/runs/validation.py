@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from operator import attrgetter
@@ -102,7 +102,7 @@ def evaluate_dev(run: Run) -> EvaluationReport:
     return evaluate(run.bundle.text_model(), pairs, run.evaluation_config)
 
 
-def validation_pairs(run: Run) -> list[Pair]:
+def validation_pairs(run: Run) -> Sequence[Pair]:
     """Return the dev pairs of a validation, evenly spaced: a file may be sorted by label, length or topic."""
     count, dev = run.recipe.training.validate_sentences, run.data.dev
     if not 0 < count < len(dev) or run.data.task != "seq2seq":
@@ -145,7 +145,7 @@ def _summary(run: Run, report: EvaluationReport) -> ModelSummary:
         metric=metric if math.isfinite(score.value) else "",
         score=round(score.value, 2) if math.isfinite(score.value) else 0.0,
         examples=choose_examples(map(side, run.data.dev)),
-        control_tags=find_control_tags([pair.source for pair in run.data.train]),
+        control_tags=find_control_tags(run.data.train.sources),
     )
 
 
