@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tongsa.data.array_files import release_pages
 from tongsa.tokenization.special import BOS, EOS, PAD
 
 Indices = NDArray[np.int64]
@@ -75,6 +76,11 @@ class Ragged:
     def __getitem__(self, row: int) -> TokenIds:
         return self.tokens[self.offsets[row] : self.offsets[row + 1]]
 
+    def release(self) -> None:
+        """Give the pages of memory maps back to the system."""
+        release_pages(self.tokens)
+        release_pages(self.offsets)
+
 
 class Batch(NamedTuple):
     """Sources, decoder inputs (the target shifted right behind <s>) and targets (Vaswani et al. 2017, section 3.1)."""
@@ -121,6 +127,10 @@ class Examples(NamedTuple):
         sources = [append_eos(self.source[row]) for row in indices]
         targets = [append_eos(self.target[row]) if self.appends_eos else self.target[row] for row in indices]
         return Batch(pad(sources), pad([prepend_bos(target[:-1]) for target in targets]), pad(targets))
+
+    def release(self) -> None:
+        self.source.release()
+        self.target.release()
 
 
 def append_eos(tokens: TokenIds) -> NDArray[np.int32]:

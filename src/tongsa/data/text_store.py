@@ -33,6 +33,9 @@ class TextArray:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def text(self, row: int) -> str:
+        return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes().decode()
+
     def texts(self, rows: Rows) -> list[str]:
         """Decode some texts."""
         if not len(rows):
@@ -142,7 +145,11 @@ class PairStore(Sequence[Pair]):
             return self.select(np.arange(len(self))[index])
         if not -len(self) <= index < len(self):
             raise IndexError(index)
-        return next(self._read(self.absolute(np.array([index % len(self)]))))
+        row = index % len(self) if self.rows is None else int(self.rows[index])
+        owner = int(self.starts.searchsorted(row, side="right")) - 1
+        part, own_row = self.parts[owner], row - int(self.starts[owner])
+        source, target = part.sources.text(own_row), part.targets.text(own_row)
+        return Pair(source, target, part.file_name(own_row), int(part.lines[own_row]))
 
     def __iter__(self) -> Iterator[Pair]:
         for rows in self.row_blocks():

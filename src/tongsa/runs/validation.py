@@ -30,6 +30,8 @@ from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import read_journal
 from tongsa.training.memory import peak_memory
 
+MAX_TAGGED_SOURCES = 100_000
+"""Training sources, evenly spaced, in which control tags are counted."""
 MAX_SAMPLE_CHARACTERS = 200
 """Length at which a sentence printed during training is cut."""
 
@@ -145,7 +147,7 @@ def _summary(run: Run, report: EvaluationReport) -> ModelSummary:
         metric=metric if math.isfinite(score.value) else "",
         score=round(score.value, 2) if math.isfinite(score.value) else 0.0,
         examples=choose_examples(map(side, run.data.dev)),
-        control_tags=find_control_tags(run.data.train.sources),
+        control_tags=find_control_tags(run.data.train.sources[:: -(-len(run.data.train) // MAX_TAGGED_SOURCES)]),
     )
 
 
