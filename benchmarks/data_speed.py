@@ -40,7 +40,7 @@ from tongsa.training.loop import DataPosition
 WORDS, MEAN_WORDS = 200_000, 24
 """Vocabulary and sentence length of generated text: about those of news."""
 SAMPLED_TEXTS = 20_000
-WAITED_BATCHES, UPDATE_SECONDS = 200, 0.1
+WAITED_BATCHES, UPDATE_SECONDS = 100, 0.1
 """Batches that a training of this speed asks for; a small Transformer on two cores is slower."""
 MODEL = {"kind": "transformer", "width": 64, "ffn_width": 128, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 
@@ -158,7 +158,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     data = {"train": [str(options.data)], "columns": options.columns, "cache": str(cache)}
     data |= {"source_language": "en", "target_language": "en"}
     tokenizer = {"vocab_size": options.vocab_size, "training_texts": options.training_texts}
-    training = {"steps": 1_000_000, "batch_tokens": 1024, "precision": "fp32"}
+    training = {"steps": 1_000_000, "batch_tokens": 1024, "precision": "fp32", "device": "cpu"}
     recipe = parse_recipe({"data": data, "tokenizer": tokenizer, "model": MODEL, "training": training})
     recipe_file.write_text(config.dump_toml(recipe.to_table()), encoding="utf-8")
     stages = Stages()
