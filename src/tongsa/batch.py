@@ -1,17 +1,20 @@
 """Batches of token ids: padded tensors, and a batch order that is a pure function of (lengths, seed, epoch)."""
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tongsa.data.array_files import release_pages
 from tongsa.tokenization.special import BOS, EOS, PAD
 
 Indices = NDArray[np.int64]
+TokenIds = NDArray[np.integer[Any]]
 BATCHES_PER_SIZE_GROUP = 8
 """Number of consecutive batches of about the same size in an epoch."""
 
@@ -36,7 +39,7 @@ class Padded(NamedTuple):
         return Padded(self.tokens.to(device), self.lengths.to(device))
 
 
-def pad(sequences: Sequence[Sequence[int] | NDArray[np.int32]]) -> Padded:
+def pad(sequences: Sequence[Sequence[int] | TokenIds]) -> Padded:
     lengths = [len(sequence) for sequence in sequences]
     tokens = np.full((len(sequences), max(lengths, default=0)), PAD, dtype=np.int64)
     for row, sequence in enumerate(sequences):
@@ -45,20 +48,38 @@ def pad(sequences: Sequence[Sequence[int] | NDArray[np.int32]]) -> Padded:
 
 
 class Ragged:
-    """Many sequences, concatenated in one int32 array: no Python object for each line."""
+    """Many sequences, concatenated in one array: no Python object for each line."""
 
-    def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
-        self.lengths = np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
-        self.ends = np.cumsum(self.lengths)
-        total = int(self.ends[-1]) if len(sequences) else 0
-        self.tokens = np.fromiter((token for row in sequences for token in row), dtype=np.int32, count=total)
+    def __init__(self, sequences: Iterable[Sequence[int]]) -> None:
+        tokens, ends = array("i"), array("q", [0])
+        for sequence in sequences:
+            tokens.extend(sequence)
+            ends.append(len(tokens))
+        self.tokens: TokenIds = np.frombuffer(tokens, np.int32)
+        self.offsets = np.frombuffer(ends, np.int64)
+        """Sequence i lies between offsets i and i + 1."""
+
+    @classmethod
+    def from_arrays(cls, tokens: TokenIds, offsets: Indices) -> Self:
+        """Make sequences from arrays, which may be memory maps."""
+        ragged = cls([])
+        ragged.tokens, ragged.offsets = tokens, offsets
+        return ragged
+
+    @property
+    def lengths(self) -> Indices:
+        return np.diff(self.offsets)
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> NDArray[np.int32]:
-        end = self.ends[row]
-        return self.tokens[end - self.lengths[row] : end]
+    def __getitem__(self, row: int) -> TokenIds:
+        return self.tokens[self.offsets[row] : self.offsets[row + 1]]
+
+    def release(self) -> None:
+        """Give the pages of memory maps back to the system."""
+        release_pages(self.tokens)
+        release_pages(self.offsets)
 
 
 class Batch(NamedTuple):
@@ -100,30 +121,38 @@ class Examples(NamedTuple):
     @property
     def lengths(self) -> Indices:  # (pair, 2)
         """Lengths of source and target in a batch, </s> included."""
-        return np.stack([self.source.lengths + 1, self.target.lengths + self.appends_eos], axis=1)
+        lengths = np.empty((len(self.source), 2), dtype=np.int64)  # filled in place: a corpus has millions of pairs
+        for side, ragged in enumerate((self.source, self.target)):
+            np.subtract(ragged.offsets[1:], ragged.offsets[:-1], out=lengths[:, side])
+        lengths += (1, self.appends_eos)
+        return lengths
 
     def batch(self, indices: Indices) -> Batch:
         sources = [append_eos(self.source[row]) for row in indices]
         targets = [append_eos(self.target[row]) if self.appends_eos else self.target[row] for row in indices]
         return Batch(pad(sources), pad([prepend_bos(target[:-1]) for target in targets]), pad(targets))
 
+    def release(self) -> None:
+        self.source.release()
+        self.target.release()
 
-def append_eos(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+
+def append_eos(tokens: TokenIds) -> NDArray[np.int32]:
     return np.append(tokens, np.int32(EOS))
 
 
-def prepend_bos(tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-    return np.insert(tokens, 0, np.int32(BOS))
+def prepend_bos(tokens: TokenIds) -> TokenIds:
+    return np.insert(tokens, 0, BOS)
 
 
 def batch_by_tokens(lengths: Indices, order: Indices, batch_tokens: int) -> Iterator[Indices]:
     """Split an order of pairs into batches of at most `batch_tokens` tokens on either side, padding included."""
     start, max_length = 0, 0
-    for end, row in enumerate(order):
-        max_length = max(max_length, int(lengths[row].max()))
+    for end, length in enumerate(lengths[order].max(axis=1).tolist() if len(order) else []):
+        max_length = max(max_length, length)
         if end > start and max_length * (end - start + 1) > batch_tokens:
             yield order[start:end]
-            start, max_length = end, int(lengths[row].max())
+            start, max_length = end, length
     if start < len(order):
         yield order[start:]
 

@@ -17,6 +17,10 @@ LOCK_TIMEOUT_SECONDS = 30.0
 """Maximum time to wait for a lock: a process that is stopping may still be saving."""
 
 
+class LockTimeoutError(InputError):
+    """Another process has held a lock for too long."""
+
+
 @contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
     """Turn errors that the user can fix (full disk, no permission, …) into an InputError that names the path."""
@@ -57,13 +61,13 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def lock_replacement(path: Path) -> Iterator[None]:
+def lock_replacement(path: Path, timeout: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
     """Hold the exclusive right to replace a folder: lock a file next to it, which is removed afterwards.
 
     The folder itself cannot be locked, because its replacement would be another, unlocked folder.
     """
     lock_file = path.with_name(f".{path.name}.lock")
-    descriptor = _open_locked(lock_file, path, time.monotonic() + LOCK_TIMEOUT_SECONDS)
+    descriptor = _open_locked(lock_file, path, time.monotonic() + timeout)
     try:
         yield
     finally:
@@ -102,7 +106,7 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
 def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
     while not system.try_lock(fd):
         if time.monotonic() > deadline:
-            raise InputError(
+            raise LockTimeoutError(
                 f"{folder}: another process is using this folder. Wait for it, stop it, or choose another folder."
             )
         time.sleep(0.2)

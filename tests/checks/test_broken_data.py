@@ -257,6 +257,11 @@ def pairs_with_lines(pairs: list[tuple[str, str]]) -> list[Pair]:
     return [Pair(source, target, "a.tsv", i) for i, (source, target) in enumerate(pairs, start=1)]
 
 
+def check_header(pairs: list[tuple[str, str]]) -> Finding:
+    numbered = pairs_with_lines(pairs)
+    return text.check_header(numbered[:1], numbered)
+
+
 @pytest.mark.parametrize(
     ("count", "level"), [(1, "fault"), (10, "fault"), (50, "warning"), (500, "remark"), (3000, "ok")]
 )
@@ -266,9 +271,9 @@ def test_a_small_corpus_is_not_ok(count: int, level: str) -> None:
 
 
 def test_headers_are_found_once_or_repeated() -> None:
-    assert text.check_header(pairs_with_lines(PAIRS)).level == "ok"
-    assert "data.header" in text.check_header(pairs_with_lines([("English", "Korean"), *PAIRS])).remedy
-    finding = text.check_header(pairs_with_lines([("source", "target"), *PAIRS, ("source", "target")]))
+    assert check_header(PAIRS).level == "ok"
+    assert "data.header" in check_header([("English", "Korean"), *PAIRS]).remedy
+    finding = check_header([("source", "target"), *PAIRS, ("source", "target")])
     assert (finding.level, finding.numbers["lines"]) == ("warning", 2)
     assert "grep -v" in finding.remedy
 

@@ -93,7 +93,7 @@ def test_a_file_is_read_once_for_the_teacher_and_for_the_student(tmp_path: Path)
     write_pairs(tmp_path / "pairs.tsv", [("a", "B")])
     files = [str(tmp_path / name) for name in ("pairs.tsv", "train.tsv")]
     pairs = reader.read(DataConfig(), "seq2seq", files, second)
-    assert pairs[1:] == references and [pair.target for pair in pairs] == ["B", "b"]
+    assert list(pairs[1:]) == list(references) and [pair.target for pair in pairs] == ["B", "b"]
     assert (first.read, second.read, second.dropped) == (2, 3, first.dropped)
 
 

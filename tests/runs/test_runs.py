@@ -11,9 +11,10 @@ from tiny import SMALL, reversing, write_pairs
 from tongsa import config, runs
 from tongsa.batch import Examples, Ragged
 from tongsa.data.ledger import Pair
+from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 from tongsa.runs import planner
-from tongsa.runs.data import train_dev_split
+from tongsa.runs.dev_split import train_dev_split
 from tongsa.runs.recipe import parse_recipe
 from tongsa.runs.run import open_run
 from tongsa.training.data_loader import iterate_batches
@@ -120,12 +121,13 @@ def test_tensorboard_events_are_written(tmp_path: Path) -> None:
 
 
 def test_a_dev_split_shares_no_source_with_train() -> None:
-    pairs = [Pair(f"s{i % 50}", f"t{i}", "f", i) for i in range(200)]
+    pairs = PairStore.from_pairs(Pair(f"s{i % 50}", f"t{i}", "f", i) for i in range(200))
     train_pairs, dev = train_dev_split(pairs, 0.1, seed=1, max_dev=1000)
     assert len(train_pairs) + len(dev) == 200
     assert len({pair.source for pair in dev}) == 5
     assert not {pair.source for pair in dev} & {pair.source for pair in train_pairs}
-    assert train_dev_split(pairs[::-1], 0.1, seed=1, max_dev=1000)[1] == dev[::-1], "the split depends on the order"
+    _, reversed_dev = train_dev_split(pairs[::-1], 0.1, seed=1, max_dev=1000)
+    assert list(reversed_dev) == list(dev)[::-1], "the split depends on the order"
 
 
 def test_five_pairs_are_enough_to_train_and_the_ledger_adds_up(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from tongsa.data.corpus import CorpusError
 from tongsa.data.normalize import normalize
 from tongsa.errors import InputError
-from tongsa.tokenization import subword as module
 from tongsa.tokenization.regularization import UnigramModel, bpe_dropout, build_lattice, sample_segmentation
 from tongsa.tokenization.special import BOS, EOS, PAD, UNK
-from tongsa.tokenization.subword import ModelType, SubwordTokenizer, TokenizerConfig, train_tokenizer
+from tongsa.tokenization.subword import ModelType, SubwordTokenizer, TokenizerConfig, sample_rows, train_tokenizer
 
 TEXTS = [
     "the cat sat on the mat and the dog ran away",
@@ -58,7 +57,7 @@ def test_decode_inverts_encode(model: ModelType, jamo: bool, text: str) -> None:
 @settings(max_examples=50)
 def test_decode_inverts_a_sampled_segmentation(model: ModelType, text: str, alpha: float, seed: int) -> None:
     tokenizer = trained_tokenizer(model, jamo=True)
-    assert tokenizer.decode(tokenizer.sample_all([text], alpha, seed)[0]) == normalize(text)
+    assert tokenizer.decode(next(tokenizer.sample_all([text], alpha, seed))) == normalize(text)
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "갔다.", "running"]) | st.just("zebra")))
@@ -71,7 +70,7 @@ def test_each_unknown_word_is_one_unk(words: list[str]) -> None:
 def test_without_byte_fallback_an_unknown_character_is_unk() -> None:
     tokenizer = trained_tokenizer("unigram", byte_fallback=False)
     assert tokenizer.encode("dog 😀😀")[-1] == UNK
-    assert tokenizer.sample_all(["dog 😀😀"], 0.5, 0)[0].count(UNK) == 1
+    assert next(tokenizer.sample_all(["dog 😀😀"], 0.5, 0)).count(UNK) == 1
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe", "char", "word"])
@@ -109,21 +108,21 @@ def test_token_strings_show_spaces_and_composed_syllables() -> None:
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_a_sample_depends_on_text_alpha_and_seed_only(model: ModelType) -> None:
     tokenizer = trained_tokenizer(model)
-    first = tokenizer.sample_all(TEXTS, 0.3, 7)
-    tokenizer.sample_all(TEXTS, 0.9, 1)
-    assert tokenizer.sample_all(TEXTS, 0.3, 7) == first
-    assert tokenizer.sample_all(TEXTS, 0.3, 8) != first
+    first = list(tokenizer.sample_all(TEXTS, 0.3, 7))
+    next(tokenizer.sample_all(TEXTS, 0.9, 1))
+    assert list(tokenizer.sample_all(TEXTS, 0.3, 7)) == first
+    assert list(tokenizer.sample_all(TEXTS, 0.3, 8)) != first
     assert len({tuple(tokens) for tokens in first}) > 4  # four texts with more than four segmentations
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe", "char", "word"])
 def test_alpha_zero_is_the_plain_encoding(model: ModelType) -> None:
-    assert trained_tokenizer(model).sample_all(TEXTS, 0, 7) == trained_tokenizer(model).encode_all(TEXTS)
+    assert list(trained_tokenizer(model).sample_all(TEXTS, 0, 7)) == trained_tokenizer(model).encode_all(TEXTS)
 
 
 @pytest.mark.parametrize("model", ["char", "word"])
 def test_char_and_word_models_have_one_segmentation(model: ModelType) -> None:
-    assert trained_tokenizer(model).sample_all(TEXTS, 0.5, 7) == trained_tokenizer(model).encode_all(TEXTS)
+    assert list(trained_tokenizer(model).sample_all(TEXTS, 0.5, 7)) == trained_tokenizer(model).encode_all(TEXTS)
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
@@ -132,15 +131,16 @@ def test_another_process_samples_the_same(model: ModelType, tmp_path: Path) -> N
     trained_tokenizer(model).save(path)
     program = (
         "import sys; from pathlib import Path; from tongsa.tokenization.subword import SubwordTokenizer;"
-        "print(SubwordTokenizer.load(Path(sys.argv[1])).sample_all(['the cats ran away', '갔다'], 0.2, 5))"
+        "print(*SubwordTokenizer.load(Path(sys.argv[1])).sample_all(['the cats ran away', '갔다'], 0.2, 5))"
     )
     answer = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == str(trained_tokenizer(model).sample_all(["the cats ran away", "갔다"], 0.2, 5))
+    rows = trained_tokenizer(model).sample_all(["the cats ran away", "갔다"], 0.2, 5)
+    assert answer.stdout.strip() == " ".join(map(str, rows))
 
 
 def test_bpe_without_dropout_equals_sentencepiece() -> None:
     tokenizer = trained_tokenizer("bpe")
-    assert tokenizer.sample_all(TEXTS, 1e-12, 0) == tokenizer.encode_all(TEXTS)
+    assert list(tokenizer.sample_all(TEXTS, 1e-12, 0)) == tokenizer.encode_all(TEXTS)
     assert all(len(part) == 1 for part in bpe_dropout("▁the", {"th": 0.0, "▁the": -1.0}, 1.0, Random(0)))
 
 
@@ -208,11 +208,11 @@ def test_a_very_long_line_is_used_for_training(model: ModelType) -> None:
     assert {"▁", "g", "x"} <= set(tokenizer.token_strings(range(len(tokenizer))))
 
 
-def test_a_huge_corpus_is_sampled_uniformly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_TRAINING_TEXTS", 1000)
-    words = module._count_words((str(number) for number in range(10_000)), jamo=False)
-    assert words.total() == 1000
-    assert 4500 < sum(map(int, words)) / 1000 < 5500
+def test_a_huge_corpus_is_sampled_uniformly() -> None:
+    rows = sample_rows(10_000, 1000)
+    assert rows == sorted(set(rows)) and len(rows) == 1000
+    assert 4500 < sum(rows) / 1000 < 5500
+    assert sample_rows(7, 1000) == list(range(7))
 
 
 def test_repeated_text_does_not_slow_training_down() -> None:

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -147,10 +147,10 @@ def check_size(pairs: Sequence[Pair], *, is_fine_tuned: bool = False) -> Finding
     )
 
 
-def check_header(pairs: Sequence[Pair]) -> Finding:
-    """Find first lines that name the columns ("source", "target", "en", "Korean"), and their repetitions."""
-    names = {(pair.source, pair.target) for pair in pairs if pair.line == 1 and _is_header(pair)}
-    headers = [pair for pair in pairs if (pair.source, pair.target) in names]
+def check_header(first_lines: Iterable[Pair], pairs: Iterable[Pair]) -> Finding:
+    """Find first lines that name the columns ("source", "target", "en", "Korean"), and their repetitions in `pairs`."""
+    names = {(pair.source, pair.target) for pair in first_lines if _is_header(pair)}
+    headers = [pair for pair in pairs if (pair.source, pair.target) in names] if names else []
     return Finding(
         name="header",
         level="warning" if headers else "ok",

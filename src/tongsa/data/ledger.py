@@ -3,10 +3,11 @@
 import json
 import os
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self, TextIO
+from typing import Any, NamedTuple, Self, TextIO
 
 from tongsa.errors import InputError
 
@@ -132,6 +133,21 @@ class Ledger:
             self._dropped[file] += reasons
         for entry in other._entries:
             self._write_entry(entry)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return counts and entries of a ledger without a path as JSON, for `from_record`."""
+        return {"read": self._read, "kept": self._kept, "entries": self._entries, "encodings": self.encodings}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], rename: Callable[[str], str]) -> Self:
+        """Make a ledger without a path again; `rename` maps the names of its files to those of today."""
+        ledger = cls(None)
+        ledger._read.update({rename(file): count for file, count in record["read"].items()})
+        ledger._kept.update({rename(file): count for file, count in record["kept"].items()})
+        ledger.encodings = {rename(file): encoding for file, encoding in record["encodings"].items()}
+        for entry in record["entries"]:
+            ledger.drop(rename(entry["file"]), entry["line"], entry["reason"], entry.get("detail", ""))
+        return ledger
 
     def check(self) -> None:
         """Assert for each file that kept + dropped = read."""

@@ -20,11 +20,15 @@ def normalize(text: str) -> str:
     cannot be written in UTF-8 and becomes U+FFFD; ▁ becomes _ (see `SPACE_MARK`). Joiners, combining marks and emoji
     are kept. The function is idempotent.
     """
-    cleaned = _SURROGATE.sub("\ufffd", _CONTROL_CHARACTERS.sub("", text))
-    composed = unicodedata.normalize(
-        "NFC", cleaned
-    )  # after the cleaning, which can bring a letter and its combining mark together
-    return " ".join(composed.split()).replace(SPACE_MARK, "_")
+    # printable text, which is nearly all, has no control characters, surrogates and white space other than spaces
+    is_printable = text.isprintable()
+    if not is_printable:
+        text = _SURROGATE.sub("\ufffd", _CONTROL_CHARACTERS.sub("", text))
+    if not text.isascii():
+        # after the cleaning, which can bring a letter and its combining mark together
+        text = unicodedata.normalize("NFC", text).replace(SPACE_MARK, "_")
+    has_single_spaces = is_printable and "  " not in text and text[:1] != " " and text[-1:] != " "
+    return text if has_single_spaces else " ".join(text.split())
 
 
 def to_jamo(text: str) -> str:

@@ -4,11 +4,13 @@ The words of the sources are kept as 32-bit hashes, 4 bytes each. A new word has
 probability of about the number of words divided by 4 billion.
 """
 
+import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from sys import intern
 from typing import Self
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load as load_safetensors
 from safetensors.numpy import save as save_safetensors
 
+from tongsa.data.ledger import Pair
 from tongsa.data.normalize import normalize
 from tongsa.data.words import split_words, word_shape, word_stem
 
@@ -29,8 +32,14 @@ RARE_COUNT = 2
 """A word of at most this many occurrences stands for the words that do not occur."""
 MIN_RARE_WORDS, MIN_COPIED_LETTERS, COPIED_FRACTION = 20, 3, 0.5
 """A shape is copied if it has enough rare words, and the targets copy more than this fraction of them."""
+MAX_SHAPE_PAIRS = 100_000
+"""Pairs that shapes are counted in, evenly spaced; stems come from all pairs."""
+MAX_KNOWN_CHUNKS = 500_000
+"""Texts between spaces that are remembered, so that their words are split once only."""
 WORD_CACHE_SIZE = 1 << 16
 PROFILE_NAME = "profile of the training data"
+_HAN_TEXT = re.compile("[\u4e00-\u9fff\u2010-\u2027\u3001-\u3003\u3008-\u3011\uff01-\uff0f\uff1a-\uff20!-@]+")
+"""Text of Han characters, digits and punctuation: each character is a word, or none."""
 Hashes = NDArray[np.uint32]
 
 
@@ -48,15 +57,13 @@ class TrainingProfile:
     """Source language, for the stems."""
 
     @classmethod
-    def from_pairs(cls, pairs: Sequence[tuple[str, str]], longest_source: int, language: str = "") -> Self:
+    def from_pairs(cls, pairs: Sequence[tuple[str, str] | Pair], longest_source: int, language: str = "") -> Self:
         """Make the profile of some pairs, without a threshold for scores."""
-        chunks = Counter(chunk for source, _ in pairs for chunk in source.split())
-        words = {chunk: list(split_words(chunk)) for chunk in chunks}
-        stems = {word_stem(word, language) for chunk_words in words.values() for word in chunk_words}
+        sample = pairs[:: -(-len(pairs) // MAX_SHAPE_PAIRS) or 1]
         return cls(
-            stem_hashes=np.unique(_hashes(stems)),
+            stem_hashes=_stem_hashes((pair[0] for pair in pairs), language),
             longest_source=longest_source,
-            copied_shapes=_hashes(_copied_shapes(pairs, chunks, words)),
+            copied_shapes=_hashes(_copied_shapes(sample)),
             language=language,
         )
 
@@ -127,10 +134,25 @@ class TrainingProfile:
         )
 
 
-def _copied_shapes(
-    pairs: Sequence[tuple[str, str]], chunks: Mapping[str, int], words: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Return the shapes of which most rare words are copied; `words` are those of each chunk between spaces."""
+def _stem_hashes(sources: Iterable[str], language: str) -> Hashes:
+    """Return the sorted hashes of the stems of all words."""
+    known: set[str] = set()  # texts without spaces, and single letters of Han text
+    hashes: set[int] = set()
+    for source in sources:
+        new = set(source.split()) - known
+        for chunk in new:
+            words = set(chunk) - known if _HAN_TEXT.fullmatch(chunk) else {chunk}
+            for word in (word for part in words for word in split_words(part)):
+                hashes.add(_hash(word_stem(word, language)))
+            if len(known) < MAX_KNOWN_CHUNKS:
+                known |= words
+    return np.array(sorted(hashes), dtype=np.uint32)
+
+
+def _copied_shapes(pairs: Sequence[tuple[str, str] | Pair]) -> list[str]:
+    """Return the shapes of which most rare words are copied."""
+    chunks = Counter(chunk for pair in pairs for chunk in pair[0].split())
+    words = {chunk: list(map(intern, split_words(chunk))) for chunk in chunks}
     counts: Counter[str] = Counter()
     for chunk, count in chunks.items():
         for word in words[chunk]:
@@ -138,11 +160,12 @@ def _copied_shapes(
     rare_words = {word for word, count in counts.items() if count <= RARE_COUNT}
     rare_chunks = {chunk for chunk in chunks if not rare_words.isdisjoint(words[chunk])}
     rare, copied = Counter[str](), Counter[str]()
-    for source, target in pairs:
-        for word in {word for chunk in rare_chunks.intersection(source.split()) for word in words[chunk]} & rare_words:
+    for pair in pairs:
+        source_chunks = rare_chunks.intersection(pair[0].split())
+        for word in {word for chunk in source_chunks for word in words[chunk]} & rare_words:
             shape = word_shape(word)
             rare[shape] += 1
-            copied[shape] += len(word) >= MIN_COPIED_LETTERS and word in target
+            copied[shape] += len(word) >= MIN_COPIED_LETTERS and word in pair[1]
     return sorted(
         shape for shape, count in rare.items() if count >= MIN_RARE_WORDS and copied[shape] > count * COPIED_FRACTION
     )
@@ -156,4 +179,8 @@ def low_score_threshold(mean_log_probs: Sequence[float]) -> float:
 
 
 def _hashes(words: Iterable[str]) -> Hashes:
-    return np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words], dtype=np.uint32)
+    return np.array([_hash(word) for word in words], dtype=np.uint32)
+
+
+def _hash(word: str) -> int:
+    return zlib.crc32(word.encode("utf-8", "surrogatepass"))

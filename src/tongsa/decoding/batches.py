@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tongsa.batch import Indices, Padded, Ragged, append_eos, batch_by_tokens, pad
+from tongsa.batch import Indices, Padded, Ragged, TokenIds, append_eos, batch_by_tokens, pad
 from tongsa.decoding.constraints import OutputConstraints
 
 MIN_BATCHES_PER_THREAD = 4
@@ -84,7 +84,7 @@ class EncodedTexts(NamedTuple):
         tokens = Ragged(sources)
         return cls(tokens, tokens.lengths + 1, [], list(constraints))
 
-    def source(self, index: int) -> NDArray[np.int32]:
+    def source(self, index: int) -> TokenIds:
         """Return the source tokens that are read, without EOS."""
         return self.tokens[index][: self.lengths[index] - 1]
 

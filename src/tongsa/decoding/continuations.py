@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from tongsa.batch import append_eos, pad
+from tongsa.batch import TokenIds, append_eos, pad
 from tongsa.decoding.batches import SearchBatch
 from tongsa.decoding.beam_search import Hypothesis
 from tongsa.decoding.constraints import OutputConstraints
@@ -17,7 +15,7 @@ from tongsa.tokenization.special import EOS
 
 @torch.inference_mode()
 def continuations(
-    engine: TorchEngine, source: NDArray[np.int32], prefix: Sequence[int], request: DecodeRequest, count: int
+    engine: TorchEngine, source: TokenIds, prefix: Sequence[int], request: DecodeRequest, count: int
 ) -> list[list[Hypothesis]]:
     """Return an n-best list for each of the `count` likeliest tokens after the prefix; none if it is too long."""
     max_length = min(len(source) + 1 + request.config.max_extra_tokens, engine.max_positions - 1)

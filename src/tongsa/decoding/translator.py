@@ -7,9 +7,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tongsa.batch import Ragged
+from tongsa.batch import Ragged, TokenIds
 from tongsa.config import build_config, to_table
 from tongsa.data.normalize import normalize
 from tongsa.data.sentence_splitter import split_sentences
@@ -286,7 +285,7 @@ class Translator(TextModel):
 
     def _to_translation(
         self,
-        source_tokens: NDArray[np.int32],
+        source_tokens: TokenIds,
         hypotheses: Sequence[Hypothesis],
         *,
         truncated: bool,

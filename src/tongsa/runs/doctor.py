@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +72,7 @@ def run_checks(run: Run) -> Iterator[Finding]:
         yield corpus.check_label_balance(data.train)
         yield corpus.check_contradictions(data.train)
         yield corpus.check_label_in_text(sample)
-        yield corpus.check_unseen_labels([pair.target for pair in data.train], test, "test")
+        yield corpus.check_unseen_labels(data.train.targets, test, "test")
     batch = _encode_batch(run, _distinct_sources(data.train))
     yield model.check_causal_mask(run.bundle.model, batch)
     yield model.check_initial_loss(run.bundle.model, batch)
@@ -84,7 +84,7 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     """Yield the findings of the checks that take about a second, even on a large corpus."""
     data, test = run.data, run.data.test
     train = corpus.evenly_spaced(data.train, MAX_QUICK_TRAIN_LINES)
-    yield text.check_size(data.train, is_fine_tuned=bool(run.recipe.training.init_from))
+    yield text.check_size(train, is_fine_tuned=bool(run.recipe.training.init_from))
     yield corpus.check_dropped(run.folder / "ledger.jsonl")
     yield from _check_leakage(run, train, corpus.evenly_spaced(test, MAX_HELD_OUT_LINES))
     yield corpus.check_duplicates(train)
@@ -100,7 +100,7 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
         yield check_alignment(data.train, alignment)
     if data.task == "classification":
         yield corpus.check_label_balance(train)
-        yield corpus.check_unseen_labels([pair.target for pair in data.train], test, "test")
+        yield corpus.check_unseen_labels(data.train.targets, test, "test")
     batch = _encode_batch(run, _distinct_sources(data.train))
     yield model.check_causal_mask(run.bundle.model, batch)
     yield model.check_initial_loss(run.bundle.model, batch)
@@ -141,7 +141,8 @@ def _check_text(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
         config.paths([*config.train, *config.dev, *config.test]), len(sample), config.encoding
     )
     yield from text.check_patterns(sample)
-    yield text.check_header([*run.data.train, *run.data.dev])
+    train, dev = run.data.train, run.data.dev
+    yield text.check_header([*train.first_lines, *dev.first_lines], chain(train, dev))
 
 
 def _check_direction(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:

@@ -42,8 +42,8 @@ class _RunDisplay(ProgressDisplay):
         super().__init__(enabled=False, quiet=grid.console.quiet)
         self.grid, self.name, self.steps = grid, name, 1
 
-    def for_steps(self, total: int, completed: int) -> ProgressDisplay:  # noqa: ARG002 - `show` gets the steps
-        self.steps = total
+    def for_steps(self, total: int | None, completed: int) -> ProgressDisplay:  # noqa: ARG002 - `show` gets the steps
+        self.steps = total or 1
         return self
 
     def show(self, completed: int, label: str, figures: str) -> None:

@@ -25,6 +25,7 @@ from tongsa.runs.data import check_data_files, check_data_unchanged
 from tongsa.runs.grid_display import GridDisplay
 from tongsa.runs.grid_plan import GridPlan, Variant
 from tongsa.runs.planner import SIZE_FAMILY_KEYS, parse_budget, resolve_recipe
+from tongsa.runs.preparation import PREPARED_FOLDER, Preparation
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.runs.train import plan_run
 
@@ -35,7 +36,8 @@ OPTION_NAMES = {"recipe": "the recipe", "data": "the data files", "settings": "-
 
 def prepare_grid(plan: GridPlan, display: GridDisplay) -> dict[Variant, Recipe]:
     """Write the plan of each setting, or check that the folder holds the same plan; return the recipes."""
-    reader, path = CorpusReader(), plan.folder / PLAN_FILE
+    path = plan.folder / PLAN_FILE
+    reader = CorpusReader(Preparation(plan.folder / PREPARED_FOLDER))
     if path.exists():
         preset = _check_same_plan(plan, path)
     else:

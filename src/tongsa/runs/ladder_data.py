@@ -9,10 +9,12 @@ from tongsa.config import Table
 from tongsa.data.file_patterns import expand_patterns
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.sentence_splitter import split_sentences
+from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 from tongsa.interface import Task
 from tongsa.runs.corpus_reader import CorpusReader
-from tongsa.runs.data import DEV_SPLIT_SEED, MAX_DEV_PAIRS, check_data_files, train_dev_split
+from tongsa.runs.data import check_data_files
+from tongsa.runs.dev_split import DEV_SPLIT_SEED, MAX_DEV_PAIRS, train_dev_split
 from tongsa.runs.grid_plan import DataFiles
 from tongsa.runs.recipe import DataConfig
 from tongsa.training.config import MAX_PROBE_CHARACTERS
@@ -57,7 +59,7 @@ def prepare_ladder_data(folder: Path, files: DataFiles, settings: Sequence[str],
     return LadderData(task, DataFiles(**pair_files), DataFiles(**text_files), _choose_probe(splits["test"]))
 
 
-def _read_splits(files: DataFiles, settings: Sequence[str]) -> dict[str, list[Pair]]:
+def _read_splits(files: DataFiles, settings: Sequence[str]) -> dict[str, PairStore]:
     table: Table = {"data": {}}
     for assignment in settings:
         config.override(table, assignment)

@@ -45,9 +45,14 @@ class CorpusSize:
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], task: Task) -> "CorpusSize":
-        texts = [pair.source if task == "classification" else pair.target for pair in pairs]
-        alphabet = {character for pair in pairs for character in pair.source + pair.target}
-        return cls(len(pairs), sum(map(_count_words, texts)), sum(map(len, texts)), len(alphabet))
+        alphabet: set[str] = set()
+        words = characters = 0
+        for pair in pairs:
+            text = pair.source if task == "classification" else pair.target
+            words += _count_words(text)
+            characters += len(text)
+            alphabet.update(pair.source, pair.target)
+        return cls(len(pairs), words, characters, len(alphabet))
 
     def tokens(self, tokenizer_model: str) -> int:
         """Return the estimated number of tokens."""

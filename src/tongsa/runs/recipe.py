@@ -55,6 +55,8 @@ class DataConfig:
     term_replacement: Annotated[float, In(0, 1)] = 0.0
     """Share of the training sources in which terms are replaced by their translation, so that the model learns to
     follow a glossary (Dinu et al. 2019, section 3); 0 is off."""
+    cache: str = ""
+    """Folder of prepared data, shared by runs; without it large data are prepared in `.prepared` beside the run."""
     glossary: str = ""
     """Glossary of the replaced terms; without one, word pairs are found in the training data."""
 

@@ -63,8 +63,8 @@ class ProgressDisplay:
         if self.bar:
             self.bar.stop()
 
-    def for_steps(self, total: int, completed: int) -> "ProgressDisplay":
-        """Return the display of the steps of a run, as quiet as this one."""
+    def for_steps(self, total: int | None, completed: int) -> "ProgressDisplay":
+        """Return the display of the steps of a run or of other work, as quiet as this one."""
         return ProgressDisplay(total, completed, quiet=self.console.quiet)
 
     def show(self, completed: int, label: str, figures: str) -> None:

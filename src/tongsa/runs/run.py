@@ -1,6 +1,5 @@
 """A run: its folder, recipe, data and model."""
 
-import heapq
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,12 +7,15 @@ import torch
 
 from tongsa import bundle, config, storage
 from tongsa.bundle import Bundle
+from tongsa.data.array_files import ArrayFiles
+from tongsa.data.prepared_folder import content_key
 from tongsa.data.training_profile import TrainingProfile
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationConfig
 from tongsa.evaluation.metrics import bleu_tokenizer
 from tongsa.interface import named_tensors
 from tongsa.program import format_command
+from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.recipe import Recipe, parse_recipe
@@ -23,8 +25,6 @@ from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 from tongsa.visualize.probe import MAX_SOURCE_TOKENS
 
 RESTORE_SETTINGS = "Restore the file from a copy, or start a new run."
-MAX_SOURCES_MEASURED = 1000
-"""Number of sources, the longest in characters, whose tokens are counted for the profile."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,16 @@ def check_probes(training: TrainingConfig, bundle: Bundle) -> None:
 
 
 def _training_profile(recipe: Recipe, data: PreparedData) -> TrainingProfile:
-    """Return the profile of the training sources; the longest in tokens is searched among the longest in characters."""
-    sources = heapq.nlargest(
-        MAX_SOURCES_MEASURED, {pair.source for pair in data.train}, key=lambda text: (len(text), text)
-    )
-    longest_source = max(map(len, data.source_tokenizer.encode_all(sources)))
-    pairs = [(pair.source, pair.target) for pair in data.train]
-    return TrainingProfile.from_pairs(pairs, longest_source, recipe.data.source_language)
+    language = recipe.data.source_language
+    longest_source = int(data.examples.source.lengths.max())
+
+    def fill(arrays: ArrayFiles) -> None:
+        arrays.restore_progress()
+        arrays.append("profile", TrainingProfile.from_pairs(data.train, longest_source, language).to_bytes())
+
+    key = content_key("profile", data.train.key, longest_source, language)
+    arrays = data.preparation.for_pairs(data.train).prepare(f"profile-{key}", fill)
+    return TrainingProfile.from_bytes(arrays.read("profile", "u1").tobytes(), language)
 
 
 def _check_compatibility(recipe: Recipe, data: PreparedData) -> None:
@@ -112,7 +115,7 @@ def _check_compatibility(recipe: Recipe, data: PreparedData) -> None:
         )
 
 
-def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> Run:
+def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS, reader: CorpusReader | None = None) -> Run:
     """Load an existing run from its run.toml; the weights are the initial ones."""
     settings = folder / "run.toml"
     if not settings.is_file():
@@ -130,7 +133,7 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS) -> 
             f"{folder}: {distributed.world_size} workers cannot share an update of {batches} batches "
             f"(training.grad_accumulation). Use {choice} with --workers."
         )
-    return create_run(folder, recipe, prepare_data(recipe, folder, distributed))
+    return create_run(folder, recipe, prepare_data(recipe, folder, distributed, reader))
 
 
 @torch.no_grad()

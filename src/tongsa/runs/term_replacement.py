@@ -8,7 +8,7 @@ the encoder. The terms come from a glossary, or from the training pairs: words t
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -48,20 +48,17 @@ class TermReplacer:
 
     def __init__(self, pairs: Sequence[Pair], share: float, seed: int, glossary: Glossary | None = None) -> None:
         """`share` of the sources that contain a term are changed in each epoch."""
-        self.sources, self.share, self.seed = [pair.source for pair in pairs], share, seed
+        self.pairs, self.share, self.seed = pairs, share, seed
         self.replacements = (
             [glossary_replacements(pair, glossary) for pair in pairs] if glossary else word_replacements(pairs)
         )
 
-    def replaced_sources(self, epoch: int) -> list[str]:
-        """Return all sources of an epoch."""
+    def replaced_sources(self, epoch: int) -> Iterator[str]:
+        """Yield all sources of an epoch."""
         generator = Random(self.seed * 1_000_003 + epoch)
-        return [
-            apply_replacements(source, self._draw(replacements, generator))
-            if replacements and generator.random() < self.share
-            else source
-            for source, replacements in zip(self.sources, self.replacements, strict=True)
-        ]
+        for pair, replacements in zip(self.pairs, self.replacements, strict=True):
+            is_replaced = replacements and generator.random() < self.share
+            yield apply_replacements(pair.source, self._draw(replacements, generator)) if is_replaced else pair.source
 
     def _draw(self, replacements: Sequence[Replacement], generator: Random) -> list[Replacement]:
         certain = generator.randrange(len(replacements))

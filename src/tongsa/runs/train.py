@@ -23,6 +23,7 @@ from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.languages import guess_languages
 from tongsa.runs.plan_warnings import plan_warnings
 from tongsa.runs.planner import PathOrPaths, parse_budget, resolve_recipe
+from tongsa.runs.preparation import Preparation
 from tongsa.runs.recipe import Recipe, broadcast_recipe
 from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.runs.resume_changes import (
@@ -105,7 +106,8 @@ def start_run(
             _prepare_run_folder(folder)
             return _complete_recipe(resolve(reader), reader, distributed, display)
 
-        run = _prepare_run(resolve_in_folder, folder, distributed, display, reader or CorpusReader())
+        reader = reader or CorpusReader(Preparation.beside_run(folder, display))
+        run = _prepare_run(resolve_in_folder, folder, distributed, display, reader)
         run = _fit_limits(run, time_budget, started_at, distributed, display)
         return _train_and_test(run, distributed, display)
 
@@ -247,7 +249,7 @@ def _resume(
     is_locked = distributed.is_main_process and folder.is_dir()
     with storage.lock_folder(folder) if is_locked else nullcontext():
         changes = parse_changes(settings, folder)
-        run = open_run(folder, distributed)
+        run = open_run(folder, distributed, CorpusReader(Preparation.beside_run(folder, display)))
         saved, _ = latest_checkpoint(folder / "checkpoints", run.bundle.model)
         step = saved.progress.step if saved else 0
         if saved is None:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from operator import attrgetter
@@ -30,6 +30,8 @@ from tongsa.training.distributed import DistributedContext
 from tongsa.training.journal import read_journal
 from tongsa.training.memory import peak_memory
 
+MAX_TAGGED_SOURCES = 100_000
+"""Training sources, evenly spaced, in which control tags are counted."""
 MAX_SAMPLE_CHARACTERS = 200
 """Length at which a sentence printed during training is cut."""
 
@@ -102,7 +104,7 @@ def evaluate_dev(run: Run) -> EvaluationReport:
     return evaluate(run.bundle.text_model(), pairs, run.evaluation_config)
 
 
-def validation_pairs(run: Run) -> list[Pair]:
+def validation_pairs(run: Run) -> Sequence[Pair]:
     """Return the dev pairs of a validation, evenly spaced: a file may be sorted by label, length or topic."""
     count, dev = run.recipe.training.validate_sentences, run.data.dev
     if not 0 < count < len(dev) or run.data.task != "seq2seq":
@@ -145,7 +147,7 @@ def _summary(run: Run, report: EvaluationReport) -> ModelSummary:
         metric=metric if math.isfinite(score.value) else "",
         score=round(score.value, 2) if math.isfinite(score.value) else 0.0,
         examples=choose_examples(map(side, run.data.dev)),
-        control_tags=find_control_tags([pair.source for pair in run.data.train]),
+        control_tags=find_control_tags(run.data.train.sources[:: -(-len(run.data.train) // MAX_TAGGED_SOURCES)]),
     )
 
 

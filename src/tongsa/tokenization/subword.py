@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated, Literal, Self
@@ -15,20 +16,22 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from tongsa import bounded_files, storage
 from tongsa.bounded_files import UnreadableFileError
-from tongsa.config import In, VocabSize, check_ranges
+from tongsa.config import In, Positive, VocabSize, check_ranges
 from tongsa.data.corpus import CorpusError
 from tongsa.data.normalize import SPACE_MARK, from_jamo, normalize, to_jamo
 from tongsa.errors import InputError
 from tongsa.tokenization.regularization import UnigramModel, bpe_dropout, build_lattice, sample_segmentation
 from tongsa.tokenization.special import BOS, EOS, PAD, UNK
 
-MAX_TRAINING_TEXTS = 1_000_000
-"""A tokenizer is trained on at most this many texts, sampled uniformly."""
+SAMPLE_SEED = 0
+"""Seed of the sample of texts that a tokenizer is trained on: not that of the run."""
 MAX_WORD_CHARACTERS = 1_000
 """Longer words (in scripts without spaces) are split into parts of this many characters for training."""
 LARGE_ALPHABET_CHARACTERS = 3_000
 """With more distinct characters, the rarest 0.01 % of the text is encoded as bytes (or UNK)."""
 BYTE_TOKENS = 256
+ENCODED_BLOCK_TEXTS = 20_000
+"""Texts that are encoded together, in parallel, when the tokens are read one text after the other."""
 
 _RESERVED_SYMBOLS = re.compile("<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|\u2585")  # the trainer skips or splits at these
 
@@ -51,6 +54,8 @@ class TokenizerConfig:
     """Random segmentation in training: alpha for unigram (lower is more random), dropout for bpe; 0 is off."""
     target_model: ModelType | Literal["same"] = "same"
     """Segmentation of the target if it differs, e.g. "word" for phones. Needs shared = false."""
+    training_texts: Positive = 1_000_000
+    """A tokenizer is trained on at most this many texts, sampled uniformly; source and target count separately."""
     reuse_from: str = ""
     """Folder of a run or model whose tokenizers are used instead of training new ones; the run may be unfinished."""
 
@@ -110,26 +115,27 @@ class SubwordTokenizer:
         return list(self._processor.encode(self._preprocess(text)))  # a list of texts would start a thread
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
-        prepared = [self._preprocess(text) for text in texts]
+        return self.encode_normalized([normalize(text) for text in texts])
+
+    def encode_normalized(self, texts: Sequence[str]) -> list[list[int]]:
+        prepared = [to_jamo(text) for text in texts] if self.jamo else texts
         if self.model_type == "word":  # SentencePiece would merge adjacent unknown words into one UNK
             return [[self._token_to_id.get(word, UNK) for word in _split_words(text)] for text in prepared]
         num_thousands = len(prepared) // 1000
         threads = min(os.cpu_count() or 1, 1 + num_thousands) if num_thousands else 1
         return list(self._processor.encode(prepared, num_threads=threads))
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]:
+    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> Iterator[list[int]]:
         """Sample a segmentation of each text. The result depends on texts, alpha and seed only."""
         if alpha == 0 or self.model_type in ("char", "word"):
-            return self.encode_all(texts)
+            remaining = iter(texts)
+            while block := list(islice(remaining, ENCODED_BLOCK_TEXTS)):
+                yield from self.encode_all(block)
+            return
         sample_word, generator = self._sample_word, Random(seed)
-        return [
-            [
-                token
-                for word in _split_words(self._preprocess(text))
-                for token in self._subwords_to_tokens(sample_word(word, alpha, generator))
-            ]
-            for text in texts
-        ]
+        for text in texts:
+            words = _split_words(self._preprocess(text))
+            yield [token for word in words for token in self._subwords_to_tokens(sample_word(word, alpha, generator))]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the normalized text of tokens: always one line, even if a model combines byte tokens freely."""
@@ -252,16 +258,18 @@ def _word_count_lines(word_counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{word}\t{word_counts[word]}"
 
 
+def sample_rows(total: int, count: int) -> list[int]:
+    """Return the rows of a uniform sample in ascending order (reservoir sampling, Vitter's algorithm R)."""
+    generator, rows = Random(SAMPLE_SEED), list(range(min(count, total)))
+    for row in range(count, total):
+        if (slot := generator.randrange(row + 1)) < count:
+            rows[slot] = row
+    return sorted(rows)
+
+
 def _count_words(texts: Iterable[str], jamo: bool) -> Counter[str]:
-    """Count the words in a uniform sample of the texts (reservoir sampling, Vitter's algorithm R)."""
-    generator, sample = Random(0), list[str]()
-    for i, text in enumerate(texts):
-        if len(sample) < MAX_TRAINING_TEXTS:
-            sample.append(text)
-        elif (slot := generator.randrange(i + 1)) < MAX_TRAINING_TEXTS:
-            sample[slot] = text
     counts: Counter[str] = Counter()
-    for text in sample:
+    for text in texts:
         clean = _RESERVED_SYMBOLS.sub(" ", normalize(text))
         for word in (to_jamo(clean) if jamo else clean).split():
             counts.update(

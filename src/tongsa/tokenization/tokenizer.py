@@ -1,6 +1,6 @@
 """The tokenizer interface: subword tokenizers for text, a label tokenizer as the target of a classifier."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 
@@ -16,8 +16,12 @@ class Tokenizer(Protocol):
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]: ...
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> list[list[int]]:
-        """Encode with random segmentations (subword regularization)."""
+    def encode_normalized(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode texts that `normalize` leaves as they are."""
+        ...
+
+    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> Iterator[list[int]]:
+        """Encode with random segmentations (subword regularization), one text after the other."""
         ...
 
     def decode(self, tokens: Iterable[int]) -> str: ...

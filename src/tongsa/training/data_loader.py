@@ -12,6 +12,8 @@ Item = TypeVar("Item")
 
 PREFETCH_BATCHES = 8
 PREFETCH_THREAD_NAME = "prefetch"
+RELEASE_BATCHES = 500
+"""Batches after which the pages of memory-mapped examples are given back: the memory of a run does not grow."""
 
 
 def iterate_batches(
@@ -30,6 +32,8 @@ def _generate_batches(
         batches = epoch_order(examples.lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch)
         for i in range(first_batch, len(batches)):
             yield DataPosition(epoch, i + 1), examples.batch(batches[i])
+            if i % RELEASE_BATCHES == 0:
+                examples.release()
         epoch, first_batch = epoch + 1, 0
 
 

@@ -1,0 +1,117 @@
+"""Tokenizers of a run: trained on its data, copied from another run, or those that the run has already."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import sentencepiece
+
+from tongsa import bundle, storage
+from tongsa.config import read_toml
+from tongsa.data.array_files import ArrayFiles
+from tongsa.data.prepared_folder import content_key
+from tongsa.data.text_store import BLOCK_ROWS, PairStore, TextView
+from tongsa.errors import InputError
+from tongsa.runs.preparation import Preparation
+from tongsa.runs.recipe import Recipe
+from tongsa.tokenization.labels import LabelTokenizer
+from tongsa.tokenization.subword import SubwordTokenizer, TokenizerConfig, sample_rows, train_tokenizer
+from tongsa.tokenization.tokenizer import Tokenizer
+
+Side = Literal["source", "target"]
+
+
+def build_tokenizers(
+    train: PairStore, recipe: Recipe, labels: LabelTokenizer | None, folder: Path, preparation: Preparation
+) -> tuple[SubwordTokenizer, Tokenizer]:
+    """Load the tokenizers of the run; the first time, train them or copy them from another run."""
+    config, task, saved = recipe.tokenizer, recipe.model.task, folder / "tokenizer"
+    trainer = _TokenizerTrainer(train, preparation.for_pairs(train))
+    sources: tuple[Side, ...] = ("source",)
+    if recipe.data.term_replacement:  # the sources will contain words of the target language
+        sources = ("source", "target")
+    if labels is not None:
+        return trainer.load_or_train(saved / "source.model", config, sources), labels
+    if config.shared or task == "language_model":
+        side: Side = "source" if task == "seq2seq" else "target"
+        tokenizer = trainer.load_or_train(saved / "source.model", config, (*sources, "target"), side)
+        return tokenizer, tokenizer
+    source = trainer.load_or_train(saved / "source.model", config, sources)
+    return source, trainer.load_or_train(saved / "target.model", config.for_target, ("target",), side="target")
+
+
+class _TokenizerTrainer:
+    """Training of tokenizers on some sides of the training pairs."""
+
+    def __init__(self, train: PairStore, preparation: Preparation) -> None:
+        self.train, self.preparation = train, preparation
+
+    def load_or_train(
+        self, path: Path, config: TokenizerConfig, trained_on: Sequence[Side], side: Side = "source"
+    ) -> SubwordTokenizer:
+        """Return the tokenizer in a file; if it is missing, train it, or copy that of `side` from another run."""
+        if not path.exists():
+            reused = config.reuse_from
+            storage.write_bytes(
+                path, _read_reused_tokenizer(config, side) if reused else self._train(config, trained_on)
+            )
+        return SubwordTokenizer.load(path, config.jamo)
+
+    def _train(self, config: TokenizerConfig, trained_on: Sequence[Side]) -> bytes:
+        sides = [self.train.sources if side == "source" else self.train.targets for side in trained_on]
+
+        def fill(arrays: ArrayFiles) -> None:
+            arrays.restore_progress()
+            if self.preparation.folder is not None:
+                count = min(config.training_texts, sum(map(len, sides)))
+                self.preparation.display.log(f"training the tokenizer on {count:,} texts")
+            arrays.append(
+                "tokenizer.model", train_tokenizer(_sampled_texts(sides, config.training_texts), config).model_bytes
+            )
+
+        settings = [config.model, config.vocab_size, config.jamo, config.byte_fallback, config.training_texts]
+        key = content_key("tokenizer", self.train.key, trained_on, settings, sentencepiece.__version__)
+        return self.preparation.prepare(f"tokenizer-{key}", fill).read("tokenizer.model", "u1").tobytes()
+
+
+def _sampled_texts(sides: Sequence[TextView], count: int) -> Iterator[str]:
+    """Yield a uniform sample of the texts of all sides."""
+    total = sum(map(len, sides))
+    if total <= count:
+        yield from chain.from_iterable(sides)
+        return
+    rows, start = np.array(sample_rows(total, count)), 0
+    for side in sides:
+        own_rows = rows[(rows >= start) & (rows < start + len(side))] - start
+        for i in range(0, len(own_rows), BLOCK_ROWS):
+            yield from side.take(own_rows[i : i + BLOCK_ROWS])
+        start += len(side)
+
+
+def _read_reused_tokenizer(config: TokenizerConfig, side: Side) -> bytes:
+    source, target = _reusable_tokenizers(Path(config.reuse_from))
+    if source.jamo != config.jamo:
+        raise InputError(
+            f"tokenizer.reuse_from {config.reuse_from}: that tokenizer has another jamo setting. "
+            f"Write tokenizer.jamo = {str(source.jamo).lower()}."
+        )
+    if config.shared and source.model_bytes != target.model_bytes and side == "source":
+        raise InputError(
+            f"tokenizer.reuse_from {config.reuse_from}: that run has two vocabularies. Write tokenizer.shared = false."
+        )
+    return (source if side == "source" else target).model_bytes
+
+
+def _reusable_tokenizers(folder: Path) -> tuple[SubwordTokenizer, SubwordTokenizer]:
+    """Return the tokenizers of source and target of a model, or of a run without a model yet; equal if it has one."""
+    saved = folder / "tokenizer"
+    if (folder / "run.toml").is_file() and (saved / "source.model").is_file() and not (folder / "model").exists():
+        jamo = read_toml(folder / "run.toml").get("tokenizer", {}).get("jamo", False)
+        target_path = saved / "target.model"
+        source = SubwordTokenizer.load(saved / "source.model", jamo)
+        return source, SubwordTokenizer.load(target_path, jamo) if target_path.is_file() else source
+    other = bundle.load_bundle(folder)
+    target = other.target_tokenizer
+    return other.source_tokenizer, target if isinstance(target, SubwordTokenizer) else other.source_tokenizer
