@@ -12,11 +12,12 @@ A copy must follow its parameter. It is kept with the version number that torch 
 and made again when the number or the address differs. Changes through `.data` leave the number as it is: change
 parameters inside `torch.no_grad()` instead.
 
-oneDNN compiles a kernel for each number of rows, in about 0.5 ms. So above 16 rows the number is rounded up to a
-multiple of 16, by zeros that are dropped again.
+oneDNN compiles a kernel for each shape, in about 0.5 ms, and keeps it, in about 0.6 MiB. So products have few numbers
+of rows, ROW_COUNTS: others are padded by zeros, which are dropped again. Larger products are left to MKL.
 """
 
 import weakref
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -24,11 +25,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-ROW_MULTIPLE = 16
-"""Products with more rows have a multiple of this number."""
-MAX_ROWS = {"AVX512": 1 << 62, "AVX2": 32}.get(torch.backends.cpu.get_cpu_capability(), 0)
-"""Largest number of rows of a product with a copy. Without AVX-512, MKL is faster from 64 rows on; other processors
-were not measured."""
+ROW_COUNTS = (*range(1, 9), *range(16, 64, 16), *range(64, 128, 32), *range(128, 512, 64), *range(512, 1025, 128))
+"""Numbers of rows of products with a copy."""
+
+
+def _max_rows() -> int:
+    """Return the largest number of rows of a product with a copy; 0 if copies are not used.
+
+    Without AVX-512, MKL is faster from 64 rows on. Other processors were not measured.
+    """
+    has_product = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return {"AVX512": ROW_COUNTS[-1], "AVX2": 32}.get(torch.backends.cpu.get_cpu_capability(), 0) * has_product
+
+
+MAX_ROWS = _max_rows()
 PACKED_FOR_ROWS = 8
 """Number of rows for which oneDNN chooses its blocks: good for all numbers of rows above 1."""
 
@@ -76,8 +86,7 @@ def in_inference_mode() -> bool:
 
 def padded_row_count(rows: int) -> int:
     """Return the number of rows of a product. A search step that begins with it is not padded in each product."""
-    is_packed = in_inference_mode() and ROW_MULTIPLE < rows <= MAX_ROWS
-    return -(-rows // ROW_MULTIPLE) * ROW_MULTIPLE if is_packed else rows
+    return ROW_COUNTS[bisect_left(ROW_COUNTS, rows)] if in_inference_mode() and 0 < rows <= MAX_ROWS else rows
 
 
 def _activate(product: Tensor, activation: Activation) -> Tensor:
