@@ -232,6 +232,9 @@ def find_bundle(path: Path) -> Path:
 def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> Bundle:
     """Load a model. One of the user's own kind imports the module of that kind; `own_kinds=False` refuses to.
 
+    Its parameters are frozen, so that products may read copies of them (nn/packed_linear.py); to train it, call
+    `bundle.model.requires_grad_()`.
+
     Nothing in the folder is believed: settings have ranges, files have checksums, and the names, shapes and dtypes of
     the weights are compared with the settings before memory is taken.
     """
@@ -260,7 +263,7 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
     return Bundle(
         kind=description.kind,
         config=config,
-        model=model.to(device).eval(),
+        model=model.to(device).eval().requires_grad_(requires_grad=False),
         source_tokenizer=source,
         target_tokenizer=target,
         decoding=description.decoding,

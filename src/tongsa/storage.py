@@ -61,13 +61,17 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def lock_replacement(path: Path, timeout: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
+def lock_replacement(path: Path, timeout: float | None = None) -> Iterator[None]:
     """Hold the exclusive right to replace a folder: lock a file next to it, which is removed afterwards.
+
+    Without a timeout, another process is waited for as long as everywhere (`LOCK_TIMEOUT_SECONDS`).
 
     The folder itself cannot be locked, because its replacement would be another, unlocked folder.
     """
     lock_file = path.with_name(f".{path.name}.lock")
-    descriptor = _open_locked(lock_file, path, time.monotonic() + timeout)
+    descriptor = _open_locked(
+        lock_file, path, time.monotonic() + (LOCK_TIMEOUT_SECONDS if timeout is None else timeout)
+    )
     try:
         yield
     finally:

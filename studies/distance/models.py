@@ -64,6 +64,7 @@ def relative_gradients(model: EncoderDecoder, batch: Batch) -> list[float | None
 def evaluate(run: Path) -> Evaluation:
     """Return the gradients of the trained model, and of one with the same settings and new weights."""
     loaded = bundle.load_bundle(run)
+    loaded.model.requires_grad_()
     batch = loaded.translator().encode_pairs(read_split("test-long")[:PAIRS]).batch(np.arange(PAIRS))
     torch.manual_seed(tomllib.loads((run / "run.toml").read_text("utf-8"))["training"]["seed"])
     untrained = loaded.config.build(len(loaded.source_tokenizer), len(loaded.target_tokenizer))

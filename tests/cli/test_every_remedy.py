@@ -141,9 +141,10 @@ def truncate(name: str) -> Callable[[Path], object]:
     return lambda folder: os.truncate(folder / name, 40)
 
 
-def write_nan_weights(folder: Path) -> None:
+def write_huge_weights(folder: Path) -> None:
+    """Write weights that are finite, and whose sums are not."""
     loaded = bundle.load_bundle(folder / "run")
-    tensors = {name: torch.full_like(value, torch.nan) for name, value in named_tensors(loaded.model).items()}
+    tensors = {name: torch.full_like(value, 3e38) for name, value in named_tensors(loaded.model).items()}
     bundle.save_bundle(folder / "run" / "model", loaded, "", tensors)
 
 
@@ -410,7 +411,7 @@ CASES = {
         TRANSLATE,
         "Train again with a lower learning rate (training.lr.peak or training.lr.scale).",
         ["train recipe.toml --run new --set training.lr.scale=0.1", "translate new texts.txt"],
-        before=write_nan_weights,
+        before=write_huge_weights,
     ),
     "deleted model": Case(
         TRANSLATE,

@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -183,13 +182,13 @@ def test_score_answers_each_typed_line(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
     class Typed(io.BytesIO):
-        def __iter__(self) -> Iterator[bytes]:
-            for line in (b"a\t1\n", b"b\t2\n"):
-                events.append("typed")
-                yield line
+        def readline(self, size: int | None = -1) -> bytes:
+            line = super().readline(size)
+            events.extend(["typed"] * bool(line))
+            return line
 
     class Terminal:
-        buffer = Typed()
+        buffer = Typed(b"a\t1\nb\t2\n")
 
         def isatty(self) -> bool:
             return True
@@ -250,7 +249,7 @@ def test_a_damaged_record_or_a_changed_recipe_is_an_error_on_resume(tmp_path: Pa
     record, recipe = (run / "data.json").read_text("utf-8"), (run / "run.toml").read_text("utf-8")
     for half in (record[: len(record) // 2], "", "3"):
         (run / "data.json").write_text(half, "utf-8")
-        with pytest.raises(InputError, match=r"data\.json: damaged. Remove it"):
+        with pytest.raises(InputError, match=r"data\.json: damaged.*\. Remove it"):
             runs.resume(run, quiet=True)
     (run / "data.json").unlink()
     for old, new in (

@@ -153,7 +153,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_process_with_a_sentence(tmp_path
         check=False,
     )
     assert process.returncode == 2
-    assert "checksum" in process.stderr
+    assert "truncated" in process.stderr
     assert "Traceback" not in process.stderr
 
 

@@ -188,7 +188,7 @@ def test_the_time_in_line_counts_for_the_deadline(run: Path) -> None:
         first = clients.submit(server.post, "/v1/translate", {"text": "a"})
         blocked.wait()
         second = clients.submit(server.post, "/v1/translate", {"text": "b"})
-        assert [request.result().json()["code"] for request in (first, second)] == ["timeout", "timeout"]
+        assert [request.result().json()["code"] for request in (first, second)] == ["timeout", "busy"]
         blocked.release.set()
         wait_for(lambda: not server.queue._unfinished_count)
         assert blocked.batches == [["a"]]

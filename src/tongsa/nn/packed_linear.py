@@ -8,9 +8,10 @@ A search step has few rows, so most of the time goes into that. Two layouts avoi
 
 Figures are in benchmarks/LOG.md (2026-11-18).
 
-A copy must follow its parameter. It is kept with the version number that torch increases with each change of a tensor,
-and made again when the number or the address differs. Changes through `.data` leave the number as it is: change
-parameters inside `torch.no_grad()` instead.
+A copy must follow its parameter. So only frozen parameters (`requires_grad = False`) have copies, as those of a loaded
+bundle: a model in training is computed with its own weights. A copy is kept with the version number that torch
+increases when a tensor is changed, and made again when the number or the address differs. That alone would not be
+enough: torch's fused optimizers and changes through `.data` leave the number as it is.
 
 oneDNN compiles a kernel for each shape, in about 0.5 ms, and keeps it, in about 0.6 MiB. So products have few numbers
 of rows, ROW_COUNTS: others are padded by zeros, which are dropped again. Larger products are left to MKL.
@@ -34,8 +35,9 @@ def _max_rows() -> int:
 
     Without AVX-512, MKL is faster from 64 rows on. Other processors were not measured.
     """
-    has_product = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    return {"AVX512": ROW_COUNTS[-1], "AVX2": 32}.get(torch.backends.cpu.get_cpu_capability(), 0) * has_product
+    if not hasattr(torch.ops.mkldnn, "_linear_pointwise"):  # a build of torch without oneDNN
+        return 0
+    return {"AVX512": ROW_COUNTS[-1], "AVX2": 32}.get(torch.backends.cpu.get_cpu_capability(), 0)
 
 
 MAX_ROWS = _max_rows()
@@ -94,15 +96,19 @@ def _activate(product: Tensor, activation: Activation) -> Tensor:
 
 
 def _copy(weight: Tensor, layout: Layout) -> Tensor | None:
-    """Return the weight in this layout; None for a tensor that is not a parameter on a CPU in float32."""
-    known = _copies.get((id(weight), layout))
+    """Return the weight in this layout; None for a tensor that is not a frozen parameter on a CPU in float32."""
+    known = None if weight.requires_grad else _copies.get((id(weight), layout))
     if known is None or known.version != weight._version or known.source.data_ptr() != weight.data_ptr():
-        if type(weight) is not nn.Parameter or weight.is_inference():  # tensors of inference mode have no version
-            return None
-        if not weight.is_cpu or weight.dtype != torch.float32:
+        if not _can_copy(weight):
             return None
         known = _make_copy(weight, layout)
     return known.values
+
+
+def _can_copy(weight: Tensor) -> bool:
+    is_frozen = type(weight) is nn.Parameter and not weight.requires_grad
+    # tensors of inference mode have no version
+    return is_frozen and not weight.is_inference() and weight.is_cpu and weight.dtype == torch.float32
 
 
 def _make_copy(weight: Tensor, layout: Layout) -> _Copy:

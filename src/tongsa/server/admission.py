@@ -11,6 +11,7 @@ Everything here runs in the event loop, without locks.
 
 import asyncio
 import logging
+import math
 from collections import deque
 from dataclasses import dataclass
 
@@ -64,8 +65,12 @@ class Admission:
         self._timer: asyncio.TimerHandle | None = None
         self._refused_since_log, self._logged_at = 0, 0.0
 
-    async def admit(self, path: str) -> bool:
-        """Return True if the request may be handled; then `release` must follow. False means 503."""
+    async def admit(self, path: str, deadline: float = math.inf) -> bool:
+        """Return True if the request may be handled; then `release` must follow. False means 503.
+
+        `deadline` is the time on the monotonic clock, that of the event loop, at which the request is cancelled: it
+        waits no longer than that.
+        """
         is_queued = path in QUEUED_PATHS
         if not (is_queued and self._line) and self._has_room(is_queued=is_queued):
             self._start(is_queued=is_queued)
@@ -73,7 +78,8 @@ class Admission:
         if not is_queued or not self.config.admission_timeout:
             return self._count_refusal()
         loop = asyncio.get_running_loop()
-        waiting = WaitingRequest(loop.time() + self.config.admission_timeout, loop.create_future())
+        refused_at = min(loop.time() + self.config.admission_timeout, deadline)
+        waiting = WaitingRequest(refused_at, loop.create_future())
         self._line.append(waiting)
         self.metrics.waiting_requests.set(len(self._line))
         self._timer = self._timer or loop.call_later(CHECK_SECONDS, self._check_line)

@@ -68,12 +68,12 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         path, start = scope["path"], time.monotonic()
-        scope["tongsa.deadline"] = start + self.config.timeout
+        deadline = scope["tongsa.deadline"] = start + self.config.timeout
         self.metrics.requests_in_progress.inc()
         try:
             if path in PROBE_PATHS:  # a busy server is healthy: probes are always answered
                 await self._respond(scope, receive, send, start)
-            elif await self.admission.admit(path):
+            elif await self.admission.admit(path, deadline):
                 try:
                     await self._respond(scope, receive, send, start)
                 finally:
