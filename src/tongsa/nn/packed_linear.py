@@ -37,7 +37,8 @@ def _max_rows() -> int:
     """
     if not hasattr(torch.ops.mkldnn, "_linear_pointwise"):  # a build of torch without oneDNN
         return 0
-    return {"AVX512": ROW_COUNTS[-1], "AVX2": 32}.get(torch.backends.cpu.get_cpu_capability(), 0)
+    capability: str = torch.backends.cpu.get_cpu_capability()
+    return {"AVX512": ROW_COUNTS[-1], "AVX2": 32}.get(capability, 0)
 
 
 MAX_ROWS = _max_rows()
