@@ -26,7 +26,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-ROW_COUNTS = (*range(1, 9), *range(16, 64, 16), *range(64, 128, 32), *range(128, 512, 64), *range(512, 1025, 128))
+ROW_COUNTS: tuple[int, ...] = (
+    *range(1, 9),
+    *range(16, 64, 16),
+    *range(64, 128, 32),
+    *range(128, 512, 64),
+    *range(512, 1025, 128),
+)
 """Numbers of rows of products with a copy."""
 
 
