@@ -4,6 +4,7 @@ import io
 import json
 import mmap
 import os
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -90,5 +91,5 @@ def release_pages(array: NDArray[Any]) -> None:
     base: Any = array
     while base is not None and not isinstance(base, mmap.mmap):
         base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
-    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+    if sys.platform != "win32" and base is not None:  # Windows has no such call
         base.madvise(mmap.MADV_DONTNEED)
