@@ -82,7 +82,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activatio
         row = x if x.dim() == 2 else x.view(1, -1)
         product = torch.mm(row, copy) if bias is None else torch.addmm(bias, row, copy)
         return _activate(product if row is x else product.view(*x.shape[:-1], -1), activation)
-    if (padded_rows := padded_row_count(rows)) > rows:
+    if (padded_rows := padded_row_count(rows, weight)) > rows:
         padded = F.pad(x.reshape(rows, -1), (0, 0, 0, padded_rows - rows))
         return _packed_product(padded, copy, bias, activation, [], "")[:rows].view(*x.shape[:-1], -1)
     return _packed_product(x, copy, bias, activation, [], "")
@@ -93,9 +93,13 @@ def in_inference_mode() -> bool:
     return not torch.compiler.is_compiling() and torch.is_inference_mode_enabled()
 
 
-def padded_row_count(rows: int) -> int:
-    """Return the number of rows of a product. A search step that begins with it is not padded in each product."""
-    return ROW_COUNTS[bisect_left(ROW_COUNTS, rows)] if in_inference_mode() and 0 < rows <= MAX_ROWS else rows
+def padded_row_count(rows: int, weight: Tensor) -> int:
+    """Return the number of rows of a product with a weight, padding included.
+
+    A search step that begins with this number of rows is not padded in each product.
+    """
+    has_copy = in_inference_mode() and 0 < rows <= MAX_ROWS and _can_copy(weight)
+    return ROW_COUNTS[bisect_left(ROW_COUNTS, rows)] if has_copy else rows
 
 
 def _activate(product: Tensor, activation: Activation) -> Tensor:

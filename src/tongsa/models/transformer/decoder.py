@@ -256,7 +256,7 @@ class TransformerDecoder(nn.Module):
         for group in next_groups:
             groups.append(group.row_group(num_rows))
             num_rows += group.row_count
-        if (padded_rows := padded_row_count(num_rows)) > num_rows:
+        if (padded_rows := padded_row_count(num_rows, self.output_embedding.weight)) > num_rows:
             token = F.pad(token, (0, padded_rows - num_rows))  # rows that no attention reads
         x = self.embedding.step(token, groups)  # (row, width)
         for index, layer in enumerate(self.layers):
