@@ -236,7 +236,8 @@ def test_a_saved_and_loaded_model_gives_the_same_logits(kind: str, tmp_path: Pat
     saved = Bundle(
         kind=kind_of(kind),
         config=config,
-        model=config.build(len(tokenizer), len(tokenizer)).eval(),
+        # frozen as a loaded one: torch computes frozen LSTMs with another library, whose last digits differ
+        model=config.build(len(tokenizer), len(tokenizer)).eval().requires_grad_(requires_grad=False),
         source_tokenizer=tokenizer,
         target_tokenizer=tokenizer,
         decoding=DecodingConfig(beam=3, alpha=0.2),
