@@ -12,6 +12,7 @@ import pytest
 
 import tongsa
 from live_server import BlockedModel, LiveServer, live_server, random_model, sample_texts, wait_for
+from tongsa.server import documents
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.queue import MODEL_FAILED
 
@@ -51,6 +52,27 @@ def test_a_disconnected_client_leaves_the_queue(run: Path) -> None:
         assert first.result()
         assert staying.result()
         assert blocked.batches == [["a"], ["g"]], "a sentence of a disconnected client was translated"
+
+
+def test_a_request_that_is_abandoned_while_it_is_split_stops_costing(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, created, release = documents._create_sentence, list[str](), threading.Event()
+
+    def slow_create(model: Any, request: Any, glossary: Any, text: str, **options: Any) -> Any:
+        created.append(text)
+        assert release.wait(60)
+        return create(model, request, glossary, text, **options)
+
+    monkeypatch.setattr(documents, "_create_sentence", slow_create)
+    with live_server(run) as server:
+        client = send_without_reading(server, "a b\n" * 5000)
+        wait_for(lambda: created)
+        client.close()
+        wait_for(lambda: server.metric("tongsa_requests_in_progress") == 0)
+        release.set()
+        assert server.translate("g")
+    assert created == ["a b", "g"], "sentences of a disconnected client were taken apart"
 
 
 def test_a_full_queue_rejects_requests_and_recovers(run: Path) -> None:

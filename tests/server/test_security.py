@@ -80,12 +80,33 @@ def test_a_bad_request_gets_a_sentence_with_the_remedy(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"\xff\xfe", b'{"text": NaN}', b"[" * 100_000, b'{"text": 1e999}', b"9" * 5000]
+    "body", [b"", b"{", b"[]", b"\xff\xfe", b'{"text": NaN}', b"[" * 30_000, b'{"text": 1e999}', b"9" * 5000]
 )
 def test_a_body_that_is_no_json_object_is_rejected(server: LiveServer, body: bytes) -> None:
     response = server.send(TRANSLATE, body)
     assert response.status_code in (400, 422)
     assert set(response.json()) == {"error", "code"}
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        (b'{"text": [' + b"[]," * 130_000 + b"[]]}", "lists"),
+        (b'{"text": "a", "x": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "lists"),
+        (b"{" + b'"k":1,' * 60_000 + b'"text":"a"}', "fields"),
+        (b"{" + b",".join(b'"k%d":1' % i for i in range(1000)) + b"}", "1,000 fields"),
+    ],
+)
+def test_a_body_of_many_values_is_refused_before_it_is_validated(server: LiveServer, body: bytes, part: str) -> None:
+    response = server.send(TRANSLATE, body)
+    assert (response.status_code, response.json()["code"]) == (413, "too_long")
+    assert part in response.json()["error"]
+
+
+def test_a_text_of_brackets_and_quotes_is_accepted(server: LiveServer) -> None:
+    limits = server.context.config.limits
+    response = server.post(TRANSLATE, {"text": "[{" * (limits.characters // 2 + 1)})
+    assert "characters" in response.json()["error"], "the text is too long, but its brackets are no lists"
 
 
 def test_a_body_is_not_read_beyond_its_limit(server: LiveServer) -> None:

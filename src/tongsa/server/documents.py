@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import threading
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tongsa.server.api.schemas import GlossaryTerm, TranslateRequest
 from tongsa.server.batch_tasks import DETAILS, TranslateTask
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import bad_request_error
-from tongsa.server.http import ServerContext
+from tongsa.server.http import ClientDisconnected, ServerContext
 from tongsa.server.model_pool import LoadedModel, ModelPool
 from tongsa.server.queue import ModelQueue
 from tongsa.server.queued_sentence import QueuedSentence
@@ -39,8 +40,10 @@ class QueuedDocument:
     """Tag before each queued sentence; it is no part of the text."""
 
 
-def create_documents(model: LoadedModel, request: TranslateRequest, config: ServerConfig) -> list[QueuedDocument]:
-    """Split the texts of a request into sentences that can be queued."""
+def create_documents(
+    model: LoadedModel, request: TranslateRequest, config: ServerConfig, abandoned: threading.Event | None = None
+) -> list[QueuedDocument]:
+    """Split the texts of a request into sentences that can be queued; stop soon after `abandoned` is set."""
     from tongsa.decoding.glossary import Glossary  # imports torch, which is loaded after the port is open
 
     if request.control_tag and request.control_tag not in model.summary.control_tags:
@@ -50,10 +53,11 @@ def create_documents(model: LoadedModel, request: TranslateRequest, config: Serv
     documents = []
     for text in request.text:
         document = model.split_text(text, config.max_sentence_tokens)
-        sentences = [
-            _create_sentence(model, request, glossary, sentence, check_outputs=config.output_checks)
-            for sentence in document.sentences
-        ]
+        sentences = []
+        for sentence in document.sentences:
+            if abandoned and abandoned.is_set():
+                raise ClientDisconnected
+            sentences.append(_create_sentence(model, request, glossary, sentence, check_outputs=config.output_checks))
         documents.append(QueuedDocument(document, sentences, request.control_tag))
     if request.prefix and [len(document.sentences) for document in documents] != [1]:
         raise bad_request_error("prefix: needs one text of one sentence. Send one sentence, or no prefix.")
@@ -101,7 +105,11 @@ async def split_documents(model: LoadedModel, request: TranslateRequest, config:
     """Split the texts of a request; in a thread if it may take long, because the event loop serves all clients."""
     if not request.glossary and sum(map(len, request.text)) <= MAX_INLINE_CHARACTERS:
         return create_documents(model, request, config)
-    return await asyncio.to_thread(create_documents, model, request, config)
+    abandoned = threading.Event()
+    try:
+        return await asyncio.to_thread(create_documents, model, request, config, abandoned)
+    finally:  # a thread cannot be cancelled: it is told that nobody waits for it
+        abandoned.set()
 
 
 async def stream_results(

@@ -81,7 +81,8 @@ async def translate(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, TranslateRequest)
     queue = context.models.select(query.model, query.languages)
     queue.check_capacity(1)  # before the work of splitting the text
-    documents = await split_documents(queue.model, query, context.config)
+    splitting = split_documents(queue.model, query, context.config)
+    documents = await run_unless_disconnected(request, splitting, context.config.timeout)
     if query.stream:
         queue.check_capacity(inflight_count(context, documents))  # here, while the status can still be 503
         return NDJSONResponse(stream_lines(context, queue, documents))

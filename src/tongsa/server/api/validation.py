@@ -23,6 +23,10 @@ from tongsa.server.errors import APIError, bad_request_error, shorten, too_long_
 MAX_COMBINING_MARKS = 200
 """Consecutive combining marks; real text has two or three. Normalization needs quadratic time for them."""
 MAX_QUOTED_CHARACTERS = 80
+MAX_JSON_VALUES = 40_000
+"""Lists, objects and fields of a body, counted by their characters before it is parsed: texts may have them too."""
+MAX_FIELDS = 100
+"""Fields of an object: validation makes an error for each unknown one."""
 TOO_LONG = "too_long"
 """Type of the validation errors that become 413; all others become 422."""
 EXPECTED = {
@@ -35,6 +39,8 @@ EXPECTED = {
 }
 """pydantic's error type → what the field needs, and the remedy."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Needed for a surrogate in JSON, since UTF-8 has none."""
 
 
 def validation_error(message: str, error_type: str = "bad_request") -> PydanticCustomError:
@@ -205,14 +211,20 @@ def _known_fields(request_type: type[RequestModel], location: tuple[int | str, .
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
+    if sum(body.count(mark) for mark in (b"[", b"{", b'":')) > MAX_JSON_VALUES:
+        raise too_long_error(f"The body has more than {MAX_JSON_VALUES:,} lists, objects and fields. Send fewer.")
     try:
-        content = _replace_surrogates(json.loads(body.decode("utf-8"), parse_constant=_reject_constant))
+        content = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
+        if _SURROGATE_ESCAPE.search(body):
+            content = _replace_surrogates(content)
     except (ValueError, RecursionError):
         message = 'The body is not JSON in UTF-8. Send an object such as {"text": "…"}.'
         raise APIError(400, "bad_request", message) from None
     if not isinstance(content, dict):
         message = 'The body is JSON, but not an object. Send one such as {"text": "…"}.'
         raise APIError(400, "bad_request", message)
+    if len(content) > MAX_FIELDS:
+        raise too_long_error(f"The body has {len(content):,} fields, but no request has so many. See /docs.")
     return content
 
 
