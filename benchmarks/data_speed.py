@@ -27,8 +27,9 @@ from tongsa import config, system
 from tongsa.data.ledger import Ledger
 from tongsa.runs import tokenizers
 from tongsa.runs.corpus_reader import CorpusReader
-from tongsa.runs.data import PreparedData, epoch_examples, prepare_data
+from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.dev_split import DEV_SPLIT_SEED, MAX_DEV_PAIRS, train_dev_split
+from tongsa.runs.epoch_examples import EpochExamples
 from tongsa.runs.preparation import Preparation
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.runs.reporting import ProgressDisplay
@@ -115,9 +116,7 @@ def sentencepiece_seconds(data: PreparedData, stages: Stages) -> float:
 
 def waiting_times(data: PreparedData, recipe: Recipe) -> tuple[float, list[float]]:
     """Return the seconds until the first batch, and those that a training waits for each of the next ones."""
-    batches = iterate_batches(
-        epoch_examples(data, recipe.tokenizer, 1), batch_tokens=4096, seed=1, start=DataPosition()
-    )
+    batches = iterate_batches(EpochExamples(data, recipe), batch_tokens=4096, seed=1, start=DataPosition())
     started_at = time.perf_counter()
     next(batches)
     first, waits = time.perf_counter() - started_at, []

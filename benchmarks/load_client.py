@@ -15,8 +15,9 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
@@ -25,7 +26,7 @@ RETRY_SECONDS = 0.02
 """Pause of a client after 503: impatient on purpose."""
 RECONNECT_SECONDS = 0.1
 RESPONSE_TIMEOUT = 150.0
-"""Seconds; longer than the server's own timeout."""
+"""Seconds; longer than the server's own timeout. After the end of a load, no client waits longer for its response."""
 PERCENTILES = (50, 95, 99)
 WRK_SCRIPT = Path(__file__).with_name("serve_load.lua")
 
@@ -77,9 +78,11 @@ class Connection:
         self.received = b""
         self.text_index = 0
         self.sent_at = 0.0
+        self.is_waiting = False
+        """A request was sent and has no response yet."""
 
     def send(self, request: bytes, text_index: int) -> None:
-        self.received, self.text_index, self.sent_at = b"", text_index, time.monotonic()
+        self.received, self.text_index, self.sent_at, self.is_waiting = b"", text_index, time.monotonic(), True
         self.socket.sendall(request)
 
     def receive(self) -> tuple[int, bytes] | None:
@@ -124,8 +127,9 @@ class _LoadRun:
     def __init__(self, client: LoadClient, clients: int) -> None:
         self.client, self.result = client, LoadResult(clients)
         self.selector = selectors.DefaultSelector()
-        self.pauses: list[tuple[float, int, Callable[[], None]]] = []
-        """Heap of (time, number, what to do then)."""
+        self.pauses: list[tuple[float, int, Connection | None]] = []
+        """Heap of (time, number, connection that sends then); without a connection, a new one is opened."""
+        self.numbers = count()
         self.next_text = 0
         self.waiting = 0
         """Connections with a request that has no response yet."""
@@ -133,39 +137,43 @@ class _LoadRun:
     def run(self, seconds: float) -> LoadResult:
         start, cpu_start = time.monotonic(), time.process_time()
         self.end = start + seconds
-        for _ in range(self.result.clients):
-            self._connect()
-        while self.waiting or self.pauses:
-            self._step()
+        try:
+            for _ in range(self.result.clients):
+                self._connect()
+            while self.waiting or self.pauses:
+                self._step()
+        finally:
+            for key in list(self.selector.get_map().values()):
+                key.data.socket.close()
+            self.selector.close()
         self.result.seconds = time.monotonic() - start
         self.result.client_cpu_seconds = time.process_time() - cpu_start
-        for key in list(self.selector.get_map().values()):
-            key.data.socket.close()
-        self.selector.close()
         return self.result
 
     def _step(self) -> None:
         now = time.monotonic()
         while self.pauses and self.pauses[0][0] <= now:
-            heapq.heappop(self.pauses)[2]()
-        timeout = max(0.0, self.pauses[0][0] - now) if self.pauses else RESPONSE_TIMEOUT
+            connection = heapq.heappop(self.pauses)[2]
+            if connection is None:
+                self._connect()
+            elif connection.socket.fileno() >= 0:  # the server may have closed it meanwhile
+                self._send(connection)
         if not self.waiting and not self.pauses:
             return
-        events = self.selector.select(timeout)
-        if not events and not self.pauses:
-            raise TimeoutError(f"no response within {RESPONSE_TIMEOUT:g} seconds")
-        for key, _ in events:
+        if now > self.end + RESPONSE_TIMEOUT:
+            raise TimeoutError(f"{self.waiting} requests without a response after {RESPONSE_TIMEOUT:g} seconds")
+        for key, _ in self.selector.select(max(0.0, self.pauses[0][0] - now) if self.pauses else 1.0):
             self._receive(key.data)
 
-    def _pause(self, seconds: float, action: Callable[[], None]) -> None:
+    def _pause(self, seconds: float, connection: Connection | None) -> None:
         if time.monotonic() + seconds < self.end:
-            heapq.heappush(self.pauses, (time.monotonic() + seconds, self.result.sent, action))
+            heapq.heappush(self.pauses, (time.monotonic() + seconds, next(self.numbers), connection))
 
     def _connect(self) -> None:
         try:
             connection = Connection(self.client.port)
         except OSError:
-            self._pause(RECONNECT_SECONDS, self._connect)
+            self._pause(RECONNECT_SECONDS, None)
             return
         self.selector.register(connection.socket, selectors.EVENT_READ, connection)
         self._send(connection)
@@ -182,11 +190,11 @@ class _LoadRun:
             self._reconnect(connection)
 
     def _reconnect(self, connection: Connection) -> None:
-        """Replace a broken connection; its request counts as sent and has no status."""
-        self.waiting -= 1
+        """Replace a closed connection; a request that waits on it counts as sent and has no status."""
+        self.waiting -= connection.is_waiting
         self.selector.unregister(connection.socket)
         connection.socket.close()
-        self._pause(RECONNECT_SECONDS, self._connect)
+        self._pause(RECONNECT_SECONDS, None)
 
     def _receive(self, connection: Connection) -> None:
         try:
@@ -197,6 +205,7 @@ class _LoadRun:
         if response is None:
             return
         self.waiting -= 1
+        connection.is_waiting = False
         status, body = response
         self.result.statuses[status] += 1
         if status == 200:
@@ -204,7 +213,7 @@ class _LoadRun:
             self.result.wrong += self.client.prefixes[connection.text_index] not in body
             self._send(connection)
         else:
-            self._pause(RETRY_SECONDS, lambda: self._send(connection))
+            self._pause(RETRY_SECONDS, connection)
 
 
 def has_wrk() -> bool:

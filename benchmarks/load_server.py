@@ -10,6 +10,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+START_SECONDS = 120
+"""A server that has no models after these seconds is a fault of the server."""
 STOP_SECONDS = 60
 """A server that does not stop within these seconds is a fault of the server."""
 
@@ -48,16 +50,25 @@ def start_server(run: Path, *options: str) -> Iterator[Server]:
             if event["event"] == "model loaded":
                 break
         drain = subprocess.Popen(["cat"], stdin=child.stderr, stdout=subprocess.DEVNULL)  # noqa: S607 - a full pipe would block the server
+        deadline = time.monotonic() + START_SECONDS
         while not is_ready(port):
             if child.poll() is not None:
                 raise SystemExit(f"{run}: the server exited with {child.returncode} before it was ready")
+            if time.monotonic() > deadline:
+                raise SystemExit(f"{run}: the server was not ready after {START_SECONDS} seconds")
             time.sleep(0.1)
         yield Server(port, child.pid)
     finally:
         child.terminate()
-        child.wait(STOP_SECONDS)
-        if drain is not None:
-            drain.wait()  # last: a server that still writes its log would block on a full pipe
+        try:
+            child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise
+        finally:
+            if drain is not None:  # last: a server that still writes its log would block on a full pipe
+                drain.terminate()
+                drain.wait()
 
 
 def is_ready(port: int) -> bool:

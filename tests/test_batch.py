@@ -93,10 +93,10 @@ def test_a_data_loader_resumes_from_any_position(stop: int) -> None:
     generator = random.Random(1)
     rows = [[4] * generator.randint(1, 9) for _ in range(40)]
     examples = Examples(Ragged(rows), Ragged(rows))
-    loader = iterate_batches(lambda _: examples, batch_tokens=60, seed=1, start=DataPosition())
+    loader = iterate_batches(lambda *_: examples, batch_tokens=60, seed=1, start=DataPosition())
     seen = [next(loader) for _ in range(stop + 1)]
     expected = next(loader)
-    position, batch = next(iterate_batches(lambda _: examples, batch_tokens=60, seed=1, start=seen[-1][0]))
+    position, batch = next(iterate_batches(lambda *_: examples, batch_tokens=60, seed=1, start=seen[-1][0]))
     assert position == expected[0]
     assert torch.equal(batch.source.tokens, expected[1].source.tokens)
 

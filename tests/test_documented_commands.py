@@ -39,6 +39,7 @@ NOT_RUN = {
     "pip install": "needs a package index",
     "venv .venv-comet": "makes an environment for COMET",
     "hf download": "needs a model hub",
+    "data get multi30k": "needs the network; tests/data/test_public_sets.py has a server of its own",
     "--comet-model": "needs the package unbabel-comet; tests/evaluation/test_comet_package.py has a tiny model",
     "RAY_ADDRESS=": "needs a Ray cluster; tests/runs/test_ray_backend.py starts one on this machine",
     "export GLOO_SOCKET_IFNAME": "needs several hosts",
@@ -182,6 +183,12 @@ def write_files(folder: Path) -> None:
     write("theirs.txt", targets[310:320])  # outputs for test.de and test.en
     write("glossary.tsv", ["# 용어집", "home\t집", "GitHub"])
     write("keys.tsv", [])
+    numbered = [f"{sources[i % 400]} {i}\t{targets[i % 400]} {i}" for i in range(5000)]  # no duplicates
+    write("corpus.tsv", [f"{line}\tdocument {i // 10}" for i, line in enumerate(numbered)])
+    for column, name in enumerate(("a.en", "a.ko")):
+        write(name, [line.split("\t")[column] + "\n" * (i % 10 == 9) for i, line in enumerate(numbered)])
+    for name, side in {"book.en": sources, "book.ko": targets, "news.en": sources, "news.ko": targets}.items():
+        write(name, side[:20])
     recipe = "\n".join((ROOT / "recipes/multi30k-short.toml").read_text("utf-8").splitlines())
     write("recipe.toml", [recipe])
     shutil.copytree(ROOT / "recipes", folder / "recipes")

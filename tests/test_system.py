@@ -61,7 +61,8 @@ def has_explicit_text_format(call: ast.Call) -> bool:
     method = name.rpartition(".")[2]
     if method not in ("open", "read_text", "write_text") or name in (
         *("os.open", "storage.write_text", "write_text"),
-        "archive.open",  # a ZipFile: bytes
+        *("archive.open", "tarfile.open"),  # bytes
+        "opener.open",  # a response of urllib
     ):
         return True
     keywords = {keyword.arg for keyword in call.keywords}

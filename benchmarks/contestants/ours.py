@@ -58,7 +58,7 @@ class Ours:
     def updates(self) -> Iterator[Update]:
         training = self.training
         batches = iterate_batches(
-            lambda _: self.examples, batch_tokens=training.batch_tokens, seed=training.seed, start=DataPosition()
+            lambda *_: self.examples, batch_tokens=training.batch_tokens, seed=training.seed, start=DataPosition()
         )
         return self._train(batches, training)
 

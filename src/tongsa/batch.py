@@ -117,6 +117,8 @@ class Examples(NamedTuple):
     target: Ragged
     appends_eos: bool = True
     """Append </s> to targets. False for labels, which are always one token."""
+    rows: Indices | None = None
+    """Selected pairs, some perhaps several times; None for all."""
 
     @property
     def lengths(self) -> Indices:  # (pair, 2)
@@ -125,9 +127,10 @@ class Examples(NamedTuple):
         for side, ragged in enumerate((self.source, self.target)):
             np.subtract(ragged.offsets[1:], ragged.offsets[:-1], out=lengths[:, side])
         lengths += (1, self.appends_eos)
-        return lengths
+        return lengths if self.rows is None else lengths[self.rows]
 
     def batch(self, indices: Indices) -> Batch:
+        indices = indices if self.rows is None else self.rows[indices]
         sources = [append_eos(self.source[row]) for row in indices]
         targets = [append_eos(self.target[row]) if self.appends_eos else self.target[row] for row in indices]
         return Batch(pad(sources), pad([prepend_bos(target[:-1]) for target in targets]), pad(targets))

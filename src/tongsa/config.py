@@ -290,7 +290,7 @@ def to_table(config: Any) -> Table:
 def _to_plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _to_plain(item) for key, item in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    return [_to_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def dump_toml(values: Table) -> str:

@@ -150,6 +150,31 @@ def write_huge_weights(folder: Path) -> None:
 
 TRANSLATE = "translate run texts.txt"
 CASES = {
+    "corpora beside training files": Case(
+        """train recipe.toml --run new --set 'data.corpora=[{train = "dev.tsv"}]'""",
+        "or leave out the corpora",
+        ["train recipe.toml --run new"],
+    ),
+    "a tag that a tokenizer does not have": Case(
+        "train recipe.toml --run new --set tokenizer.reuse_from=run --set 'data.tag=<2ko>'",
+        "no token for {symbol}. Leave it out.",
+        ["train recipe.toml --run new --set 'data.tag=<2ko>'"],
+    ),
+    "a negative seed of noise": Case(
+        "data noise dev.tsv -o noised.tsv --set data.noise.typos=0.1 --seed -1",
+        "below 0. Give 0 or more.",
+        ["data noise dev.tsv -o noised.tsv --set data.noise.typos=0.1 --seed 0"],
+    ),
+    "noise in columns that are not there": Case(
+        "data noise dev.tsv -o noised.tsv --columns 3 4 --set data.noise.typos=0.1",
+        "no usable pair. Check the format and --columns.",
+        ["data noise dev.tsv -o noised.tsv --columns 1 2 --set data.noise.typos=0.1"],
+    ),
+    "a split of a negative size": Case(
+        "data split dev.tsv --dev-size -1 --test-size 1 -o split",
+        "negative. Write the number of pairs.",
+        ["data split dev.tsv --dev-size 0 --test-size 1 -o split"],
+    ),
     "dev set of a recipe": Case(
         "train recipe.toml --dev dev.tsv --run new",
         "set of a recipe: --set data.{name}=FILE",
@@ -683,6 +708,7 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/runs/test_corpora.py::test_a_stage_without_pairs_is_refused": ("Raise its max_tokens or weights.",),
     "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (
         "Choose layers with --layers, or shorten the text.",
     ),
@@ -830,6 +856,11 @@ ELSEWHERE = {
 }
 """Tests that follow remedies, with parts of the messages."""
 NOT_TRIED = (
+    ("$COMP_CWORD", "a part of a script"),
+    ("(( CURRENT == 3 ))", "a part of a script"),
+    ("a format without lines. Name the column of the document", "needs a Parquet file with the names of documents"),
+    ("{address}: ", "needs the network; tests/data/test_public_sets.py has a server of its own"),
+    ("exists, and was not written by tongsa data get", "needs the network; a folder is removed by the user"),
     (
         "model.kind: {kind} instead of the recipe's",
         "a remark, not a remedy; tests/runs/test_planner.py builds the model",

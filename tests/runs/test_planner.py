@@ -16,6 +16,7 @@ from tongsa import config, runs
 from tongsa.config import Table
 from tongsa.data import corpus
 from tongsa.data.ledger import Pair
+from tongsa.data.public_sets.table import public_sets
 from tongsa.errors import InputError
 from tongsa.interface import PresetName
 from tongsa.models import KINDS
@@ -169,13 +170,15 @@ def test_a_recipe_without_its_data_says_where_to_get_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     table = tomllib.loads(path.read_text("utf-8"))["data"]
-    train = table["train"] if isinstance(table["train"], str) else table["train"][0]
+    first = table.get("corpora", [table])[0]["train"]
+    train = first if isinstance(first, str) else first[0]
     with pytest.raises(InputError) as error:
         runs.train(path, run=tmp_path / "run", quiet=True)
+    is_public = table["dataset"] in public_sets()
+    remedy = f"Run tongsa data get {table['dataset']}" if is_public else f"Get {table['dataset']}"
     assert str(error.value) == (
-        f"{path}: {table['folder']}/{train}: no such file. Get {table['dataset']} and pass --set data.folder=DIR."
+        f"{path}: {table['folder']}/{train}: no such file. {remedy}, or pass --set data.folder=DIR."
     )
-    assert table["dataset"].split("(")[1].split(",")[0].rstrip(")") in path.read_text("utf-8").split("[data]")[0]
     assert not (tmp_path / "run").exists()
 
 

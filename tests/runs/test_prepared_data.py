@@ -17,7 +17,8 @@ from tongsa.batch import Batch, Examples, Ragged
 from tongsa.data.corpus import read_pairs, read_texts
 from tongsa.data.ledger import Ledger
 from tongsa.runs import tokenized_pairs
-from tongsa.runs.data import PreparedData, epoch_examples, prepare_data
+from tongsa.runs.data import PreparedData, prepare_data
+from tongsa.runs.epoch_examples import EpochExamples
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.loop import DataPosition
@@ -44,7 +45,7 @@ def make_recipe(train: Path, task: str = "seq2seq", cache: Path | None = None, *
 
 
 def first_batches(data: PreparedData, recipe: Recipe, count: int = 12) -> list[Batch]:
-    examples = epoch_examples(data, recipe.tokenizer, seed=3)
+    examples = EpochExamples(data, recipe)
     batches = iterate_batches(examples, batch_tokens=64, seed=3, start=DataPosition())
     return [batch for _, batch in islice(batches, count)]
 
@@ -81,7 +82,7 @@ def test_batches_from_memory_maps_equal_those_of_lists_of_pairs(
         sources = Ragged(in_memory.source_tokenizer.encode_all([pair.source for pair in pairs]))
         targets = Ragged(in_memory.target_tokenizer.encode_all([pair.target for pair in pairs]))
         examples = Examples(sources, targets, task != "classification")
-        batches = iterate_batches(lambda _: examples, batch_tokens=64, seed=3, start=DataPosition())
+        batches = iterate_batches(lambda *_: examples, batch_tokens=64, seed=3, start=DataPosition())
         assert_equal_batches([batch for _, batch in islice(batches, 12)], expected)
 
 

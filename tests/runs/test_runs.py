@@ -169,7 +169,7 @@ def test_the_recipes_of_the_transformer_paper_train(name: str, tmp_path: Path) -
     torch.manual_seed(1)
     model = recipe.model.build(500, 500)
     rows = Ragged([[4 + (7 * i + position) % 490 for position in range(6)] for i in range(4)])
-    batches = iterate_batches(lambda _: Examples(rows, rows), batch_tokens=32, seed=1, start=DataPosition())
+    batches = iterate_batches(lambda *_: Examples(rows, rows), batch_tokens=32, seed=1, start=DataPosition())
     training = recipe.training
     schedule = training.lr.build(recipe.model.width, training.steps)  # type: ignore[attr-defined]
     step = next(train(TrainingModel(model, training), batches, build_optimizers(model, training), schedule, training))

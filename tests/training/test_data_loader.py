@@ -56,7 +56,7 @@ def test_a_closed_or_deleted_iterator_leaves_no_thread() -> None:
     rows = Ragged([sentence(3 + row % 5, row)[:-1] for row in range(40)])
 
     def open_iterator() -> Iterator[object]:
-        return iterate_batches(lambda _: Examples(rows, rows), batch_tokens=30, seed=1, start=DataPosition())
+        return iterate_batches(lambda *_: Examples(rows, rows), batch_tokens=30, seed=1, start=DataPosition())
 
     closed, deleted = open_iterator(), open_iterator()
     next(closed), next(deleted)

@@ -58,6 +58,7 @@ COMMANDS = {
     "export": "export",
     "shortlist": "shortlist",
     "serve": "serve",
+    "data": "data",
     "settings": "settings",
     "completion": "completion",
 }

@@ -56,8 +56,7 @@ def describe_commands(parser: CommandParser) -> Iterator[CommandWords]:
     from tongsa.cli.setting_table import COMMAND_SECTIONS, all_settings, command_keys
 
     all_keys = dict.fromkeys(setting.key for settings in all_settings().values() for setting in settings)
-    helps = parser.command_helps()
-    for name, command in parser.commands().items():
+    for name, command in parser.leaf_commands().items():
         options, values = [], list[str]()
         for action in command.arguments():
             choices = [str(choice) for choice in action.choices or ()]
@@ -67,7 +66,26 @@ def describe_commands(parser: CommandParser) -> Iterator[CommandWords]:
             if action.dest == "set" and name in COMMAND_SECTIONS:
                 choices = [f"{key}=" for key in command_keys(name)]
             options.append(OptionWords(list(action.option_strings), action.help or "", action.nargs != 0, choices))
-        yield CommandWords(name, helps[name], options, values)
+        yield CommandWords(name, _command_help(parser, name), options, values)
+
+
+def _command_help(parser: CommandParser, name: str) -> str:
+    group, _, rest = name.partition(" ")
+    return _command_help(parser.commands()[group], rest) if rest else parser.command_helps()[group]
+
+
+def _groups(commands: list[CommandWords]) -> dict[str, list[str]]:
+    """Return the commands of each group: data → get, noise."""
+    groups = dict[str, list[str]]()
+    for command in commands:
+        group, _, name = command.name.partition(" ")
+        if name:
+            groups.setdefault(group, []).append(name)
+    return groups
+
+
+def _first_words(commands: list[CommandWords]) -> str:
+    return " ".join(dict.fromkeys(command.name.partition(" ")[0] for command in commands))
 
 
 BASH = """\
@@ -80,6 +98,9 @@ _tongsa() {{
         COMPREPLY=($(compgen -W "{commands} --help --version" -- "$word"))
         return
     fi
+    case "$command" in
+{groups}
+    esac
     # KEY=VALUE is three words, because "=" is one of COMP_WORDBREAKS; without it, one word
     if [ "$word" = "=" ]; then key=$previous word=
     elif [ "$previous" = "=" ]; then key=${{COMP_WORDS[COMP_CWORD-2]}}
@@ -122,15 +143,21 @@ def bash_script(commands: list[CommandWords], choices: Choices) -> str:
         for name in option.names
         if option.values
     ]
-    options = [f'        {command.name}) words="{_option_names(command)}" ;;' for command in commands]
+    options = [f'        "{command.name}") words="{_option_names(command)}" ;;' for command in commands]
+    groups = [
+        f'        {group}) if [ "$COMP_CWORD" = 2 ]; then COMPREPLY=($(compgen -W "{" ".join(names)} --help" '
+        f'-- "$word")); return; fi; command="$command ${{COMP_WORDS[2]}}" ;;'
+        for group, names in _groups(commands).items()
+    ]
     positionals = [
-        f'        {command.name}) [ "${{word#-}}" = "$word" ] && '
+        f'        "{command.name}") [ "${{word#-}}" = "$word" ] && '
         f'COMPREPLY=($(compgen -W "{" ".join(command.values)}" -- "$word")) ;;'
         for command in commands
         if command.values
     ]
     return BASH.format(
-        commands=" ".join(command.name for command in commands),
+        commands=_first_words(commands),
+        groups="\n".join(groups),
         choices="\n".join(f'        {key}) words="{" ".join(words)}" ;;' for key, words in choices.items()),
         values="\n".join(values),
         options="\n".join(options),
@@ -146,20 +173,24 @@ _tongsa() {{
         compadd -- {commands} --help --version
         return
     fi
+    local command=$words[2]
+    case "$command" in
+{groups}
+    esac
     if [[ $words[CURRENT-1] == --set && $PREFIX == *=* ]]; then
         compadd -- {assignments}
         return
     fi
-    case "$words[2] $words[CURRENT-1]" in
+    case "$command $words[CURRENT-1]" in
 {values}
     esac
     if [[ $PREFIX == -* ]]; then
-        case "$words[2]" in
+        case "$command" in
 {options}
         esac
         return
     fi
-    case "$words[2]" in
+    case "$command" in
 {positionals}
     *) _files ;;
     esac
@@ -179,12 +210,17 @@ def zsh_script(commands: list[CommandWords], choices: Choices) -> str:
         if option.values
     ]
     return ZSH.format(
-        commands=" ".join(command.name for command in commands),
+        commands=_first_words(commands),
+        groups="\n".join(
+            f"    {group}) if (( CURRENT == 3 )); then compadd -- {' '.join(names)} --help; return; fi; "
+            'command="$words[2] $words[3]" ;;'
+            for group, names in _groups(commands).items()
+        ),
         assignments=" ".join(_assignments(choices)),
         values="\n".join(values),
-        options="\n".join(f"        {command.name}) compadd -- {_option_names(command)} ;;" for command in commands),
+        options="\n".join(f'        "{command.name}") compadd -- {_option_names(command)} ;;' for command in commands),
         positionals="\n".join(
-            f"    {command.name}) compadd -- {' '.join(command.values)} ;;" for command in commands if command.values
+            f'    "{command.name}") compadd -- {" ".join(command.values)} ;;' for command in commands if command.values
         ),
     )
 
@@ -192,9 +228,12 @@ def zsh_script(commands: list[CommandWords], choices: Choices) -> str:
 def fish_script(commands: list[CommandWords], choices: Choices) -> str:
     """Return the script for fish; a key and its values are words of one list."""
     lines = ["# fish completion of tongsa"]
+    lines += [f"complete -c tongsa -n __fish_use_subcommand -f -a {group}" for group in _groups(commands)]
     for command in commands:
-        lines.append(f"complete -c tongsa -n __fish_use_subcommand -f -a {command.name} -d {shlex.quote(command.help)}")
-        condition = f"-n '__fish_seen_subcommand_from {command.name}'"
+        group, _, name = command.name.rpartition(" ")
+        first = f"'__fish_seen_subcommand_from {group}'" if group else "__fish_use_subcommand"
+        lines.append(f"complete -c tongsa -n {first} -f -a {name} -d {shlex.quote(command.help)}")
+        condition = "-n '" + "; and ".join(f"__fish_seen_subcommand_from {word}" for word in command.name.split()) + "'"
         if command.values:
             lines.append(f"complete -c tongsa {condition} -f -a '{' '.join(command.values)}'")
         for option in command.options:

@@ -18,6 +18,7 @@ class DataFormat:
     encoding: str = "utf-8"
     source_language: str = ""
     target_language: str = ""
+    tag: str = ""
 
 
 def data_format(options: argparse.Namespace, loaded: Bundle | None, tables: Sequence[str] = ("data",)) -> DataFormat:
@@ -28,7 +29,7 @@ def data_format(options: argparse.Namespace, loaded: Bundle | None, tables: Sequ
     settings = parse_tables(options.set, tables)["data"]
     names = ("source_language", "target_language")
     languages = {name: getattr(loaded, name) for name in names} if loaded else {}
-    flags = {"columns": options.columns} if options.columns else {}
+    flags = {name: value for name in ("columns", "tag") if (value := getattr(options, name, None))}
     return config.build_config(
         DataFormat, languages | settings | flags | ({"header": True} if options.header else {}), "data"
     )

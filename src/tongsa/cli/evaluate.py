@@ -6,6 +6,7 @@ from tongsa.cli.data_arguments import add_data_argument
 from tongsa.cli.model_arguments import (
     add_decoding_arguments,
     add_run_argument,
+    add_tag_argument,
     decoding_settings,
     load_model,
     model_spec,
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_argument(parser)
     add_data_argument(parser, "test file, or two parallel files")
     add_decoding_arguments(parser)
+    add_tag_argument(parser)
     parser.add_argument("--tokenize", metavar="NAME", help="sacreBLEU tokenizer (default: by language, 13a or char)")
     parser.add_argument(
         "--metrics",

@@ -24,6 +24,10 @@ def add_run_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a run or of a model")
 
 
+def add_tag_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tag", default="", metavar="TAG", help="tag before each source, e.g. '<2ko>' (docs/data.md)")
+
+
 def add_text_file_argument(parser: argparse.ArgumentParser, content: str) -> None:
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{content} (default: stdin)")
 
@@ -173,7 +177,6 @@ def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str,
     from tongsa.cli.setting_table import all_settings
     from tongsa.config import did_you_mean, keys_ending_in
 
-    values: dict[str, Any] = {name: {} for name in tables}
     for word in assignments:
         parsed = parse_assignments([word])
         (table,) = parsed
@@ -184,8 +187,7 @@ def parse_tables(assignments: Sequence[str], tables: Sequence[str]) -> dict[str,
             if keys:
                 raise InputError(f"--set {word}: no such setting. Write --set {keys[0]}={word.partition('=')[2]}.")
             raise InputError(f"--set {word}: no such setting. See {format_command('settings {}', tables[0])}")
-        values[table] |= parsed[table]
-    return values
+    return {name: {} for name in tables} | parse_assignments(assignments)
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:

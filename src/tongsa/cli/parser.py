@@ -71,6 +71,13 @@ class CommandParser(argparse.ArgumentParser):
                 return dict(action.choices)
         return {}
 
+    def leaf_commands(self) -> "dict[str, CommandParser]":
+        """Return the parsers of the commands that are not a group: `data noise` instead of `data`."""
+        leaves = dict[str, CommandParser]()
+        for name, parser in self.commands().items():
+            leaves |= {f"{name} {leaf}": group for leaf, group in parser.leaf_commands().items()} or {name: parser}
+        return leaves
+
     def command_helps(self) -> dict[str, str]:
         """Return the line of help of each command."""
         for action in self._actions:

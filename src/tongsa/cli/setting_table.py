@@ -26,6 +26,8 @@ COMMAND_SECTIONS = {
     "shortlist": ("data format",),
     "sample": ("sampling",),
     "serve": (SERVER_SECTION,),
+    "data noise": ("data noise",),
+    "data back-translate": ("decoding", "sampling"),
 }
 """The sections whose keys `--set` of a command accepts."""
 TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true or false", Path: "path"}
@@ -79,6 +81,7 @@ def all_settings() -> dict[str, list[Setting]]:
         "decoding": table["decoding"],
         "sampling": table["sampling"],
         SERVER_SECTION: list(class_settings(ServerConfig, "")),
+        "data noise": [setting for setting in table["data"] if setting.key.startswith("data.noise.")],
         "data format": [setting for setting in table["data"] if setting.key in format_keys],
     }
 
@@ -155,4 +158,4 @@ def describe_values(hint: Any) -> str:
     if origin is tuple:
         count = "list" if options[-1] is Ellipsis else f"list of {len(options)}"
         return f"{count}: {describe_values(options[0])}"
-    return TYPE_NAMES.get(hint, "any value")
+    return TYPE_NAMES.get(hint, "table" if dataclasses.is_dataclass(hint) else "any value")

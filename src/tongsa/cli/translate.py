@@ -9,6 +9,7 @@ from tongsa.cli.model_arguments import (
     add_decoding_arguments,
     add_run_argument,
     add_sampling_arguments,
+    add_tag_argument,
     add_text_file_argument,
     decoding_flags,
     model_spec,
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--glossary", type=Path, metavar="FILE", help="required terms, source<TAB>target per line (or *.csv)"
     )
+    add_tag_argument(parser)
     parser.add_argument("--prefix", default="", metavar="TEXT", help="begin each output with this text")
     parser.add_argument("--sample", action="store_true", help="sample instead of beam search")
     add_sampling_arguments(parser)
@@ -88,6 +90,7 @@ def run(options: argparse.Namespace) -> None:
         decoding_overrides=settings["decoding"] | decoding_flags(options),
         nbest=options.nbest,
         prefix=options.prefix,
+        tag=options.tag,
         glossary=options.glossary,
         sampling=_sampling_config(options, settings["sampling"]),
         mbr_samples=options.mbr,

@@ -54,7 +54,7 @@ class SourceFile:
         if declares and (declared := unicode_encoding(self.head, 1) or declared_encoding(self.head)):
             return with_byte_order(declared, self.head)
         if self.encoding == AUTO:
-            return recognized_encoding(self.head) or UTF_8
+            return with_byte_order(recognized_encoding(self.head) or UTF_8, self.head)  # a line may have a mark
         return with_byte_order(self.encoding, self.head)
 
     def open_utf8(self) -> BinaryIO:

@@ -133,6 +133,18 @@ class PairStore(Sequence[Pair]):
         files = write_pairs(pairs, arrays)
         return cls([open_pairs(arrays, files)])
 
+    @classmethod
+    def concatenate(cls, stores: Sequence["PairStore"]) -> "PairStore":
+        """Return the pairs of all stores, one after the other."""
+        if len(stores) == 1:
+            return stores[0]
+        parts = [part for store in stores for part in store.parts]
+        if all(store.rows is None for store in stores):
+            return cls(parts)
+        starts = np.cumsum([0, *(int(store.starts[-1]) for store in stores)])
+        rows = [store.absolute(np.arange(len(store))) + start for store, start in zip(stores, starts, strict=False)]
+        return cls(parts, np.concatenate(rows))
+
     def __len__(self) -> int:
         return int(self.starts[-1]) if self.rows is None else len(self.rows)
 

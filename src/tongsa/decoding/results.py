@@ -49,6 +49,8 @@ class Translation:
     alternatives: tuple["Translation", ...] = ()
     """The n-best list after this translation, best first; of several sentences all have the same rank."""
     source: str = ""
+    tag: str = ""
+    """Tag before the source, such as <2ko>: the first of the source tokens, but no part of `source`."""
     start: int = 0
     """Position of the source in the text that it is a sentence of, in characters."""
     target_start: int = 0
@@ -147,7 +149,15 @@ class Translation:
 
     def align_words(self, alignment: Matrix) -> list[tuple[int, int]]:
         """Return the word alignment of one sentence from its alignment, if that is known already."""
-        return word_alignment(alignment[:-1, :-1].astype(np.float64), self.tokens, self.source_tokens)
+        links = word_alignment(alignment[:-1, :-1].astype(np.float64), self.tokens, self.source_tokens)
+        return [(source - 1, target) for source, target in links if source] if self.tag else links
+
+    def without_tag(self, tag: str) -> "Translation":
+        """Return the translation of the source after its tag, and its alternatives."""
+        if not tag:
+            return self
+        alternatives = tuple(replace(other, tag=tag) for other in self.alternatives)
+        return replace(self, source=self.source.removeprefix(f"{tag} "), tag=tag, alternatives=alternatives)
 
     @property
     def attention(self) -> dict[str, list[Matrix]]:

@@ -50,6 +50,13 @@ def ensure_text_list(texts: Iterable[str]) -> list[str]:
     return listed
 
 
+def check_model_tag(model: "TextModel", tag: str) -> None:
+    """Raise InputError for a tag that the model was not trained with."""
+    known = model.source_tokenizer.tags
+    if tag and tag not in known:
+        raise InputError(f"tag {tag}: this model has {', '.join(known) or 'no tags'}. Use one of them, or none.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelDescription:
     """Origin and defaults of a loaded model; empty for a model that was never saved."""

@@ -134,11 +134,16 @@ class Translator(TextModel):
         request.check_texts(texts)
         if not request.config.split_sentences:
             return self._decode_sentences(texts, request)
+        tags, texts = zip(*map(self.source_tokenizer.split_tag, texts), strict=True) if texts else ((), ())
         documents = [self.split_text(text) for text in texts]
         if any(request.prefixes):
             require_one_sentence(documents)
         prefixes = [prefix for prefix, document in zip(request.prefixes, documents, strict=False) if document.spans]
-        sentences = [sentence for document in documents for sentence in document.sentences]
+        sentences = [  # a tag before a text belongs to each of its sentences
+            f"{tag} {sentence}" if tag else sentence
+            for tag, document in zip(tags, documents, strict=True)
+            for sentence in document.sentences
+        ]
         translations = iter(self._decode_sentences(sentences, replace(request, prefixes=prefixes)))
         return [
             join_translations(document, complete_sentences(document, list(islice(translations, len(document.spans)))))
@@ -160,7 +165,9 @@ class Translator(TextModel):
         return document.split_to_fit(fits)
 
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
-        return self.finish(self.search(texts, request))
+        translations = self.finish(self.search(texts, request))
+        tags = (self.source_tokenizer.split_tag(text)[0] for text in texts)
+        return [translation.without_tag(tag) for translation, tag in zip(translations, tags, strict=True)]
 
     def search(
         self, texts: Sequence[str], request: DecodeRequest, source_tokens: Sequence[Sequence[int]] = ()

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from tongsa.batch import epoch_order
 from tongsa.evaluation.evaluate import evaluate
-from tongsa.runs.data import epoch_examples
+from tongsa.runs.epoch_examples import EpochExamples
 from tongsa.runs.planner import MAX_VALIDATIONS, fit_intervals
 from tongsa.runs.recipe import Recipe, broadcast_recipe
 from tongsa.runs.run import Run
@@ -34,7 +34,7 @@ def fit_memory_limit(run: Run, distributed: DistributedContext = SINGLE_PROCESS)
     training = run.recipe.training
 
     def measure() -> str:
-        examples = epoch_examples(run.data, run.recipe.tokenizer, training.seed)(0)
+        examples = EpochExamples(run.data, run.recipe)(0)
         lengths = examples.lengths
         batches = epoch_order(lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
         largest = max(batches, key=lambda rows: len(rows) * int(lengths[rows].max(axis=0).sum()))
@@ -76,8 +76,9 @@ def _plan_steps(run: Run, time_budget: float, started_at: float, update_seconds:
 def _measure_update_seconds(run: Run, max_seconds: float, distributed: DistributedContext) -> float:
     """Return the mean time of an update, measured on a copy of the model."""
     training = run.recipe.training
+    examples = EpochExamples(run.data, run.recipe)
     batches = iterate_batches(
-        epoch_examples(run.data, run.recipe.tokenizer, training.seed),
+        lambda epoch, _: examples(epoch),
         batch_tokens=training.batch_tokens,
         seed=training.seed + 1,
         start=DataPosition(),

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tongsa import storage
+from tongsa.data.public_sets.table import public_sets
 from tongsa.evaluation.evaluate import EvaluationReport
 from tongsa.evaluation.score_tables import format_interval
 from tongsa.interface import Task
@@ -107,7 +108,7 @@ def _hub_result(run: Run, report: EvaluationReport, split: str) -> str:
     """Return the scores on one set, as an entry of `model-index`."""
     data = run.recipe.data
     files = (data.test if split == "test" else data.dev) or data.train
-    dataset = data.dataset or ", ".join(Path(file).name for file in files)
+    dataset = _dataset_title(data.dataset) or ", ".join(Path(file).name for file in files)
     lines = ["  - task:", f"      type: {PIPELINE_TAGS[run.data.task]}", "    dataset:"]
     lines += [f"      name: {_quote(dataset)}", "      type: custom", f"      split: {split}", "    metrics:"]
     for name, score in report.scores.items():
@@ -141,7 +142,7 @@ def _training(run: Run, progress: TrainingProgress) -> str:
 def _data(run: Run) -> str:
     file_hashes = read_data_checksums(run.folder / "data.json")
     files = "\n".join(f"| {Path(path).name} | `{digest}` |" for path, digest in file_hashes.items())
-    dataset = f"{run.recipe.data.dataset}\n\n" if run.recipe.data.dataset else ""
+    dataset = f"{_dataset_title(run.recipe.data.dataset)}\n\n" if run.recipe.data.dataset else ""
     counts = f"{len(run.data.train):,} training pairs, {len(run.data.dev):,} development pairs; {_drop_counts(run)}."
     return f"{dataset}{counts}\n\n| file | sha256 |\n|---|---|\n{files}"
 
@@ -170,3 +171,9 @@ def _score_table(report: EvaluationReport) -> str:
 def _escape_pipes(text: str) -> str:
     """Escape the character that separates the columns of a table, also inside code."""
     return text.replace("|", "\\|")
+
+
+def _dataset_title(name: str) -> str:
+    """Return title and address of a public set, or another name unchanged."""
+    public_set = public_sets().get(name)
+    return f"{public_set.title} ({public_set.home})" if public_set else name

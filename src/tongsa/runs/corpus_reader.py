@@ -90,7 +90,8 @@ def _are_large(paths: Sequence[Path]) -> bool:
 def _format_key(config: DataConfig, task: Task, paths: Sequence[Path]) -> tuple[object, ...]:
     """Return everything that determines the pairs of some files."""
     languages = config.languages if any(map(uses_languages, paths)) else ()
-    return task, tuple(map(os.path.realpath, paths)), config.columns, languages, config.header, config.encoding
+    files, tag = tuple(map(os.path.realpath, paths)), (config.tag,) if config.tag else ()
+    return task, files, config.columns, languages, config.header, config.encoding, *tag
 
 
 def _content_key(config: DataConfig, task: Task, paths: Sequence[Path]) -> str:
@@ -103,4 +104,5 @@ def _content_key(config: DataConfig, task: Task, paths: Sequence[Path]) -> str:
 def _iterate_pairs(config: DataConfig, task: Task, paths: Sequence[Path], ledger: Ledger) -> Iterator[Pair]:
     read = read_texts if task == "language_model" else read_pairs
     header, encoding = config.header, config.encoding
-    return read(paths, ledger, columns=config.columns, languages=config.languages, header=header, encoding=encoding)
+    pairs = read(paths, ledger, columns=config.columns, languages=config.languages, header=header, encoding=encoding)
+    return (pair._replace(source=f"{config.tag} {pair.source}") for pair in pairs) if config.tag else pairs

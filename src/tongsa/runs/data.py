@@ -1,31 +1,33 @@
 """Data of a run: read the files, split off a dev set, build the tokenizers, drop pairs that are too long."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from tongsa import storage
-from tongsa.batch import Examples, Ragged
+from tongsa.batch import Examples
 from tongsa.data.corpus import CorpusError, check_files
 from tongsa.data.file_format import no_pairs_message
 from tongsa.data.ledger import Ledger
+from tongsa.data.public_sets.table import public_sets
 from tongsa.data.text_store import PairStore
 from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.interface import Task
+from tongsa.program import format_command
 from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data_checksums import read_data_checksums
-from tongsa.runs.dev_split import DEV_SPLIT_SEED, MAX_DEV_PAIRS, train_dev_split
+from tongsa.runs.dev_split import split_corpora
 from tongsa.runs.preparation import Preparation
 from tongsa.runs.recipe import DataConfig, Recipe
 from tongsa.runs.term_replacement import TermReplacer
 from tongsa.runs.tokenized_pairs import PairTokenizer
 from tongsa.runs.tokenizers import build_tokenizers
 from tongsa.tokenization.labels import LabelTokenizer
-from tongsa.tokenization.subword import SubwordTokenizer, TokenizerConfig
+from tongsa.tokenization.subword import SubwordTokenizer
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 
@@ -40,7 +42,9 @@ class PreparedData:
 
     train: PairStore
     examples: Examples
-    """Token ids of `train`, without subword regularization and term replacement."""
+    """Token ids of `train`, without noise, subword regularization and term replacement."""
+    corpus_sizes: tuple[int, ...]
+    """Number of pairs of each corpus in `train`, one corpus after the other."""
     dev: PairStore
     """The same object as `train` if no dev set was split off."""
     test: PairStore
@@ -58,9 +62,11 @@ class PreparedData:
 
 def check_data_files(data: DataConfig, origin: str) -> None:
     """Raise CorpusError for the first file that cannot be opened; `origin` is the recipe that names it."""
-    for path in data.paths([*data.train, *data.dev, *data.test, *data.glossary_files]):
+    for path in data.paths([*data.train_files, *data.dev_files, *data.test, *data.glossary_files]):
         if data.dataset and not path.exists():
-            raise CorpusError(f"{origin}: {path}: no such file. Get {data.dataset} and pass --set data.folder=DIR.")
+            is_public = data.dataset in public_sets()
+            remedy = "Run " + format_command("data get {}", data.dataset) if is_public else f"Get {data.dataset}"
+            raise CorpusError(f"{origin}: {path}: no such file. {remedy}, or pass --set data.folder=DIR.")
         check_files([path], data.encoding)
 
 
@@ -80,20 +86,23 @@ def prepare_data(
 def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader) -> PreparedData:
     """Read, split, tokenize and filter. A second call gives the same data and writes the same files."""
     data, task = recipe.data, recipe.model.task
-    if not data.train:
+    if not data.train_files:
         raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
     check_files(data.paths(data.test), data.encoding)
     preparation = reader.preparation.with_cache(data.cache)
-    train = reader.read(data, task, data.train, ledger)
-    dev = reader.read(data, task, data.dev, ledger)
-    if not train:
-        raise CorpusError(no_pairs_message(data.paths(data.train)[0], ledger, _CHECK_COLUMNS))
-    if data.dev and not dev:
-        raise CorpusError(f"{data.dev[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
+    _check_task(data, task)
+    stores = [reader.read(corpus, task, corpus.train, ledger) for corpus in data.per_corpus]
+    train = PairStore.concatenate(stores)
+    dev = PairStore.concatenate([reader.read(corpus, task, corpus.dev, ledger) for corpus in data.per_corpus])
+    for store, corpus in zip(stores, data.per_corpus, strict=True):
+        if not store:
+            raise CorpusError(no_pairs_message(data.paths(corpus.train)[0], ledger, _CHECK_COLUMNS))
+    if data.dev_files and not dev:
+        raise CorpusError(f"{data.dev_files[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
     labels = LabelTokenizer.from_texts(train.targets) if task == "classification" else None
     remarks: list[str] = []
-    if not data.dev:
-        train, dev = train_dev_split(train, data.dev_fraction, DEV_SPLIT_SEED, MAX_DEV_PAIRS[task], preparation)
+    if not data.dev_files:
+        train, dev = split_corpora(stores, data, task, preparation)
         origin = "the training pairs, too few to split" if dev is train else "pairs split off from train"
         remarks.append(f"no dev file: validating on {origin} ({len(dev):,})")
     if labels is not None:
@@ -115,6 +124,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     return PreparedData(
         train=kept,
         examples=examples,
+        corpus_sizes=_corpus_sizes(stores, kept),
         dev=dev,
         test=PairStore([]),
         source_tokenizer=source,
@@ -124,6 +134,21 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         preparation=preparation,
         term_replacer=_term_replacer(kept, recipe),
     )
+
+
+def _check_task(data: DataConfig, task: Task) -> None:
+    if task == "language_model" and (data.tags or data.noise.is_on):
+        name = "tag" if data.tags else "noise"
+        raise InputError(f"data.{name}: a language model has no source. Leave it out.")
+
+
+def _corpus_sizes(stores: Sequence[PairStore], train: PairStore) -> tuple[int, ...]:
+    """Return how many of the training pairs belong to each corpus."""
+    if len(stores) == 1:
+        return (len(train),)
+    starts = np.cumsum([0, *map(len, stores)])
+    counts = np.diff(np.searchsorted(train.absolute(np.arange(len(train))), starts))
+    return tuple(counts.tolist())
 
 
 def _term_replacer(train: PairStore, recipe: Recipe) -> TermReplacer | None:
@@ -168,7 +193,7 @@ def _drop_unknown_labels(pairs: PairStore, labels: LabelTokenizer, ledger: Ledge
 def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
     """Record the checksums of the files in data.json; raise InputError if they changed since the run started."""
     data, record = recipe.data, folder / "data.json"
-    files = data.paths([*data.train, *data.dev, *data.glossary_files])
+    files = data.paths([*data.train_files, *data.dev_files, *data.glossary_files])
     checksums = {str(path): storage.file_sha256(path) for path in files}
     if not record.exists():
         storage.write_text(record, json.dumps(checksums, indent=1, ensure_ascii=False))
@@ -177,27 +202,3 @@ def check_data_unchanged(recipe: Recipe, folder: Path) -> None:
     changed = [path for path in checksums if recorded.get(path) != checksums[path]]
     if changed:
         raise InputError(f"{changed[0]}: changed since this run started. Restore the file, or start a new run.")
-
-
-def epoch_examples(data: PreparedData, config: TokenizerConfig, seed: int) -> Callable[[int], Examples]:
-    """Return a function from epoch to tokenized pairs.
-
-    Epochs differ only with subword regularization or term replacement.
-    """
-    replacer = data.term_replacer
-    if not (config.subword_regularization or replacer):
-        return lambda _: data.examples
-
-    def tokenize(epoch: int) -> Examples:
-        def sample(tokenizer: Tokenizer, texts: Iterable[str], side: int) -> Ragged:
-            side_seed = seed * 1_000_003 + 2 * epoch + side
-            return Ragged(tokenizer.sample_all(texts, config.subword_regularization, side_seed))
-
-        sources = replacer.replaced_sources(epoch) if replacer else data.train.sources
-        return Examples(
-            sample(data.source_tokenizer, sources, 0),
-            sample(data.target_tokenizer, data.train.targets, 1),
-            data.examples.appends_eos,
-        )
-
-    return tokenize

@@ -1,7 +1,7 @@
 """Dev set split off from the training pairs."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from tongsa.data.prepared_folder import content_key
 from tongsa.data.text_store import PairStore
 from tongsa.interface import Task
 from tongsa.runs.preparation import Preparation
+from tongsa.runs.recipe import DataConfig
 
 MAX_DEV_PAIRS: dict[Task, int] = {"seq2seq": 1_000, "language_model": 1_000, "classification": 10_000}
 """Maximum size of a dev set split off from train; translating takes longer than classifying."""
@@ -21,26 +22,49 @@ MIN_SOURCES_TO_SPLIT = 20
 
 
 def train_dev_split(
-    pairs: PairStore, dev_fraction: float, seed: int, max_dev: int, preparation: Preparation | None = None
+    pairs: PairStore,
+    dev_fraction: float,
+    seed: int,
+    max_dev: int,
+    preparation: Preparation | None = None,
+    both_directions_of: str | None = None,
 ) -> tuple[PairStore, PairStore]:
     """Split by a hash of the source: pairs with the same source stay together, and the order does not matter.
 
-    Both parts are the same object if there are too few sources.
+    Both parts are the same object if there are too few sources. `both_directions_of` is the tag of a corpus, or "":
+    then a pair and its reverse in another corpus of the same size fall on the same side.
     """
 
     def fill(arrays: ArrayFiles) -> None:
         arrays.restore_progress()
-        arrays.append("rows", _dev_rows(pairs, dev_fraction, seed, max_dev))
+        arrays.append("rows", _dev_rows(pairs, dev_fraction, seed, max_dev, both_directions_of))
 
-    key = content_key("split", pairs.key, dev_fraction, seed, max_dev)
+    directions = () if both_directions_of is None else (both_directions_of,)
+    key = content_key("split", pairs.key, dev_fraction, seed, max_dev, *directions)
     rows = (preparation or Preparation()).for_pairs(pairs).prepare(f"split-{key}", fill).read("rows", np.int64)
     if not len(rows):
         return pairs, pairs
     return pairs.select(np.delete(np.arange(len(pairs)), rows)), pairs.select(rows)
 
 
-def _dev_rows(pairs: PairStore, dev_fraction: float, seed: int, max_dev: int) -> NDArray[np.int64]:
-    hashes = np.fromiter(_source_hashes(pairs, seed), np.uint64, len(pairs))
+def split_corpora(
+    stores: Sequence[PairStore], data: DataConfig, task: Task, preparation: Preparation
+) -> tuple[PairStore, PairStore]:
+    """Split a dev set off from each corpus; both parts are the same object if no corpus is large enough."""
+    max_dev = max(1, MAX_DEV_PAIRS[task] // len(stores))
+    parts = []
+    for store, corpus in zip(stores, data.per_corpus, strict=True):
+        tag = corpus.tag if data.corpora and task == "seq2seq" else None
+        parts.append(train_dev_split(store, data.dev_fraction, DEV_SPLIT_SEED, max_dev, preparation, tag))
+    train = PairStore.concatenate([train for train, _ in parts])
+    held_out = [dev for train, dev in parts if dev is not train]
+    return train, PairStore.concatenate(held_out) if held_out else train
+
+
+def _dev_rows(
+    pairs: PairStore, dev_fraction: float, seed: int, max_dev: int, both_directions_of: str | None
+) -> NDArray[np.int64]:
+    hashes = np.fromiter(_source_hashes(pairs, seed, both_directions_of), np.uint64, len(pairs))
     sources = np.unique(hashes)
     if len(sources) < MIN_SOURCES_TO_SPLIT:
         return np.zeros(0, np.int64)
@@ -48,8 +72,13 @@ def _dev_rows(pairs: PairStore, dev_fraction: float, seed: int, max_dev: int) ->
     return np.flatnonzero(hashes <= sources[count - 1])
 
 
-def _source_hashes(pairs: PairStore, seed: int) -> Iterator[int]:
-    """Yield the first 64 bits of the hash of each source, or of the target if there is no source."""
+def _source_hashes(pairs: PairStore, seed: int, both_directions_of: str | None) -> Iterator[int]:
+    """Yield the first 64 bits of the hash of each source, or of the target if there is no source.
+
+    For both directions it is the hash of the text that comes first in the alphabet, without the tag.
+    """
     prefix = f"{seed}\t".encode()
     for source, target in zip(pairs.sources, pairs.targets, strict=True):
+        if both_directions_of is not None:
+            source = min(source.removeprefix(f"{both_directions_of} "), target)
         yield int.from_bytes(hashlib.sha256(prefix + (source or target).encode()).digest()[:8])

@@ -63,7 +63,8 @@ def run_checks(run: Run) -> Iterator[Finding]:
     yield from _check_unknown_tokens(run, sample, test)
     if data.task == "seq2seq":
         yield corpus.check_copies(data.train)
-        yield scripts.check_wrong_side(sample, run.recipe.data.languages)
+        if not _has_several_languages(run):
+            yield scripts.check_wrong_side(sample, run.recipe.data.languages)
         yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run))
         yield check_alignment(data.train, alignment)
@@ -94,7 +95,8 @@ def run_quick_checks(run: Run) -> Iterator[Finding]:
     yield from _check_unknown_tokens(run, sample, corpus.evenly_spaced(test, MAX_QUICK_SAMPLED_LINES))
     if data.task == "seq2seq":
         yield corpus.check_copies(sample)
-        yield scripts.check_wrong_side(sample, run.recipe.data.languages)
+        if not _has_several_languages(run):
+            yield scripts.check_wrong_side(sample, run.recipe.data.languages)
         yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run), MAX_QUICK_ALIGNED_PAIRS)
         yield check_alignment(data.train, alignment)
@@ -125,7 +127,14 @@ def _check_leakage(run: Run, train: Sequence[Pair], test: Sequence[Pair]) -> Ite
         yield corpus.check_leakage(data.dev, test, "test", "dev")
 
 
+def _has_several_languages(run: Run) -> bool:
+    """Return whether a side has texts of several languages, so that no script is the right one."""
+    return len({corpus.languages for corpus in run.recipe.data.per_corpus}) > 1
+
+
 def _check_scripts(run: Run, sample: Sequence[Pair]) -> Iterator[Finding]:
+    if _has_several_languages(run):
+        return
     sides = {"source": [pair.source for pair in sample], "target": [pair.target for pair in sample]}
     for name in {"language_model": ["target"], "classification": ["source"]}.get(run.data.task, sides):
         texts = sides[name]

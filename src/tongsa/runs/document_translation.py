@@ -143,7 +143,8 @@ def text_translator(job: TranslateJobConfig, log: Callable[[str], None]) -> Text
         copies = Glossary.from_pairs((), placeholders).terms
         glossary = Glossary(terms + copies) if terms or copies else None
         chunk_request = replace(request, glossary=glossary, sampling=job.sampling_at(first))
-        translations = translator.decode([text.text for text in texts], chunk_request)
+        tag = f"{job.tag} " if job.tag else ""
+        translations = translator.decode([f"{tag}{text.text}" for text in texts], chunk_request)
         return [
             TextTranslation(
                 translation.text,

@@ -13,6 +13,7 @@ from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.normalize import normalize
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.text_classifier import TextClassifier
+from tongsa.decoding.text_model import check_model_tag
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import DEFAULT_METRICS, EvaluationConfig, EvaluationReport, Pairs, evaluate
@@ -38,6 +39,8 @@ class EvaluationSet:
     """Language code of the source; by default the model's."""
     target_language: str = ""
     """Language code of the target; by default the model's."""
+    tag: str = ""
+    """Tag before each source, for a model that was trained with tags."""
     pairs: Pairs | None = None
     """Pairs of source and target, instead of files; a language model reads only the target."""
 
@@ -47,6 +50,9 @@ class EvaluationSet:
 
     def read(self, task: str, ledger: Ledger) -> list[Pair]:
         """Return the normalized pairs for a task; the ledger counts the lines of the files."""
+        if self.tag:
+            untagged = replace(self, tag="").read(task, ledger)
+            return [pair._replace(source=f"{self.tag} {pair.source}") for pair in untagged]
         if self.pairs is not None:
             return _normalized_pairs(self.pairs)
         read = read_texts if task == "language_model" else read_pairs
@@ -88,6 +94,7 @@ def evaluate_on(
     languages = {
         name: getattr(evaluation_set, name) or getattr(info, name) for name in ("source_language", "target_language")
     }
+    check_model_tag(text_model, evaluation_set.tag)
     evaluation_set, ledger = replace(evaluation_set, **languages), Ledger(None)
     pairs = evaluation_set.read(task, ledger)
     if ledger.dropped or ledger.encodings:

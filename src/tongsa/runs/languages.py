@@ -21,7 +21,24 @@ TEXT_SIDES: dict[Task, tuple[str, ...]] = {
 
 
 def guess_languages(data: DataConfig, task: Task, reader: CorpusReader) -> tuple[DataConfig, str]:
-    """Return the settings with guessed languages, and a message; "" if nothing was guessed."""
+    """Return the settings with guessed languages, and a message; "" if nothing was guessed.
+
+    With several corpora, a language that all of them have is the language of the model.
+    """
+    if not data.corpora:
+        return _guess_languages(data, task, reader)
+    guesses = [_guess_languages(corpus, task, reader)[0].languages for corpus in data.per_corpus]
+    corpora = tuple(
+        replace(corpus, source_language=source, target_language=target)
+        for corpus, (source, target) in zip(data.corpora, guesses, strict=True)
+    )
+    source, target = (codes.pop() if len(codes := set(side)) == 1 else "" for side in zip(*guesses, strict=True))
+    listed = ", ".join(f"{corpus.train[0]}: {corpus.source_language} → {corpus.target_language}" for corpus in corpora)
+    remark = f"languages of the corpora: {listed}" if corpora != data.corpora else ""
+    return replace(data, corpora=corpora, source_language=source, target_language=target), remark
+
+
+def _guess_languages(data: DataConfig, task: Task, reader: CorpusReader) -> tuple[DataConfig, str]:
     missing = [side for side in TEXT_SIDES[task] if not getattr(data, f"{side}_language")]
     if not missing or not data.train:
         return data, ""

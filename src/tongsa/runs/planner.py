@@ -11,6 +11,7 @@ from tongsa import bundle, config
 from tongsa.config import ConfigError, Table
 from tongsa.data.file_patterns import expand_patterns, has_pattern
 from tongsa.data.ledger import Ledger
+from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 from tongsa.interface import PresetName
 from tongsa.runs.corpus_reader import CorpusReader
@@ -29,6 +30,8 @@ ESTIMATE_BUDGET_FRACTION = 0.02
 """Fraction of the time budget after which no further update of a preset is measured."""
 SIZE_FAMILY_KEYS = ("kind", "head", "context_input")
 """Settings of [model] that decide which sizes a preset has."""
+CORPUS_KEYS = ("dataset", "corpora", "stages", "tag")
+"""Settings of [data] that belong to the files of a recipe."""
 MAX_VALIDATIONS = 6
 """Validations in a run whose length is planned."""
 
@@ -117,7 +120,7 @@ def _replace_data_files(values: Table, data: list[str], dev: list[str], test: li
     """Return the settings of a recipe with other data files, if there are any."""
     if data:
         values = merge_tables(values, {"data": {"train": data, "dev": dev, "test": test, "folder": ""}})
-        for key in ("dataset", "source_language", "target_language"):  # of the recipe's own data
+        for key in (*CORPUS_KEYS, "source_language", "target_language"):  # of the recipe's own data
             values["data"].pop(key, None)
     elif dev or test:
         name = "dev" if dev else "test"
@@ -181,7 +184,9 @@ def _preset_chooser(reader: CorpusReader, time_budget: float, name: PresetName |
         check_sections(requested)
         model = {key: value for key, value in requested.get("model", {}).items() if key in SIZE_FAMILY_KEYS}
         partial = parse_recipe({"data": requested.get("data", {}), "model": model})  # the sizes are not known yet
-        train = reader.read(partial.data, partial.model.task, partial.data.train, Ledger(None))
+        corpora = partial.data.per_corpus
+        stores = [reader.read(corpus, partial.model.task, corpus.train, Ledger(None)) for corpus in corpora]
+        train = PairStore.concatenate(stores)
         preset = choose_preset(train, partial.kind, partial.model, requested, time, name)
         training = parse_recipe(merge_tables(preset.settings, requested)).training
         intervals = {"training": config.to_table(fit_intervals(training.steps, training))}

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from tongsa import config
 from tongsa.config import ConfigError, In, Positive, Table, check_ranges
 from tongsa.data.ledger import LengthLimits
+from tongsa.data.noise import MASK, NoiseConfig
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig, PresetName
 from tongsa.models import KINDS
 from tongsa.models.own_kind import find_kind
+from tongsa.runs.corpora import CorpusConfig, StageConfig, check_tag
 from tongsa.tokenization.subword import TokenizerConfig
 from tongsa.training.config import TrainingConfig
 from tongsa.training.distributed import DistributedContext
@@ -28,10 +30,20 @@ class DataConfig:
     """Development set: the best model is chosen on it."""
     test: tuple[str, ...] = ()
     """Test set: scored once, at the end of training."""
+    corpora: tuple[CorpusConfig, ...] = ()
+    """Several corpora instead of data.train, each with files, weight, tag, columns and languages (docs/data.md)."""
+    temperature: Annotated[float, In(1)] = 1.0
+    """Weights of corpora by size: a corpus of n pairs has a share ∝ weight · n^(1/T); 1 keeps the sizes."""
+    stages: tuple[StageConfig, ...] = ()
+    """First steps on short pairs, or with other weights of the corpora (docs/data.md)."""
+    tag: str = ""
+    """Tag before each source, such as <2ko>: one token. Corpora have their own."""
+    noise: NoiseConfig = field(default_factory=NoiseConfig)
+    """Noise in the training sources, drawn anew in each epoch."""
     folder: str = ""
     """Folder of the files, relative to the current directory."""
     dataset: str = ""
-    """Name and address of a public data set, for the model card and the error message if its files are missing."""
+    """A public data set: a name of `tongsa data get`, or name and address; for the model card and missing files."""
     license: str = ""
     """License for the model card, e.g. "cc-by-4.0", the Hugging Face Hub's name; it depends on the training data."""
     source_language: str = ""
@@ -64,6 +76,14 @@ class DataConfig:
         check_ranges(self)
         if self.glossary and not self.term_replacement:
             raise ValueError("glossary: used only for term replacement. Write term_replacement = 0.3 too.")
+        check_tag(self.tag)
+        if self.corpora and (self.train or self.dev):
+            name = "train" if self.train else "dev"
+            raise ValueError(f"{name}: not beside data.corpora. Name the files in a corpus, or leave out the corpora.")
+        for stage in self.stages:
+            if stage.weights and len(stage.weights) != len(self.corpora):
+                counts = f"{len(stage.weights)} weights for {len(self.corpora)} corpora"
+                raise ValueError(f"stages: {counts}. Write one for each corpus, or none.")
         if self.max_length_ratio != 0 and not self.max_length_ratio >= 1:
             raise ValueError(f"max_length_ratio {self.max_length_ratio} is not 0 (no limit) or at least 1")
 
@@ -74,6 +94,48 @@ class DataConfig:
     @property
     def languages(self) -> tuple[str, str]:
         return self.source_language, self.target_language
+
+    @property
+    def per_corpus(self) -> tuple["DataConfig", ...]:
+        """The settings of each corpus as if it were the only one; these settings without corpora."""
+        if not self.corpora:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                corpora=(),
+                stages=(),
+                train=corpus.train,
+                dev=corpus.dev,
+                test=(),
+                tag=corpus.tag,
+                columns=corpus.columns,
+                header=corpus.header or self.header,
+                source_language=corpus.source_language or self.source_language,
+                target_language=corpus.target_language or self.target_language,
+            )
+            for corpus in self.corpora
+        )
+
+    @property
+    def train_files(self) -> list[str]:
+        """The training files of all corpora."""
+        return [file for corpus in self.per_corpus for file in corpus.train]
+
+    @property
+    def dev_files(self) -> list[str]:
+        return [file for corpus in self.per_corpus for file in corpus.dev]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of all corpora, without repetition."""
+        tags = (self.tag, *(corpus.tag for corpus in self.per_corpus))
+        return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+    @property
+    def source_symbols(self) -> tuple[str, ...]:
+        """Tags and the mask: each is one token of the sources."""
+        return (*self.tags, MASK) if self.noise.word_mask else self.tags
 
     @property
     def glossary_files(self) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def open_run(folder: Path, distributed: DistributedContext = SINGLE_PROCESS, rea
             f"{folder}: not a run (no run.toml). Start one with: {format_command('train … --run {}', folder)}"
         )
     recipe = parse_recipe(config.read_folder_toml(settings, RESTORE_SETTINGS), str(settings))
-    if not recipe.data.train:
+    if not recipe.data.train_files:
         raise InputError(f"{settings}: data.train is empty. Restore the file, or start a new run.")
     recipe = replace(recipe, training=configure_hardware(recipe.training, distributed))
     if fit_workers(recipe.training, distributed.world_size) != recipe.training:

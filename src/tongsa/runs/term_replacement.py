@@ -13,6 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tongsa.data.ledger import Pair
 from tongsa.decoding.glossary import HANGUL, Glossary, find_phrase
@@ -53,12 +54,16 @@ class TermReplacer:
             [glossary_replacements(pair, glossary) for pair in pairs] if glossary else word_replacements(pairs)
         )
 
-    def replaced_sources(self, epoch: int) -> Iterator[str]:
-        """Yield all sources of an epoch."""
+    def replaced_sources(self, epoch: int, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
+        """Yield all sources of an epoch, or those of some rows."""
         generator = Random(self.seed * 1_000_003 + epoch)
-        for pair, replacements in zip(self.pairs, self.replacements, strict=True):
+        chosen = zip(self.pairs, self.replacements, strict=True)
+        for pair, replacements in chosen if rows is None else self._select(rows):
             is_replaced = replacements and generator.random() < self.share
             yield apply_replacements(pair.source, self._draw(replacements, generator)) if is_replaced else pair.source
+
+    def _select(self, rows: NDArray[np.int64]) -> Iterator[tuple[Pair, Sequence[Replacement]]]:
+        return ((self.pairs[row], self.replacements[row]) for row in rows.tolist())
 
     def _draw(self, replacements: Sequence[Replacement], generator: Random) -> list[Replacement]:
         certain = generator.randrange(len(replacements))

@@ -28,7 +28,7 @@ def build_tokenizers(
 ) -> tuple[SubwordTokenizer, Tokenizer]:
     """Load the tokenizers of the run; the first time, train them or copy them from another run."""
     config, task, saved = recipe.tokenizer, recipe.model.task, folder / "tokenizer"
-    trainer = _TokenizerTrainer(train, preparation.for_pairs(train))
+    trainer = _TokenizerTrainer(train, preparation.for_pairs(train), recipe.data.source_symbols)
     sources: tuple[Side, ...] = ("source",)
     if recipe.data.term_replacement:  # the sources will contain words of the target language
         sources = ("source", "target")
@@ -45,8 +45,9 @@ def build_tokenizers(
 class _TokenizerTrainer:
     """Training of tokenizers on some sides of the training pairs."""
 
-    def __init__(self, train: PairStore, preparation: Preparation) -> None:
-        self.train, self.preparation = train, preparation
+    def __init__(self, train: PairStore, preparation: Preparation, symbols: Sequence[str] = ()) -> None:
+        """`symbols` become tokens of the tokenizer that reads the sources."""
+        self.train, self.preparation, self.symbols = train, preparation, tuple(symbols)
 
     def load_or_train(
         self, path: Path, config: TokenizerConfig, trained_on: Sequence[Side], side: Side = "source"
@@ -57,21 +58,26 @@ class _TokenizerTrainer:
             storage.write_bytes(
                 path, _read_reused_tokenizer(config, side) if reused else self._train(config, trained_on)
             )
-        return SubwordTokenizer.load(path, config.jamo)
+        tokenizer = SubwordTokenizer.load(path, config.jamo)
+        for symbol in self.symbols if side == "source" else ():
+            if symbol not in tokenizer.symbols:
+                raise InputError(f"tokenizer.reuse_from {config.reuse_from}: no token for {symbol}. Leave it out.")
+        return tokenizer
 
     def _train(self, config: TokenizerConfig, trained_on: Sequence[Side]) -> bytes:
         sides = [self.train.sources if side == "source" else self.train.targets for side in trained_on]
+
+        symbols = self.symbols if "source" in trained_on else ()
 
         def fill(arrays: ArrayFiles) -> None:
             arrays.restore_progress()
             if self.preparation.folder is not None:
                 count = min(config.training_texts, sum(map(len, sides)))
                 self.preparation.display.log(f"training the tokenizer on {count:,} texts")
-            arrays.append(
-                "tokenizer.model", train_tokenizer(_sampled_texts(sides, config.training_texts), config).model_bytes
-            )
+            texts = _sampled_texts(sides, config.training_texts)
+            arrays.append("tokenizer.model", train_tokenizer(texts, config, symbols).model_bytes)
 
-        settings = [config.model, config.vocab_size, config.jamo, config.byte_fallback, config.training_texts]
+        settings = [config.model, config.vocab_size, config.jamo, config.byte_fallback, config.training_texts, *symbols]
         key = content_key("tokenizer", self.train.key, trained_on, settings, sentencepiece.__version__)
         return self.preparation.prepare(f"tokenizer-{key}", fill).read("tokenizer.model", "u1").tobytes()
 

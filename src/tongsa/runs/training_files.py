@@ -8,13 +8,18 @@ from tongsa import bundle, config, storage
 from tongsa.data.corpus import check_files, read_pairs, read_texts
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.errors import InputError
+from tongsa.interface import Task
 from tongsa.runs.data_checksums import read_data_checksums
-from tongsa.runs.recipe import Recipe, parse_recipe
+from tongsa.runs.recipe import DataConfig, Recipe, parse_recipe
 
 
 def read_training_pairs(model_folder: Path) -> Iterator[Pair]:
     """Return the pairs of the training files; raise InputError if a file is not there."""
-    pairs = [_read_pairs(folder, recipe) for folder, recipe in _training_runs(model_folder)]
+    pairs = [
+        _read_pairs(folder, corpus, recipe.model.task)
+        for folder, recipe in _training_runs(model_folder)
+        for corpus in recipe.data.per_corpus
+    ]
     return chain.from_iterable(pairs)
 
 
@@ -36,13 +41,13 @@ def _training_runs(model_folder: Path) -> Iterator[tuple[Path, Recipe]]:
         folder = bundle.artifact_folder(bundle.find_bundle(Path(recipe.training.init_from)))
 
 
-def _read_pairs(folder: Path, recipe: Recipe) -> Iterator[Pair]:
-    data = recipe.data
+def _read_pairs(folder: Path, data: DataConfig, task: Task) -> Iterator[Pair]:
     paths = [_find_file(folder, path) for path in data.paths(data.train)]
     check_files(paths, data.encoding)
-    read = read_texts if recipe.model.task == "language_model" else read_pairs
+    read = read_texts if task == "language_model" else read_pairs
     languages, header, encoding = (data.source_language, data.target_language), data.header, data.encoding
-    return read(paths, Ledger(None), columns=data.columns, languages=languages, header=header, encoding=encoding)
+    pairs = read(paths, Ledger(None), columns=data.columns, languages=languages, header=header, encoding=encoding)
+    return (pair._replace(source=f"{data.tag} {pair.source}") for pair in pairs) if data.tag else pairs
 
 
 def _find_file(folder: Path, path: Path) -> Path:

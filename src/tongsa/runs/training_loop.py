@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.interface import named_tensors
 from tongsa.program import format_command
-from tongsa.runs.data import epoch_examples
+from tongsa.runs.epoch_examples import EpochExamples
 from tongsa.runs.probes import ProbeRecorder, open_probes
 from tongsa.runs.reporting import ProgressDisplay, RunReporter, open_reporter
 from tongsa.runs.run import Run
@@ -162,11 +162,14 @@ def _train_updates(
     run: Run, learner: _Learner, progress: TrainingProgress, distributed: DistributedContext
 ) -> Iterator[UpdateResult]:
     training = run.recipe.training
+    examples = EpochExamples(run.data, run.recipe)
     batches = iterate_batches(
-        epoch_examples(run.data, run.recipe.tokenizer, training.seed),
+        examples,
         batch_tokens=training.batch_tokens,
         seed=training.seed,
         start=progress.position,
+        stage_ends=examples.stage_ends(training.grad_accumulation),
+        batches_before=training.grad_accumulation * progress.step,
     )
     return train(
         learner.wrapped,

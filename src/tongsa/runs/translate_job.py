@@ -18,6 +18,7 @@ from tongsa.decoding.mbr import mbr_decode
 from tongsa.decoding.request import MAX_SAMPLES_PER_TEXT, DecodeRequest
 from tongsa.decoding.results import Translation
 from tongsa.decoding.sampling import SamplingConfig
+from tongsa.decoding.text_model import check_model_tag
 from tongsa.decoding.training_comparison import input_remarks
 from tongsa.decoding.translator import Translator
 from tongsa.errors import InputError
@@ -69,6 +70,8 @@ class TranslateJobConfig:
     nbest: int = 1
     prefix: str = ""
     """Forced beginning of every output."""
+    tag: str = ""
+    """Tag before every line, such as <2ko>."""
     glossary: Path | None = None
     """File of terms that must be translated in a given way, or copied."""
     sampling: SamplingConfig | None = None
@@ -87,6 +90,7 @@ class TranslateJobConfig:
 
     def request(self, translator: Translator) -> DecodeRequest:
         """Return the request of the job; wrong settings raise an error before the first line is read."""
+        check_model_tag(translator, self.tag)
         if self.mbr_samples:
             if not 1 <= self.mbr_samples <= MAX_SAMPLES_PER_TEXT:
                 raise InputError(f"--mbr {self.mbr_samples}: out of range. Give 1 to {MAX_SAMPLES_PER_TEXT}.")
@@ -138,6 +142,7 @@ class LineTranslator:
 
     def _translate(self, lines: Sequence[str], first_line: int) -> list[Translation]:
         job, sampling = self.job, self.job.sampling_at(first_line)
+        lines = [f"{job.tag} {line}" if line.strip() else line for line in lines] if job.tag else lines
         if job.mbr_samples:
             return mbr_decode(
                 self.translator, lines, num_samples=job.mbr_samples, sampling=sampling, config=self.request.config
@@ -157,6 +162,7 @@ class LineTranslator:
             **{f"decoding.{name}": value for name, value in job.decoding_overrides.items()},
             "nbest": job.nbest,
             "prefix": job.prefix,
+            **({"tag": job.tag} if job.tag else {}),
             "glossary": storage.file_sha256(job.glossary) if job.glossary else None,
             "sampling": asdict(job.sampling) if job.sampling else None,
             "mbr_samples": job.mbr_samples,

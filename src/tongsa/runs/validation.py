@@ -147,8 +147,12 @@ def _summary(run: Run, report: EvaluationReport) -> ModelSummary:
         metric=metric if math.isfinite(score.value) else "",
         score=round(score.value, 2) if math.isfinite(score.value) else 0.0,
         examples=choose_examples(map(side, run.data.dev)),
-        control_tags=find_control_tags(run.data.train.sources[:: -(-len(run.data.train) // MAX_TAGGED_SOURCES)]),
+        control_tags=tuple(dict.fromkeys([*run.recipe.data.tags, *_found_tags(run)])),
     )
+
+
+def _found_tags(run: Run) -> tuple[str, ...]:
+    return find_control_tags(run.data.train.sources[:: -(-len(run.data.train) // MAX_TAGGED_SOURCES)])
 
 
 def _with_score_threshold(run: Run, report: EvaluationReport) -> Bundle:

@@ -18,6 +18,7 @@ from tongsa import bounded_files, storage
 from tongsa.bounded_files import UnreadableFileError
 from tongsa.config import In, Positive, VocabSize, check_ranges
 from tongsa.data.corpus import CorpusError
+from tongsa.data.noise import MASK
 from tongsa.data.normalize import SPACE_MARK, from_jamo, normalize, to_jamo
 from tongsa.errors import InputError
 from tongsa.tokenization.regularization import UnigramModel, bpe_dropout, build_lattice, sample_segmentation
@@ -34,6 +35,8 @@ ENCODED_BLOCK_TEXTS = 20_000
 """Texts that are encoded together, in parallel, when the tokens are read one text after the other."""
 
 _RESERVED_SYMBOLS = re.compile("<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|\u2585")  # the trainer skips or splits at these
+
+_SYMBOL = re.compile(SPACE_MARK + r"<\S+>")
 
 ModelType = Literal["unigram", "bpe", "char", "word"]
 
@@ -133,9 +136,11 @@ class SubwordTokenizer:
                 yield from self.encode_all(block)
             return
         sample_word, generator = self._sample_word, Random(seed)
+        symbols = {SPACE_MARK + self._preprocess(symbol) for symbol in self.symbols}
         for text in texts:
             words = _split_words(self._preprocess(text))
-            yield [token for word in words for token in self._subwords_to_tokens(sample_word(word, alpha, generator))]
+            subwords = ([word] if word in symbols else sample_word(word, alpha, generator) for word in words)
+            yield [token for parts in subwords for token in self._subwords_to_tokens(parts)]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the normalized text of tokens: always one line, even if a model combines byte tokens freely."""
@@ -174,6 +179,25 @@ class SubwordTokenizer:
         }
 
     @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Tags and the mask, each one token: symbols that SentencePiece did not learn have the score 0."""
+        return tuple(
+            from_jamo(string.removeprefix(SPACE_MARK))
+            for string, token in self._token_to_id.items()
+            if self._processor.get_score(token) == 0 and _SYMBOL.fullmatch(string)
+        )
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags that the model was trained with, such as <2ko>."""
+        return tuple(symbol for symbol in self.symbols if symbol != MASK)
+
+    def split_tag(self, text: str) -> tuple[str, str]:
+        """Return the tag before a text, or "", and the text without it."""
+        first, _, rest = text.partition(" ")
+        return (first, rest) if first in self.tags else ("", text)
+
+    @cached_property
     def _byte_ids(self) -> list[int]:
         """Token of each byte; empty without byte fallback."""
         return [token for token in range(len(self)) if self._processor.is_byte(token)]
@@ -192,6 +216,8 @@ class SubwordTokenizer:
     def _sample_word(self) -> Callable[[str, float, Random], list[str]]:
         """Function that samples the segmentation of a word."""
         scores = {string: self._processor.get_score(token) for string, token in self._token_to_id.items()}
+        for symbol in self.symbols:
+            del scores[SPACE_MARK + self._preprocess(symbol)]
         if self.model_type == "bpe":
             return lambda word, alpha, generator: bpe_dropout(word, scores, alpha, generator)
         unigram = UnigramModel.from_log_probs(scores)
@@ -211,14 +237,17 @@ def _succeeds(call: Callable[[], object]) -> bool:
     return True
 
 
-def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> SubwordTokenizer:
-    """Train a tokenizer; the same texts give the same bytes."""
+def train_tokenizer(texts: Iterable[str], config: TokenizerConfig, symbols: Sequence[str] = ()) -> SubwordTokenizer:
+    """Train a tokenizer; the same texts give the same bytes. Each of the `symbols`, such as tags, becomes one token."""
+    symbols = [to_jamo(symbol) if config.jamo else symbol for symbol in symbols]
     word_counts = _count_words(texts, config.jamo)
+    for symbol in symbols:
+        word_counts.pop(symbol, None)
     if not word_counts:
         raise CorpusError("no text to train a tokenizer on: all lines are empty or were dropped. See ledger.jsonl.")
     byte_fallback = config.byte_fallback and config.model != "word"
     coverage, characters = (1.0, 1) if config.model == "word" else _character_coverage(word_counts)
-    min_size = UNK + 1 + byte_fallback * BYTE_TOKENS + characters
+    min_size = UNK + 1 + byte_fallback * BYTE_TOKENS + characters + len(symbols)
     if config.vocab_size < min_size:
         raise InputError(
             f"tokenizer.vocab_size {config.vocab_size}: too small for this text. Write at least {min_size}."
@@ -243,6 +272,7 @@ def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> SubwordTok
             unk_id=UNK,
             num_threads=4,  # constant, because rounding in the per-thread sums changes the model
             minloglevel=2,
+            user_defined_symbols=[SPACE_MARK + symbol for symbol in symbols],
         )
     except RuntimeError as error:
         raise InputError(

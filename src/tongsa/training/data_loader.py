@@ -1,8 +1,10 @@
 """Data loader: an endless iterator over batches that can start at any position and prefetches in a thread."""
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from typing import TypeVar
 
 from tongsa.batch import Batch, Examples, epoch_order
@@ -16,22 +18,47 @@ RELEASE_BATCHES = 500
 """Batches after which the pages of memory-mapped examples are given back: the memory of a run does not grow."""
 
 
+ExamplesByEpoch = Callable[[int, int], Examples]
+"""Pure function from epoch and stage to the examples of the epoch."""
+
+
 def iterate_batches(
-    epoch_examples: Callable[[int], Examples], *, batch_tokens: int, seed: int, start: DataPosition
+    epoch_examples: ExamplesByEpoch,
+    *,
+    batch_tokens: int,
+    seed: int,
+    start: DataPosition,
+    stage_ends: Sequence[int] = (),
+    batches_before: int = 0,
 ) -> Iterator[tuple[DataPosition, Batch]]:
-    """Yield each batch with the position after it. `epoch_examples` must be a pure function of the epoch."""
-    return prefetch(_generate_batches(epoch_examples, batch_tokens, seed, start))
+    """Yield each batch with the position after it.
+
+    A stage ends after stage_ends[stage] batches of the run, and with it the epoch. `batches_before` is the number of
+    batches of the run before `start`.
+    """
+    return prefetch(_generate_batches(epoch_examples, batch_tokens, seed, start, stage_ends, batches_before))
 
 
 def _generate_batches(
-    epoch_examples: Callable[[int], Examples], batch_tokens: int, seed: int, start: DataPosition
+    epoch_examples: ExamplesByEpoch,
+    batch_tokens: int,
+    seed: int,
+    start: DataPosition,
+    stage_ends: Sequence[int],
+    count: int,
 ) -> Iterator[tuple[DataPosition, Batch]]:
     epoch, first_batch = start
     while True:
-        examples = epoch_examples(epoch)
+        stage = bisect_right(stage_ends, count)
+        remaining = stage_ends[stage] - count if stage < len(stage_ends) else inf
+        examples = epoch_examples(epoch, stage)
         batches = epoch_order(examples.lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch)
-        for i in range(first_batch, len(batches)):
-            yield DataPosition(epoch, i + 1), examples.batch(batches[i])
+        last = min(len(batches), first_batch + remaining)
+        for i in range(first_batch, int(last)):
+            is_stage_end = i + 1 - first_batch == remaining  # a resumed run starts the next stage with a new epoch
+            position = DataPosition(epoch + 1, 0) if is_stage_end else DataPosition(epoch, i + 1)
+            yield position, examples.batch(batches[i])
+            count += 1
             if i % RELEASE_BATCHES == 0:
                 examples.release()
         epoch, first_batch = epoch + 1, 0
