@@ -124,6 +124,9 @@ class CorpusReport:
     source_lengths: tuple[Histogram, Histogram] = (Histogram(), Histogram())
     """Of kept and of dropped pairs, with the same edges, in the unit of the length filter."""
     target_lengths: tuple[Histogram, Histogram] = (Histogram(), Histogram())
+    source_length_limits: tuple[float | None, float | None] = (None, None)
+    """Smallest and largest length that is kept."""
+    target_length_limits: tuple[float | None, float | None] = (None, None)
     ratios: tuple[Histogram, Histogram] = (Histogram(), Histogram())
     """Logarithm (base 2) of target length over source length, in characters."""
     length_units: tuple[str, str] = ("words", "words")
