@@ -56,6 +56,13 @@ def test_the_page_has_the_counts_of_the_cleaning_and_names_the_slip(
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_the_alignment_filter_drops_the_block(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    option = ["--set", "data.filters.alignment=true"]
+    assert main(["data", "clean", str(corpus), "-o", str(tmp_path / "clean.tsv"), *option]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("alignment"))
+    assert abs(int(line.split()[1]) - 400) < 10
+
+
 def test_samples_are_lines_of_the_files(corpus: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["data", "report", str(corpus), "-o", str(page)]) == 0
@@ -71,12 +78,12 @@ def test_samples_are_lines_of_the_files(corpus: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "message", "remedy"),
     [
-        (["-o", "page.txt"], "Give a name that ends in .html"),
-        (["--budget", "1m"], "Add --ablate"),
-        (["--ablate", "--task", "language_model"], "Leave it out"),
-        (["-o", "corpus.tsv"], "corpus.tsv"),
+        (["-o", "page.txt"], "Give a name that ends in .html", ["-o", "page.html"]),
+        (["--budget", "1m"], "Add --ablate", ["--budget", "1m", "--ablate"]),
+        (["--ablate", "--task", "language_model"], "Leave it out", ["--task", "language_model"]),
+        (["-o", "corpus.tsv"], "corpus.tsv", []),
     ],
 )
 def test_wrong_arguments_are_refused_before_the_work(
@@ -87,10 +94,11 @@ def test_wrong_arguments_are_refused_before_the_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_corpus(tmp_path / "corpus.tsv", PAIRS[:30])
+    write_corpus(tmp_path / "corpus.tsv", list(dict.fromkeys(PAIRS[:30])))
     assert main(["data", "report", "corpus.tsv", *options]) == 2
     assert message in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.tsv"]
+    assert main(["data", "report", "corpus.tsv", *remedy]) == 0
 
 
 def test_nothing_is_trained_for_a_corpus_without_drops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

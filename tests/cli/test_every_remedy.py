@@ -708,6 +708,14 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/cli/test_data_report.py::test_wrong_arguments_are_refused_before_the_work": (
+        "only the ablation trains models. Add --ablate.",
+        "compares translations, not --task {options.task}. Leave it out.",
+    ),
+    "tests/runs/test_data_clean.py::test_filters_that_drop_all_pairs_are_an_error": ("Loosen data.filters",),
+    "tests/runs/test_data_clean.py::test_a_filter_that_cannot_run_is_left_out": (
+        "data.filters.{name}: not available here.",
+    ),
     "tests/runs/test_corpora.py::test_a_stage_without_pairs_is_refused": ("Raise its max_tokens or weights.",),
     "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (
         "Choose layers with --layers, or shorten the text.",

@@ -21,6 +21,7 @@ from tongsa.data.cleaning import chunk, workers
 from tongsa.data.cleaning.config import FilterConfig
 from tongsa.data.corpus import read_pairs
 from tongsa.data.ledger import Ledger
+from tongsa.errors import InputError
 from tongsa.runs import cleaning as cleaning_module
 from tongsa.runs.cleaning import Cleaning, clean_corpus
 from tongsa.runs.data import prepare_data
@@ -216,8 +217,16 @@ def test_each_corpus_is_cleaned_by_its_own_languages_and_keeps_its_tag(tmp_path:
 
 def test_filters_that_drop_all_pairs_are_an_error(tmp_path: Path) -> None:
     corpus = write_damaged(tmp_path)
-    with pytest.raises(Exception, match="the filters drop all pairs"):
+    with pytest.raises(InputError, match="the filters drop all pairs"):
         prepare_data(make_recipe(corpus, None, None, length=[1000, 2000]), tmp_path / "run")
+    assert prepare_data(make_recipe(corpus, None, None, length=[1, 2000]), tmp_path / "run").train
+
+
+def test_a_filter_that_cannot_run_is_left_out(tmp_path: Path) -> None:
+    corpus, output = write_damaged(tmp_path), tmp_path / "clean.tsv"
+    with pytest.raises(InputError, match=r"data\.filters\.model_score: not available here"):
+        clean_corpus(make_cleaning(corpus, model_score=True), output)
+    assert clean_corpus(make_cleaning(corpus), output).kept
 
 
 def test_a_killed_command_repeated_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -252,7 +261,7 @@ def test_the_language_filter_needs_its_package(tmp_path: Path, monkeypatch: pyte
     cleaning = replace(
         make_cleaning(write_damaged(tmp_path)), data=replace(DataConfig(), filters=FilterConfig(language=True))
     )
-    with pytest.raises(Exception, match=r"pip install 'tongsa\[clean\]'"):
+    with pytest.raises(InputError, match=r"pip install 'tongsa\[clean\]'"):
         _ = cleaning.plan
 
 

@@ -1,8 +1,8 @@
 """Cleaning of a corpus: raw pairs → measured chunks in arrays → verdicts of all filters for each pair.
 
 Each filter judges all pairs, so the reasons of a pair do not depend on the other filters; only which of several
-duplicates is kept does. Memory: the chunks of the processes, 4 bytes for each pair, and some 30 while a filter works on
-all of them; the rest is in arrays that may be memory maps.
+duplicates is kept does. Memory: the chunks of the processes, and less than 100 bytes for each pair; the rest is in
+arrays that may be memory maps.
 """
 
 from collections import Counter, defaultdict
