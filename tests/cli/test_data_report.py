@@ -89,6 +89,7 @@ def test_samples_are_lines_of_the_files(corpus: Path, tmp_path: Path) -> None:
 def test_wrong_arguments_are_refused_before_the_work(
     options: list[str],
     message: str,
+    remedy: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
