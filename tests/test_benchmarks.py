@@ -165,6 +165,21 @@ def test_language_models_of_characters_are_measured_in_nats_per_character(tmp_pa
 
 
 @pytest.mark.slow
+def test_an_ensemble_of_one_seed_scores_as_its_model(tmp_path: Path) -> None:
+    folder = tmp_path / "data/nmt-tips-jaen"
+    folder.mkdir(parents=True)
+    for name in ("train", "dev", "test"):
+        for language in ("ja", "en"):
+            (folder / f"{name}.{language}").write_text("".join(f"{text}\n" for text in sample_texts(60)), "utf-8")
+    paths = ["--folder", str(tmp_path / "data"), "--runs", str(tmp_path / "runs"), "--seeds", "1"]
+    settings = ["--set", "training.steps=60", "--set", "tokenizer.vocab_size=300"]
+    report = run_report("staircase.py", *paths, *settings, "--json")
+    steps = [row.split(" | ") for row in report["rows"]]
+    assert [name[0] for name, *_ in steps] == list("123456")
+    assert steps[5][1] == steps[4][1] != "0.00 BLEU on test"
+
+
+@pytest.mark.slow
 def test_a_server_under_load_answers_or_rejects_every_request(tmp_path: Path) -> None:
     run = random_model(tmp_path / "run")
     lines = tmp_path / "lines.txt"
