@@ -67,7 +67,7 @@ def main() -> int:
             train=tuple(str(folder / file) for file in JAEN.files.train),
             dev=tuple(str(folder / file) for file in JAEN.files.dev),
         ),
-        settings=(*JAEN.settings, *(options.set or ["training.steps=2000"]), "training.threads=1"),
+        settings=(*JAEN.settings, *(options.set or ["training.steps=1000"]), "training.threads=1"),
         variants=VARIANTS,
         seeds=tuple(range(1, options.seeds + 1)),
         preset="short",
@@ -93,7 +93,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, default=SHARED_DATA, help="folder of the data sets")
     parser.add_argument("--runs", type=Path, default=Path("runs/benchmark-staircase"), help="folder of the runs")
     parser.add_argument(
-        "--set", action="append", metavar="KEY=VALUE", help="settings of every run (default: training.steps=2000)"
+        "--set", action="append", metavar="KEY=VALUE", help="settings of every run (default: training.steps=1000)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_options(parser)
