@@ -2,13 +2,15 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from tongsa import bounded_files, system
 from tongsa.bounded_files import UnreadableFileError
@@ -182,6 +184,11 @@ def incoming_folder(path: Path) -> Path:
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def table_sha256(table: Mapping[str, Any]) -> str:
+    """Return the checksum of a table that is written as JSON; the order of its keys does not matter."""
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode("utf-8")).hexdigest()
 
 
 def read_verified(path: Path, sha256: str, max_bytes: int) -> bytes:
