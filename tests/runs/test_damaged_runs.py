@@ -3,7 +3,10 @@
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from processes import ENVIRONMENT
 from tiny import SMALL, reversing, write_pairs
 from tongsa import runs
 from tongsa.errors import InputError
@@ -210,6 +214,59 @@ def test_weights_of_another_model_name_the_settings(run: Path) -> None:
     settings.write_text(settings.read_text("utf-8").replace("ffn_width = 64", "ffn_width = 32"), "utf-8")
     with pytest.raises(InputError, match="does not match the settings"):
         runs.resume(run, quiet=True)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import torch
+from tongsa import runs, system
+from tongsa.errors import InputError
+before = system.peak_memory()
+try:
+    if sys.argv[2:]:
+        runs.train(data=sys.argv[2], run=Path(sys.argv[1]), settings=sys.argv[3:], quiet=True)
+    else:
+        runs.resume(Path(sys.argv[1]), quiet=True)
+except InputError as error:
+    print(error)
+print((system.peak_memory() - before) >> 20)
+"""
+
+
+def refusal(*arguments: str) -> tuple[str, int]:
+    """Train or resume in a child process; return its message and the MiB of memory that it took."""
+    command = [sys.executable, "-c", CHILD, *arguments]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    *message, mebibytes = done.stdout.splitlines()
+    return "\n".join(message), int(mebibytes)
+
+
+def test_a_model_larger_than_memory_is_refused_before_it_is_built(run: Path, tmp_path: Path) -> None:
+    """By settings alone a model may take hundreds of gigabytes: of a new run, and of a run folder of a stranger."""
+    pairs = str(write_pairs(tmp_path / "pairs.tsv", reversing(60)))
+    sizes = ["model.width=65536", "model.ffn_width=65536", "model.encoder_layers=6"]
+    message, mebibytes = refusal(str(tmp_path / "new"), pairs, *SMALL, "training.steps=2", *sizes)
+    assert re.fullmatch(r"model: [\d,]+ parameters take [\d,.]+ GB of memory to train, .* another machine\.", message)
+    assert mebibytes < 600
+    settings = run / "run.toml"
+    settings.write_text(settings.read_text("utf-8").replace("\nwidth = 32\n", "\nwidth = 65536\n"), "utf-8")
+    message, mebibytes = refusal(str(run))
+    assert "does not match the settings in run.toml" in message
+    assert mebibytes < 600
+    shutil.rmtree(run / "checkpoints")
+    message, mebibytes = refusal(str(run))
+    assert "GB of memory to train" in message
+    assert mebibytes < 600
+
+
+def test_a_device_that_this_machine_does_not_have_is_a_sentence(run: Path) -> None:
+    settings = run / "run.toml"
+    for device in ("cuda:7", "mps", "cuda:99999", "tape", "meta"):
+        text = settings.read_text("utf-8")
+        settings.write_text(re.sub('(?m)^device = ".*"$', f'device = "{device}"', text), "utf-8")
+        with pytest.raises(InputError, match=f'training.device: \'{device}\' cannot be used .* Write "auto" or "cpu"'):
+            runs.resume(run, quiet=True)
 
 
 LINES = ['{"step": 1, "loss": 2.0}', "{", "[" * 5000, '{"step": "x"}', '{"step": 1' + "0" * 50 + "}", "3", "\x00"]

@@ -19,7 +19,9 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, Hu
 from torch.distributed.tensor import DTensor
 
 from tongsa import storage
+from tongsa.bounded_files import MalformedTextError, UnreadableFileError
 from tongsa.interface import named_tensors
+from tongsa.tensor_file import TensorMismatchError, read_entries
 from tongsa.training.checkpoint_files import (
     PROGRESS_FILE,
     STATE_FILE,
@@ -31,6 +33,7 @@ from tongsa.training.checkpoint_files import (
     check_tensors,
     describe_tensors,
     dump_record,
+    mismatch_error,
     parameters_without_state,
     read_record,
 )
@@ -161,6 +164,27 @@ def _empty_optimizer_state(
             value = torch.zeros_like(parameter) if parameter.shape == size else torch.zeros(size)
             states.setdefault(int(index), {})[key] = value.detach()
     return states
+
+
+def check_headers(folder: Path, model: nn.Module) -> None:
+    """Raise InputError if no checkpoint has the weights of a model, which may be on the meta device.
+
+    Only headers are read. Checkpoints with a damaged header and sharded ones are left to `latest_checkpoint`.
+    """
+    expected = {f"model/{name}": tuple(value.shape) for name, value in named_tensors(model).items()}
+    mismatch: CheckpointMismatchError | None = None
+    for step in reversed(_saved_steps(folder)):
+        path = folder / f"{step:09d}"
+        try:
+            entries = read_entries(path / STATE_FILE)
+        except (UnreadableFileError, TensorMismatchError, MalformedTextError):
+            continue
+        different = [name for name, shape in expected.items() if name not in entries or entries[name].shape != shape]
+        if not different:
+            return
+        mismatch = mismatch or mismatch_error(path, different[0])
+    if mismatch is not None:
+        raise mismatch
 
 
 def latest_checkpoint(
