@@ -2,12 +2,15 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
+from typing import Any
 
 from tongsa import bounded_files, system
 from tongsa.bounded_files import UnreadableFileError
@@ -147,8 +150,8 @@ def write_text(path: Path, content: str) -> None:
 def replace_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` at the end, after its files are synced to disk.
 
-    If the process is killed between the two renames, `recover_folder` finishes the replacement: the new folder is
-    complete by then.
+    Where the system can, both folders are swapped in one step. Elsewhere `path` is missing between two renames. If the
+    process is killed there, `recover_folder` finishes the replacement: the new folder is complete by then.
     """
     new, old = _swap_paths(path)
     with explain_os_errors(path):
@@ -164,11 +167,13 @@ def replace_folder(path: Path) -> Iterator[Path]:
         for file in new.iterdir():
             system.fsync_path(file)
         system.fsync_path(new)
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
+        if not (path.exists() and system.exchange_folders(new, path)):
+            if path.exists():
+                path.rename(old)
+            new.rename(path)
         system.fsync_path(path.parent)
-        shutil.rmtree(old, ignore_errors=True)
+        for replaced in (new, old):
+            shutil.rmtree(replaced, ignore_errors=True)
 
 
 def incoming_folder(path: Path) -> Path:
@@ -179,6 +184,11 @@ def incoming_folder(path: Path) -> Path:
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def table_sha256(table: Mapping[str, Any]) -> str:
+    """Return the checksum of a table that is written as JSON; the order of its keys does not matter."""
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode("utf-8")).hexdigest()
 
 
 def read_verified(path: Path, sha256: str, max_bytes: int) -> bytes:
@@ -198,8 +208,25 @@ def folder_file_sha256(path: Path, max_bytes: int = bounded_files.MAX_WEIGHTS_BY
             raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
 
 
+def wait_for_replacement(path: Path) -> None:
+    """Return when `path` is not between the two renames of a replacement; finish that of a killed process.
+
+    For readers of a folder that is replaced under `lock_replacement`: while its lock is held, they leave it alone.
+    """
+    deadline, (_, old) = time.monotonic() + LOCK_TIMEOUT_SECONDS, _swap_paths(path)
+    while not path.exists() and old.exists() and time.monotonic() < deadline:
+        try:
+            with lock_replacement(path, timeout=-inf):
+                recover_folder(path)
+        except LockTimeoutError:
+            time.sleep(0.001)
+
+
 def recover_folder(path: Path) -> None:
-    """Finish an interrupted replacement: if `path` is missing, the temporary folder was complete."""
+    """Finish an interrupted replacement: if `path` is missing, the temporary folder was complete.
+
+    Only for a process that has the exclusive right to replace it.
+    """
     new, old = _swap_paths(path)
     if not path.exists() and old.exists():
         (new if new.exists() else old).rename(path)

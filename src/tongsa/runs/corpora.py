@@ -3,12 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tongsa.config import In, NonNegative, Positive, PositiveFloat, check_ranges
+from tongsa.config import ColumnNumber, NonNegative, NonNegativeFloat, Positive, PositiveFloat, check_ranges
 
 DRAWS_STREAM = 1
 """Third part of the seed of the draws; the order of an epoch has the first two, seed and epoch."""
@@ -25,7 +24,7 @@ class CorpusConfig:
     """Tag before each source, such as <2ko> or <bible>: one token, which tells the model direction or domain."""
     weight: PositiveFloat = 1.0
     """Mean number of times that a pair is drawn in an epoch, before data.temperature."""
-    columns: tuple[int, int] = (1, 2)
+    columns: tuple[ColumnNumber, ColumnNumber] = (1, 2)
     """Columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
     """The first line of each TSV or CSV file names the columns."""
@@ -49,7 +48,7 @@ class StageConfig:
     """Updates of this stage."""
     max_tokens: NonNegative = 0
     """Only pairs with at most this many tokens on each side; 0 is no limit."""
-    weights: tuple[Annotated[float, In(0)], ...] = ()
+    weights: tuple[NonNegativeFloat, ...] = ()
     """Weight of each corpus, in the order of data.corpora; 0 leaves a corpus out. Without it those of the corpora."""
 
     def __post_init__(self) -> None:

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tongsa import config
-from tongsa.config import ConfigError, In, Positive, Table, check_ranges
+from tongsa.config import (
+    MAX_FACTOR,
+    AtMost,
+    ColumnNumber,
+    ConfigError,
+    In,
+    NonNegativeFloat,
+    Positive,
+    Table,
+    check_ranges,
+)
 from tongsa.data.ledger import LengthLimits
 from tongsa.data.noise import MASK, NoiseConfig
 from tongsa.decoding.config import DecodingConfig
@@ -32,7 +42,7 @@ class DataConfig:
     """Test set: scored once, at the end of training."""
     corpora: tuple[CorpusConfig, ...] = ()
     """Several corpora instead of data.train, each with files, weight, tag, columns and languages (docs/data.md)."""
-    temperature: Annotated[float, In(1)] = 1.0
+    temperature: Annotated[float, In(1), AtMost(MAX_FACTOR)] = 1.0
     """Weights of corpora by size: a corpus of n pairs has a share ∝ weight · n^(1/T); 1 keeps the sizes."""
     stages: tuple[StageConfig, ...] = ()
     """First steps on short pairs, or with other weights of the corpora (docs/data.md)."""
@@ -50,7 +60,7 @@ class DataConfig:
     """Language code such as `en`; it chooses the texts of TMX. A new run guesses missing languages from its data."""
     target_language: str = ""
     """Language code such as `ko`; it also selects the tokenizer for BLEU."""
-    columns: tuple[int, int] = (1, 2)
+    columns: tuple[ColumnNumber, ColumnNumber] = (1, 2)
     """Columns of source and target in TSV, CSV and Parquet, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
     """The first line of each TSV or CSV file names the columns."""
@@ -60,7 +70,7 @@ class DataConfig:
     """Evaluation metrics."""
     max_tokens: Positive = 256
     """Pairs with more tokens on a side are dropped and recorded in the ledger."""
-    max_length_ratio: float = 9.0
+    max_length_ratio: NonNegativeFloat = 9.0
     """Pairs are dropped if one side has more than this times the tokens of the other, plus 10; 0 is no limit."""
     dev_fraction: Annotated[float, In(0, 1, open_low=True, open_high=True)] = 0.05
     """Without a dev file: fraction of the sources held out as dev set, at most 1,000 (10,000 for a classifier)."""
