@@ -84,7 +84,7 @@ def test_a_search_of_torch_has_the_machine_for_itself(exported_run: Path) -> Non
 
 
 def test_the_next_batch_is_searched_while_the_last_one_is_finished(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    second_search, overlapped = threading.Event(), list[bool]()
+    first_search, second_search, overlapped = threading.Event(), threading.Event(), list[bool]()
     finish = TranslateTask.finish
 
     def finish_during_search(*arguments: Any) -> Any:
@@ -97,13 +97,12 @@ def test_the_next_batch_is_searched_while_the_last_one_is_finished(run: Path, mo
         search = translator.search
 
         def count_searches(texts: Any, request: Any, source_tokens: Any) -> Any:
-            if texts == ["c d"]:
-                second_search.set()
+            (first_search if texts == ["a b"] else second_search).set()
             return search(texts, request, source_tokens)
 
         monkeypatch.setattr(translator, "search", count_searches)
         first = clients.submit(server.translate, "a b")
-        wait_for(lambda: server.queue._idle_workers == 1 and server.queue._unfinished_count == 1)
+        assert first_search.wait(WAIT_SECONDS), "both sentences would be in one batch"
         second = clients.submit(server.translate, "c d")
         assert first.result()
         assert second.result()
