@@ -27,6 +27,8 @@ ErrorCode = Literal[
     "wrong_origin",
 ]
 MAX_MESSAGE_CHARACTERS = 400
+MAX_QUOTED_CHARACTERS = 80
+"""Characters of a value of a request that a message quotes."""
 
 
 @documented

@@ -13,7 +13,7 @@ from tongsa.data.model_summary import ModelSummary
 from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.config import ServerConfig
-from tongsa.server.errors import APIError, bad_request_error, busy_error
+from tongsa.server.errors import MAX_QUOTED_CHARACTERS, APIError, bad_request_error, busy_error, shorten
 from tongsa.server.queue import BatchLimits, ModelQueue, QueueMetrics
 from tongsa.server.queued_sentence import QueuedSentence
 from tongsa.server.turns import TicketLock
@@ -277,6 +277,7 @@ class ModelPool:
     def _select_by_name(self, name: str, tasks: Sequence[str]) -> ModelQueue:
         queues = self.queues
         if name not in queues:
+            name = shorten(name, MAX_QUOTED_CHARACTERS)  # comparing names takes quadratic time
             raise APIError(404, "unknown_model", f"model: {name!r} is unknown; {did_you_mean(name, queues)}")
         if (task := queues[name].model.task) not in tasks:
             message = f"model: {name!r} is a model for {task}. Choose one for {' or '.join(tasks)}."

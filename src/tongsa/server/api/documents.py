@@ -118,8 +118,8 @@ async def translate(request: Request) -> Response:
         name, query = await _read_request(request)
         queue = context.models.select(query.model, query.languages)
         queue.check_capacity(1)
-        document = await asyncio.to_thread(parse_document, query.file, name, query.column_list)
-        check_size(context, name, document)
+        limit = context.config.limits.document_characters
+        document = await asyncio.to_thread(parse_limited_document, query.file, name, limit, query.column_list)
         work = translate_document(context, queue, document, query.glossary, request_deadline(request))
         translated = await run_unless_disconnected(request, work, context.config.timeout)
     return _response(request, queue.name, translated_name(name, queue.model), translated)
@@ -172,15 +172,19 @@ def translated_name(name: str, model: LoadedModel) -> str:
     return f"{stem}.{model.target_language or 'translated'}{dot}{extension}"
 
 
-def check_size(context: ServerContext, name: str, document: ParsedDocument) -> None:
-    characters, limit = 0, context.config.limits.document_characters
-    for slot in document.slots:
-        text = slot.segment.text
-        characters += 0 if slot.is_kept else len(text)
-        if has_too_many_marks(text):
-            raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
-    if characters > limit:
-        raise too_long_error(f"{name}: {characters:,} characters, but at most {limit:,} in one document. Divide it.")
+def parse_limited_document(
+    content: bytes, name: str, max_characters: int, columns: Sequence[str] = ()
+) -> ParsedDocument:
+    """Parse a document and check the size of its texts. Called in a thread."""
+    document = parse_document(content, name, columns)
+    texts = [slot.segment.text for slot in document.slots if not slot.is_kept]
+    if (characters := sum(map(len, texts))) > max_characters:  # first: looking for marks takes longer
+        raise too_long_error(
+            f"{name}: {characters:,} characters, but at most {max_characters:,} in one document. Divide it."
+        )
+    if any(has_too_many_marks(slot.segment.text) for slot in document.slots):
+        raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
+    return document
 
 
 async def translate_document(

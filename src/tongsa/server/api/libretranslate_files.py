@@ -7,7 +7,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from tongsa.document_formats.formats import parse_document
 from tongsa.document_formats.segment import ParsedDocument
 from tongsa.errors import InputError
 from tongsa.server.api import documents, libretranslate
@@ -46,8 +45,8 @@ async def translate_file(request: Request) -> Response:
         query = parse_request(TranslateFileRequest, fields | {"file": upload.content}, context.config.limits)
         name = documents.clean_name(upload.name)
         try:
-            document = await asyncio.to_thread(parse_document, query.file, name)
-            documents.check_size(context, name, document)
+            limit = context.config.limits.document_characters
+            document = await asyncio.to_thread(documents.parse_limited_document, query.file, name, limit)
         except InputError as error:
             raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
         work = _translate(context, query, name, document, request_deadline(request))
