@@ -202,6 +202,16 @@ def test_the_rate_limit_gives_429_with_retry_after(run: Path) -> None:
         assert server.get("/v1/models").status_code == 200
 
 
+def test_attempts_without_a_right_key_have_a_rate_limit(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    alice = {"X-API-Key": auth.create_key(file, "127.0.0.1")}
+    with live_server(run, keys=file, rate=2) as server:
+        attempts: list[dict[str, str]] = [{"X-API-Key": "tongsa_a"}, {}, {"X-API-Key": "tongsa_b"}, {}]
+        statuses = [server.post(TRANSLATE, {"text": "a"}, headers=headers).status_code for headers in attempts]
+        assert statuses == [403, 401, 429, 429]
+        assert server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code == 200, "a key of the same address"
+
+
 def test_each_key_has_its_own_rate_limit(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "keys"
     alice, bob = ({"X-API-Key": auth.create_key(file, name)} for name in ("alice", "bob"))

@@ -168,7 +168,7 @@ async def _read_fields(request: Request) -> dict[str, Any]:
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
             fields = _form_fields(pairs)
         elif content_type == "multipart/form-data":
-            items = await parse_multipart(request, body, max_files=0)
+            items = await parse_multipart(request.headers, body, max_files=0)
             fields = _form_fields([(name, value) for name, value in items if isinstance(value, str)])
         else:
             fields = parse_json_object(body)

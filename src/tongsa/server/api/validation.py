@@ -210,13 +210,9 @@ def _known_fields(request_type: type[RequestModel], location: tuple[int | str, .
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
-    if sum(body.count(mark) for mark in (b"[", b"{", b'":')) > MAX_JSON_VALUES:
-        raise too_long_error(f"The body has more than {MAX_JSON_VALUES:,} lists, objects and fields. Send fewer.")
     try:
-        content = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
-        if _SURROGATE_ESCAPE.search(body):
-            content = _replace_surrogates(content)
-    except (ValueError, RecursionError):
+        content = parse_json(body)
+    except ValueError:
         message = 'The body is not JSON in UTF-8. Send an object such as {"text": "…"}.'
         raise APIError(400, "bad_request", message) from None
     if not isinstance(content, dict):
@@ -225,6 +221,17 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     if len(content) > MAX_FIELDS:
         raise too_long_error(f"The body has {len(content):,} fields, but no request has so many. See /docs.")
     return content
+
+
+def parse_json(text: bytes) -> Any:
+    """Parse JSON. Raise ValueError if it is malformed, and 413 if it has so many values that it would take long."""
+    if sum(text.count(mark) for mark in (b"[", b"{", b'":')) > MAX_JSON_VALUES:
+        raise too_long_error(f"The body has more than {MAX_JSON_VALUES:,} lists, objects and fields. Send fewer.")
+    try:
+        content = json.loads(text.decode("utf-8"), parse_constant=_reject_constant)
+        return _replace_surrogates(content) if _SURROGATE_ESCAPE.search(text) else content
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _reject_constant(name: str) -> Any:
