@@ -14,7 +14,7 @@ from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import MAX_QUOTED_CHARACTERS, APIError, bad_request_error, busy_error, shorten
-from tongsa.server.queue import BatchLimits, ModelQueue, QueueMetrics
+from tongsa.server.queue import BatchLimits, ModelQueue, QueueMetrics, QueueRoom
 from tongsa.server.queued_sentence import QueuedSentence
 from tongsa.server.turns import TicketLock
 from tongsa.tokenization.special import UNK
@@ -208,7 +208,7 @@ class ModelPool:
         if not queues:  # still loading: the route says so
             return True
         max_requests = len(queues) * self.config.max_queued_sentences
-        return request_count < max_requests and any(queue.has_room(1) for queue in queues)
+        return request_count < max_requests and any(queue.has_room for queue in queues)
 
     def load(self) -> None:
         """Load all models. At a reload, a model that cannot be loaded is kept as it was."""
@@ -235,7 +235,10 @@ class ModelPool:
             model.name,
             model,
             limits=model.batch_limits(self.config),
-            max_queued_sentences=self.config.max_queued_sentences,
+            # with several models each has its share of the requests, so that one cannot keep the others from being served
+            room=QueueRoom(
+                self.config.max_queued_sentences, max(1, self.config.max_concurrent_requests // len(self.sources))
+            ),
             lock=self.lock,
             metrics=self.metrics,
         )

@@ -115,7 +115,6 @@ async def translate(request: Request) -> Response:
     with context.document_slots.take():  # before the body is read: a document may take much memory
         name, query = await _read_request(request)
         queue = context.models.select(query.model, query.languages)
-        queue.check_capacity(1)
 
         async def parse_and_translate() -> TranslatedDocument:
             limit = context.config.limits.document_characters

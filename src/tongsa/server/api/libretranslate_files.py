@@ -93,7 +93,6 @@ async def _translate(
     if source == query.target:
         return name, query.file
     queue = libretranslate.select_model(context, source, query.target)
-    queue.check_capacity(1)
     translated = await documents.translate_document(context, queue, document, (), deadline)
     return documents.translated_name(name, queue.model), translated.content
 

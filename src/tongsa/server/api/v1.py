@@ -27,7 +27,6 @@ from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask, term_response
 from tongsa.server.documents import (
     QueuedDocument,
     check_prefix_fits,
-    inflight_count,
     split_documents,
     stream_results,
     stream_sentences,
@@ -80,11 +79,9 @@ async def models(request: Request) -> Response:
 async def translate(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, TranslateRequest)
     queue = context.models.select(query.model, query.languages)
-    queue.check_capacity(1)  # before the work of splitting the text
     splitting = split_documents(queue.model, query, context.config)
     documents = await run_unless_disconnected(request, splitting, context.config.timeout)
     if query.stream:
-        queue.check_capacity(inflight_count(context, documents))  # here, while the status can still be 503
         return NDJSONResponse(stream_lines(context, queue, documents))
     work = translate_documents(context, queue, documents, request_deadline(request))
     translations = await run_unless_disconnected(request, work, context.config.timeout)
@@ -109,7 +106,7 @@ async def classify(request: Request) -> Response:
     max_inflight = context.config.max_inflight_per_request
 
     async def labels() -> list[Any]:
-        queue.check_capacity(min(max_inflight, len(sentences)))
+        await queue.wait_for_room(min(max_inflight, len(sentences)))
         stream = stream_results(context.models, queue.name, sentences, max_inflight, request_deadline(request))
         async with aclosing(stream) as results:
             return [result async for result in results]
@@ -132,7 +129,7 @@ async def _run_unbatched(
         _check_token_count(len(tokenizer.encode_all([normalize(text)])[0]), context.config.max_sentence_tokens)
 
     async def result() -> Any:
-        queue.check_capacity(1)
+        await queue.wait_for_room(1)
         sentence = QueuedSentence(UnbatchedTask(function), source, 1)
         stream = stream_results(context.models, queue.name, [sentence], 1, request_deadline(request))
         async with aclosing(stream) as results:
