@@ -223,6 +223,38 @@ def test_requests_that_take_too_long_get_503(run: Path) -> None:
         blocked.release.set()
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_chooses_a_shorter_deadline_for_its_request(run: Path, stream: bool) -> None:
+    with (
+        live_server(run, batch_wait_ms=0) as server,
+        ThreadPoolExecutor(1) as clients,
+        BlockedModel(server.queue.model.text_model, batches_before=1) as blocked,
+    ):
+        body = {"text": "a b\nc d", "stream": stream, "beam": 1}
+        assert server.post(TRANSLATE, body, headers={"X-Request-Timeout": "1e9"}).status_code == 200
+        patient = clients.submit(server.translate, "e f")
+        blocked.wait()
+        response = server.post(TRANSLATE, body, headers={"X-Request-Timeout": "0.3"})
+        assert response.status_code == (200 if stream else 503)
+        *_, last = [json.loads(line) for line in response.text.splitlines()]
+        assert last["code"] == "timeout"
+        assert "longer than 0.3 seconds" in last["error"]
+        wait_for(lambda: all(sentence.state == "cancelled" for sentence in server.queue._queue))
+        blocked.release.set()
+        assert patient.result()
+        assert blocked.batches[1:] == [["e f"]], "a sentence that nobody waits for was translated"
+
+
+@pytest.mark.parametrize("value", ["soon", "", "0", "-1", "nan", "1" * 5000])
+def test_a_deadline_that_is_no_number_of_seconds_is_refused_with_a_sentence(server: LiveServer, value: str) -> None:
+    response = server.post(TRANSLATE, {"text": "a"}, headers={"X-Request-Timeout": value})
+    if value.isdigit() and int(value[:20]):
+        assert response.status_code == 200, "longer than the server's own limit"
+    else:
+        assert (response.status_code, response.json()["code"]) == (400, "bad_request")
+        assert "X-Request-Timeout" in response.json()["error"]
+
+
 def test_a_reload_replaces_models_without_losing_requests(tmp_path: Path) -> None:
     run = random_model(tmp_path / "run")
     old = tongsa.load(run, engine="torch", task="seq2seq")

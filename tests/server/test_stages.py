@@ -140,6 +140,36 @@ def test_a_sentence_that_is_searched_again_does_not_hold_up_its_batch(
         assert [request.result()[0]["text"] for request in requests] == [translated["text"] for translated in expected]
 
 
+@pytest.mark.usefixtures("two_threads")
+def test_a_second_search_takes_one_worker_and_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ctranslate2")
+    run = looping_model(tmp_path / "loops")
+    export(run, "ctranslate2")
+    with live_server(run, output_checks=True, batch_wait_ms=0) as server, ThreadPoolExecutor(2) as clients:
+        assert server.queue.limits.workers == 2
+        translator = server.queue.model.text_model
+        other = "a b c d e f g" * 3
+        assert not server.translate(other)[0]["sentences"][0]["flags"], "choose another text"
+        retried = next(text for text in sample_texts(12) if server.translate(text)[0]["sentences"][0]["retried"])
+        is_searched_again, release, threads = threading.Event(), threading.Event(), list[int]()
+        search = translator.search
+
+        def blocking_search(sources: Any, request: Any, source_tokens: Any) -> Any:
+            if request.config.no_repeat_ngram:
+                threads.append(torch.get_num_threads())
+                is_searched_again.set()
+                assert release.wait(WAIT_SECONDS)
+            return search(sources, request, source_tokens)
+
+        monkeypatch.setattr(translator, "search", blocking_search)
+        first = clients.submit(server.translate, retried)
+        assert is_searched_again.wait(WAIT_SECONDS)
+        assert server.translate(other), "the other worker has stopped"
+        release.set()
+        assert first.result()[0]["sentences"][0]["retried"]
+        assert threads == [1]
+
+
 def test_one_sentence_is_in_the_next_batch_whatever_document_waits(run: Path) -> None:
     with (
         live_server(run, batch_wait_ms=0, batch_tokens=20) as server,

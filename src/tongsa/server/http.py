@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,9 @@ from tongsa.server.translated_files import TranslatedFiles
 
 T = TypeVar("T")
 MAX_FORM_FIELDS = 50
+TIMEOUT_HEADER = b"x-request-timeout"
+"""Header of a request: seconds after which its client does not wait any more."""
+MAX_TIMEOUT_BYTES = 20
 CLIENT_CLOSED_REQUEST = 499
 """Status in logs and metrics of a request whose client disconnected."""
 
@@ -177,22 +181,43 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-async def with_timeout(work: Awaitable[T], seconds: float) -> T:
-    """Await the work. Raise 503 when it takes too long."""
+class Deadline(NamedTuple):
+    """When a request is cancelled."""
+
+    time: float
+    """On the monotonic clock."""
+    seconds: float
+    """From its arrival: the server's limit, or that of the client if it is shorter."""
+
+    async def limit(self, work: Awaitable[T]) -> T:
+        """Await the work until the deadline. Raise 503 then."""
+        try:
+            async with asyncio.timeout(self.time - time.monotonic()):
+                return await work
+        except TimeoutError:
+            raise timeout_error(self.seconds) from None
+
+
+def client_timeout(headers: Sequence[tuple[bytes, bytes]]) -> float:
+    """Return the seconds of TIMEOUT_HEADER, infinite without it. Raise 400 if they are no positive number."""
+    value = next((value for name, value in headers if name == TIMEOUT_HEADER), None)
+    if value is None:
+        return math.inf
     try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise timeout_error(seconds) from None
+        seconds = float(value[:MAX_TIMEOUT_BYTES])
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise APIError(400, "bad_request", "X-Request-Timeout: not a number of seconds. Send one such as 5.")
+    return seconds
 
 
-def request_deadline(request: Request) -> float:
-    """Return the time on the monotonic clock at which the request is cancelled."""
-    return cast(float, request.scope["tongsa.deadline"])
+def request_deadline(request: Request) -> Deadline:
+    return cast(Deadline, request.scope["tongsa.deadline"])
 
 
-async def run_unless_disconnected(request: Request, work: Awaitable[T], timeout: float) -> T:
-    """Await the work. Cancel it when the client disconnects, or `timeout` seconds after the request arrived."""
+async def run_unless_disconnected(request: Request, work: Awaitable[T]) -> T:
+    """Await the work. Cancel it when the client disconnects, or at the deadline of the request."""
     task = cast("asyncio.Task[Any]", asyncio.current_task())
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request.receive))
 
@@ -201,10 +226,7 @@ async def run_unless_disconnected(request: Request, work: Awaitable[T], timeout:
 
     disconnect.add_done_callback(cancel)
     try:
-        async with asyncio.timeout(request_deadline(request) - time.monotonic()):
-            return await work
-    except TimeoutError:
-        raise timeout_error(timeout) from None
+        return await request_deadline(request).limit(work)
     except asyncio.CancelledError:
         if not disconnect.done():  # cancelled by the server, not by `cancel`
             raise

@@ -93,7 +93,10 @@ class LoadedModel:
 
     def batch_limits(self, config: ServerConfig) -> BatchLimits:
         """Return when a batch is closed: CTranslate2 searches one in each worker, torch one with all threads."""
-        limits = BatchLimits(config.batch_tokens, config.batch_wait_ms / 1000, config.batch_tokens, workers=1)
+        import torch
+
+        tokens, wait_seconds, threads = config.batch_tokens, config.batch_wait_ms / 1000, torch.get_num_threads()
+        limits = BatchLimits(tokens, wait_seconds, tokens, workers=1, torch_threads=threads)
         if self.engine == "torch":
             return limits
         from tongsa.decoding.engines.ctranslate2 import max_batch_sentences
@@ -197,6 +200,8 @@ class ModelPool:
         self.lock = TicketLock()
         self.queues: dict[str, ModelQueue] = {}
         self._load_lock = threading.Lock()
+        self._torch_threads = 0
+        """Threads of torch when the models were first loaded."""
 
     @property
     def is_ready(self) -> bool:
@@ -212,11 +217,18 @@ class ModelPool:
 
     def load(self) -> None:
         """Load all models. At a reload, a model that cannot be loaded is kept as it was."""
+        import torch
+
+        from tongsa.torch_threads import torch_threads
+
         with self._load_lock:
             queues: dict[str, ModelQueue] = {}
+            # a reload runs while the threads of the queues use fewer threads, and new threads begin with their number
+            self._torch_threads = self._torch_threads or torch.get_num_threads()
             for source in self.sources:
                 try:
-                    queues[source.name] = self._create_queue(load_model(source, self.config))
+                    with torch_threads(self._torch_threads):
+                        queues[source.name] = self._create_queue(load_model(source, self.config))
                     LOG.info("model loaded", extra={"model": source.name})
                 except Exception as error:
                     if source.name not in self.queues:
@@ -235,7 +247,7 @@ class ModelPool:
             model.name,
             model,
             limits=model.batch_limits(self.config),
-            # with several models each has its share of the requests, so that one cannot keep the others from being served
+            # of several models none can take all requests: the others could not be served
             room=QueueRoom(
                 self.config.max_queued_sentences, max(1, self.config.max_concurrent_requests // len(self.sources))
             ),

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -53,6 +53,8 @@ class BatchLimits(NamedTuple):
     """Sentences that a worker searches at once."""
     workers: int
     """Batches that the engine searches at the same time, each in one worker."""
+    torch_threads: int = 1
+    """Threads of torch when it has the whole machine."""
 
 
 class QueueRoom(NamedTuple):
@@ -211,6 +213,7 @@ class ModelQueue:
                     return False
                 share = Fraction(1) if task.uses_all_threads else Fraction(1, self.limits.workers)
                 turn.enter_context(self.lock.acquire(share))
+                turn.enter_context(self._torch_threads(share))
                 batch = self._take_batch(all_threads=task.uses_all_threads)
             try:
                 if batch:
@@ -222,6 +225,12 @@ class ModelQueue:
                 with self._condition:
                     self._idle_workers += 1
         return True
+
+    def _torch_threads(self, share: Fraction) -> AbstractContextManager[None]:
+        """Give torch a share of its threads."""
+        from tongsa.torch_threads import torch_threads  # imports torch, which is loaded after the port is open
+
+        return torch_threads(max(1, int(share * self.limits.torch_threads)))
 
     def _wait_for_batch(self) -> BatchTask | None:
         """Wait until a batch should start, and return its task. None when the queue is closed and nothing is left."""
@@ -293,7 +302,8 @@ class ModelQueue:
 
     def _finish(self, batch: list[QueuedSentence], outputs: Any, search_seconds: float) -> None:
         try:
-            results = batch[0].task.finish(self.model, batch, outputs)
+            with self._torch_threads(Fraction(1, self.limits.workers)):  # beside the workers, so with one thread
+                results = batch[0].task.finish(self.model, batch, outputs)
             token_count = sum(sentence.token_count for sentence in batch)
             self.metrics.record_batch(self.name, len(batch), token_count, search_seconds)
             self._resolve(list(zip(batch, results, strict=True)))

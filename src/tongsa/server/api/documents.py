@@ -119,9 +119,9 @@ async def translate(request: Request) -> Response:
         async def parse_and_translate() -> TranslatedDocument:
             limit = context.config.limits.document_characters
             document = await run_in_thread(parse_limited_document, query.file, name, limit, query.column_list)
-            return await translate_document(context, queue, document, query.glossary, request_deadline(request))
+            return await translate_document(context, queue, document, query.glossary, request_deadline(request).time)
 
-        translated = await run_unless_disconnected(request, parse_and_translate(), context.config.timeout)
+        translated = await run_unless_disconnected(request, parse_and_translate())
     return _response(request, queue.name, translated_name(name, queue.model), translated)
 
 

@@ -113,8 +113,8 @@ async def translate(request: Request) -> Response:
     is_auto = query.source == AUTO_DETECT
     detected = [detect_source(context, query.target, text) for text in query.q] if is_auto else []
     sources = [guess["language"] for guess in detected] if is_auto else [query.source] * len(query.q)
-    work = _translate_all(context, query, sources, request_deadline(request))
-    translations = await run_unless_disconnected(request, work, context.config.timeout)
+    work = _translate_all(context, query, sources, request_deadline(request).time)
+    translations = await run_unless_disconnected(request, work)
     response: dict[str, Any] = {"translatedText": [ranked[0] for ranked in translations]}
     if is_auto:
         response["detectedLanguage"] = detected

@@ -70,8 +70,8 @@ async def translate_file(request: Request) -> Response:
             enter(key if isinstance(key, str) else "")
         query = parse_request(TranslateFileRequest, fields | {"file": upload.content}, context.config.limits)
         name = documents.clean_name(upload.name)
-        work = _translate(context, query, name, request_deadline(request))
-        translated_name, content = await run_unless_disconnected(request, work, context.config.timeout)
+        work = _translate(context, query, name, request_deadline(request).time)
+        translated_name, content = await run_unless_disconnected(request, work)
     token = context.translated_files.add(translated_name, content)
     url = f"{request.base_url}download_file/{token}.{quote(translated_name, safe='')}"
     return JSONResponse({"translatedFileUrl": url})
