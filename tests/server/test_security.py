@@ -1,5 +1,6 @@
 """Limits, keys, origins, logs: clients get no more than the limits allow and learn nothing about each other."""
 
+import difflib
 import json
 import logging
 from pathlib import Path
@@ -53,6 +54,7 @@ ERRORS: list[tuple[str, dict[str, Any], int, str]] = [
     ("/v1/score", {"source": "a", "target": "가 나 다 라 " * 20}, 422, "160 tokens; the model"),
     ("/v1/attention", {"text": "a " * 300}, 413, "at most 500"),
     ("/v1/attention", {"text": "\n"}, 422, "text: empty text"),
+    ("/v1/attention", {"text": "\n" * 501}, 413, "501 characters"),
     ("/v1/tree", {"text": "a", "beam": 1000}, 422, "from 1 to 16"),
     ("/v1/trace", {"text": "a", "edits": [{"type": "nothing"}]}, 422, "edits[0].type"),
     ("/v1/trace", {"text": "a", "edits": [{"type": "head_off", "head": 0}]}, 422, "edits[0].head"),
@@ -77,6 +79,22 @@ def test_a_bad_request_gets_a_sentence_with_the_remedy(
     assert set(error) == {"error", "code"}
     assert part in error["error"]
     assert len(error["error"]) < 500
+
+
+@pytest.mark.parametrize("body", [{"text" * 90_000: "a"}, {"text": "a", "model": "en-ko" * 70_000}])
+def test_a_very_long_name_is_not_compared_with_the_known_ones(server: LiveServer, body: dict[str, Any]) -> None:
+    """The comparison takes time in proportion to the product of the lengths."""
+    compared = list[int]()
+
+    class CountingMatcher(difflib.SequenceMatcher[str]):
+        def set_seq2(self, b: Any) -> None:
+            compared.append(len(b))
+            super().set_seq2(b)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(difflib, "SequenceMatcher", CountingMatcher)
+        assert server.post(TRANSLATE, body).status_code in (404, 422)
+    assert 0 < max(compared) <= 100
 
 
 @pytest.mark.parametrize(
@@ -182,6 +200,16 @@ def test_the_rate_limit_gives_429_with_retry_after(run: Path) -> None:
         assert 1 <= int(responses[2].headers["retry-after"]) <= 31
         assert responses[2].json()["code"] == "too_many"
         assert server.get("/v1/models").status_code == 200
+
+
+def test_attempts_without_a_right_key_have_a_rate_limit(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    alice = {"X-API-Key": auth.create_key(file, "127.0.0.1")}
+    with live_server(run, keys=file, rate=2) as server:
+        attempts: list[dict[str, str]] = [{"X-API-Key": "tongsa_a"}, {}, {"X-API-Key": "tongsa_b"}, {}]
+        statuses = [server.post(TRANSLATE, {"text": "a"}, headers=headers).status_code for headers in attempts]
+        assert statuses == [403, 401, 429, 429]
+        assert server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code == 200, "a key of the same address"
 
 
 def test_each_key_has_its_own_rate_limit(run: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tongsa.errors import InputError
 from tongsa.server.app import create_app
 from tongsa.server.auth import APIKeys, RateLimiter
 from tongsa.server.config import ServerConfig
+from tongsa.server.connection import connection_class
 from tongsa.server.http import ServerContext
 from tongsa.server.metrics import ServerMetrics
 from tongsa.server.middleware import log_to_stderr
@@ -63,7 +64,7 @@ def uvicorn_config(app: object, config: ServerConfig) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        http="h11",  # limits the size of headers; httptools, which uvicorn prefers if it is installed, does not
+        http=connection_class(config.client_timeout),
         ws="none",
         # above our own limit, so that clients get our JSON error and not uvicorn's plain text
         limit_concurrency=max(MAX_CONNECTIONS, 2 * config.max_concurrent_requests),

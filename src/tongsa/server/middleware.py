@@ -9,7 +9,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tongsa.server.admission import QUEUED_PATHS, Admission
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, ErrorBody, busy_error
-from tongsa.server.http import CLIENT_CLOSED_REQUEST, ClientDisconnected, JSONResponse, encode_json
+from tongsa.server.http import (
+    CLIENT_CLOSED_REQUEST,
+    ClientDisconnected,
+    Deadline,
+    JSONResponse,
+    client_timeout,
+    encode_json,
+)
 from tongsa.server.metrics import ServerMetrics
 
 LOG = logging.getLogger("tongsa.server")
@@ -68,12 +75,12 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         path, start = scope["path"], time.monotonic()
-        deadline = scope["tongsa.deadline"] = start + self.config.timeout
+        deadline = scope["tongsa.deadline"] = self._deadline(scope, start)
         self.metrics.requests_in_progress.inc()
         try:
             if path in PROBE_PATHS:  # a busy server is healthy: probes are always answered
                 await self._respond(scope, receive, send, start)
-            elif await self.admission.admit(path, deadline):
+            elif await self.admission.admit(path, deadline.time):
                 try:
                     await self._respond(scope, receive, send, start)
                 finally:
@@ -84,6 +91,12 @@ class RequestMiddleware:
                 self.metrics.record_response(route, BUSY.status, time.monotonic() - start)
         finally:
             self.metrics.requests_in_progress.dec()
+
+    def _deadline(self, scope: Scope, start: float) -> Deadline:
+        seconds = self.config.timeout
+        with suppress(APIError):  # raised again when the request is handled
+            seconds = min(seconds, client_timeout(scope["headers"]))
+        return Deadline(start + seconds, seconds)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, start: float) -> None:
         """Handle a request, add headers to its response, and log it."""
@@ -117,6 +130,7 @@ class RequestMiddleware:
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             check_origin(Headers(scope=scope), self.config)
+            client_timeout(scope["headers"])
         except APIError as error:
             await JSONResponse(error.body, error.status, headers=error.headers)(scope, receive, send)
             return

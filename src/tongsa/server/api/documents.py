@@ -2,9 +2,8 @@
 
 import asyncio
 import base64
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -18,9 +17,9 @@ from tongsa.document_formats.formats import FORMATS, parse_document
 from tongsa.document_formats.segment import ParsedDocument
 from tongsa.document_formats.translation import TranslatedDocument, advance, translation_steps
 from tongsa.server.api.schemas import GlossaryTerm, ModelRequest
-from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_request
+from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_json, parse_request
 from tongsa.server.documents import translate_source_texts
-from tongsa.server.errors import APIError, bad_request_error, busy_error, documented, too_long_error
+from tongsa.server.errors import APIError, bad_request_error, documented, too_long_error
 from tongsa.server.http import (
     JSONResponse,
     ServerContext,
@@ -29,6 +28,7 @@ from tongsa.server.http import (
     parse_multipart,
     read_body,
     request_deadline,
+    run_in_thread,
     run_unless_disconnected,
 )
 from tongsa.server.model_pool import LoadedModel
@@ -112,16 +112,16 @@ async def formats(request: Request) -> Response:
 async def translate(request: Request) -> Response:
     context = get_context(request)
     context.authorize(request)
-    if context.document_slots.locked():  # before the body is read: a document may take much memory
-        raise busy_error("Too many documents at the same time. Send it again in a moment.", retry_after=5.0)
-    async with context.document_slots:
+    with context.document_slots.take():  # before the body is read: a document may take much memory
         name, query = await _read_request(request)
         queue = context.models.select(query.model, query.languages)
-        queue.check_capacity(1)
-        document = await asyncio.to_thread(parse_document, query.file, name, query.column_list)
-        check_size(context, name, document)
-        work = translate_document(context, queue, document, query.glossary, request_deadline(request))
-        translated = await run_unless_disconnected(request, work, context.config.timeout)
+
+        async def parse_and_translate() -> TranslatedDocument:
+            limit = context.config.limits.document_characters
+            document = await run_in_thread(parse_limited_document, query.file, name, limit, query.column_list)
+            return await translate_document(context, queue, document, query.glossary, request_deadline(request).time)
+
+        translated = await run_unless_disconnected(request, parse_and_translate())
     return _response(request, queue.name, translated_name(name, queue.model), translated)
 
 
@@ -130,8 +130,8 @@ async def _read_request(request: Request) -> tuple[str, DocumentRequest]:
     upload, fields = await read_form(request)
     glossary = fields.get("glossary")
     try:
-        fields["glossary"] = json.loads(glossary) if isinstance(glossary, str) and glossary.strip() else []
-    except (ValueError, RecursionError):
+        fields["glossary"] = parse_json(glossary.encode()) if isinstance(glossary, str) and glossary.strip() else []
+    except ValueError:
         raise _wrong_form() from None
     limits = get_context(request).config.limits
     return clean_name(upload.name), parse_request(DocumentRequest, fields | {"file": upload.content}, limits)
@@ -141,15 +141,20 @@ def _wrong_form() -> APIError:
     return APIError(400, "bad_request", "The form cannot be read. Send multipart/form-data with a file.")
 
 
-async def read_form(request: Request) -> tuple[UploadedFile, dict[str, Any]]:
-    """Read a form with one file; return the file, and all fields."""
+async def read_form(
+    request: Request, before_large: Callable[[bytes], None] | None = None
+) -> tuple[UploadedFile, dict[str, Any]]:
+    """Read a form with one file; return the file, and all fields. `before_large`: see `read_body`."""
     context = get_context(request)
     max_bytes = context.config.limits.document_bytes
-    body = await read_body(request, context.config, max_bytes + MAX_FORM_BYTES)
+    body = await read_body(request, context.config, max_bytes + MAX_FORM_BYTES, before_large)
     try:
-        fields: dict[str, Any] = dict(reversed(await parse_multipart(request, body, max_files=1)))
+        items = await run_in_thread(lambda: asyncio.run(parse_multipart(request.headers, body, max_files=1)))
     except (MultiPartException, ValueError, KeyError):
         raise _wrong_form() from None
+    if sum(len(value) for _, value in items if isinstance(value, str)) > MAX_FORM_BYTES:
+        raise too_long_error(f"The fields beside the file have more than {MAX_FORM_BYTES:,} characters. Shorten them.")
+    fields: dict[str, Any] = dict(reversed(items))
     upload = fields.get("file")
     if not isinstance(upload, UploadedFile) or not upload.name:
         raise bad_request_error("file: no file with a name. Send the document as the field file of a form.")
@@ -172,15 +177,19 @@ def translated_name(name: str, model: LoadedModel) -> str:
     return f"{stem}.{model.target_language or 'translated'}{dot}{extension}"
 
 
-def check_size(context: ServerContext, name: str, document: ParsedDocument) -> None:
-    characters, limit = 0, context.config.limits.document_characters
-    for slot in document.slots:
-        text = slot.segment.text
-        characters += 0 if slot.is_kept else len(text)
-        if has_too_many_marks(text):
-            raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
-    if characters > limit:
-        raise too_long_error(f"{name}: {characters:,} characters, but at most {limit:,} in one document. Divide it.")
+def parse_limited_document(
+    content: bytes, name: str, max_characters: int, columns: Sequence[str] = ()
+) -> ParsedDocument:
+    """Parse a document and check the size of its texts. Called in a thread."""
+    document = parse_document(content, name, columns)
+    texts = [slot.segment.text for slot in document.slots if not slot.is_kept]
+    if (characters := sum(map(len, texts))) > max_characters:  # first: looking for marks takes longer
+        raise too_long_error(
+            f"{name}: {characters:,} characters, but at most {max_characters:,} in one document. Divide it."
+        )
+    if any(has_too_many_marks(slot.segment.text) for slot in document.slots):
+        raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
+    return document
 
 
 async def translate_document(

@@ -113,8 +113,8 @@ async def translate(request: Request) -> Response:
     is_auto = query.source == AUTO_DETECT
     detected = [detect_source(context, query.target, text) for text in query.q] if is_auto else []
     sources = [guess["language"] for guess in detected] if is_auto else [query.source] * len(query.q)
-    work = _translate_all(context, query, sources, request_deadline(request))
-    translations = await run_unless_disconnected(request, work, context.config.timeout)
+    work = _translate_all(context, query, sources, request_deadline(request).time)
+    translations = await run_unless_disconnected(request, work)
     response: dict[str, Any] = {"translatedText": [ranked[0] for ranked in translations]}
     if is_auto:
         response["detectedLanguage"] = detected
@@ -168,7 +168,7 @@ async def _read_fields(request: Request) -> dict[str, Any]:
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
             fields = _form_fields(pairs)
         elif content_type == "multipart/form-data":
-            items = await parse_multipart(request, body, max_files=0)
+            items = await parse_multipart(request.headers, body, max_files=0)
             fields = _form_fields([(name, value) for name, value in items if isinstance(value, str)])
         else:
             fields = parse_json_object(body)
