@@ -22,8 +22,8 @@ Each file of results is {"question": text, "rows": [row, …]}. A row is one mea
     baseline        the system or setting that the value is compared with, or null
     baseline_value  its result in the same unit; null where the value is already a ratio
     command         the shell lines that made the value; null where they were not recorded
-    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)" or "Xeon, AVX-512", else the
-                    model name; day of the measurement, or null
+    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)", the same with Zen 5, or
+                    "Xeon, AVX-512", else the model name; day of the measurement, or null
     seeds           list of the seeds behind the value; null where there is none or it was not recorded
     notes           limits of this value, or null
     details         further figures of the same measurement by name: numbers, strings or null; may be empty
@@ -50,6 +50,8 @@ KEYS = {"id", "table", "headline", "what", "value", "unit", "spread", "baseline"
 KEYS |= {"date", "seeds", "notes", "details"}
 NOT_RECORDED = "not recorded"
 LEFT_ALIGNED = {"What", "Result", "Result (spread)", "Baseline", "CPU", "Date", "Notes", "Report"}
+PLANNED = {"training/eight-minutes", "decoding/beam-1-batch-64-1-thread", "decoding/beam-5-batch-64-1-thread"}
+"""Tables that a benchmark can record and that may have no rows yet."""
 
 # The overview in the top README.md: what, result, report. {id} is a row's value, {id low} and {id high} its spread,
 # {id baseline} its baseline's value and {id NAME} a detail.
@@ -184,7 +186,7 @@ def generate_table(name: str, results: Results) -> str:
         return measured_table(results)
     file, _, table = name.partition("/")
     rows = [row for row in results.get(file, []) if (row["table"] == table if table else row["headline"])]
-    if not rows and results.get(file) == []:
+    if not rows and (results.get(file) == [] or name in PLANNED):
         return "Not measured yet."
     if not rows:
         raise ValueError(f"table {name}: no such rows in results/. Write FILE or FILE/TABLE.")

@@ -154,7 +154,7 @@ def train_demo(run: "PathLike" = "runs/demo", *, settings: "Sequence[str]" = (),
 
 
 def distil(
-    teacher: "PathLike",
+    teacher: "Paths",
     recipe: "PathLike",
     *,
     run: "PathLike",
@@ -168,12 +168,13 @@ def distil(
 ) -> "Translator":
     """Train a student on the outputs of a teacher (Kim and Rush 2016), as `tongsa distil` does, and return it.
 
-    The arguments are described in `tongsa.runs.distillation.distil`.
+    Several teachers translate as an ensemble. The other arguments are described in `tongsa.runs.distillation.distil`.
     """
     from tongsa.runs import distillation
+    from tongsa.runs.planner import as_strings
 
     distillation.distil(
-        Path(teacher),
+        [Path(folder) for folder in as_strings(teacher)],
         recipe,
         run=Path(run),
         settings=settings,

@@ -49,6 +49,7 @@ CASES: dict[str, dict[str, object]] = {
         "shared_norm": True,
         "sinusoid": SinusoidConfig(exponent="2i/(d-2)", layout="blocks", first_position=1),
     },
+    "tied decoder layers": {"tie_decoder_layers": True, "decoder_layers": 3},
     "two vocabularies": {"tie_embeddings": "target", "target": TARGET},
     "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET, "norm": "pre"},
 }

@@ -33,6 +33,7 @@ CASES: dict[str, dict[str, object]] = {
     "unscaled dot product": {"attention": "dot"},
     "two heads of odd width": {"width": 18, "heads": 2},
     "untied embeddings": {"tie_embeddings": "none"},
+    "tied decoder layers": {"tie_decoder_layers": True, "decoder_layers": 3},
     "two vocabularies": {"tie_embeddings": "target", "target": TARGET},
     "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET},
     "learned positions": {"positions": "learned"},

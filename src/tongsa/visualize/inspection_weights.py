@@ -39,10 +39,12 @@ class Matrix(NamedTuple):
 
 
 def matrices(model: nn.Module) -> Iterator[Matrix]:
-    """Yield all weight matrices except embedding tables, split by their role."""
+    """Yield all weight matrices except embedding tables, split by their role; one that layers share appears once."""
     split: set[int] = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for path, module in model.named_modules():
         for symbols, parameter in joint_projections(module):
+            if id(parameter) in split:
+                continue
             split.add(id(parameter))
             yield from (
                 Matrix(symbol, path, block)

@@ -121,6 +121,17 @@ class TransformerStackConfig:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DecoderStack:
+    """Layers of a decoder, beyond the settings that encoder and decoder share."""
+
+    num_layers: int
+    with_cross_attention: bool = True
+    tie_layers: bool = False
+    """All layers have the parameters of the first."""
+    output_bias: bool = False
+
+
 def stack_preset(name: PresetName) -> dict[str, Any]:
     """Return the settings that the presets of all Transformers share."""
     return {"heads": 8 if name == "large" else 4, "dropout": 0.15 if name == "medium" else 0.1, "norm": "pre"}

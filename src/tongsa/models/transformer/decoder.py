@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import Memory
-from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.models.transformer.config import DecoderStack, TransformerStackConfig
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.residual import ResidualDropout, SublayerNorm, build_final_norm, residual_gain
 from tongsa.nn.attention import KeyValue
@@ -190,6 +190,14 @@ class TransformerDecoderLayer(nn.Module):
         return norm.after(x, padding_mask)
 
 
+def tie_parameters(layers: nn.ModuleList) -> None:
+    """Give all layers the parameters of the first; running statistics of norms stay their own."""
+    for layer in layers:
+        for module, first in zip(layer.modules(), layers[0].modules(), strict=True):
+            for name, parameter in first.named_parameters(recurse=False, remove_duplicate=False):
+                setattr(module, name, parameter)
+
+
 class TransformerDecoder(nn.Module):
     """A stack of layers over the target, and the output projection, which may share the embedding table."""
 
@@ -198,21 +206,20 @@ class TransformerDecoder(nn.Module):
         embedding: TransformerEmbedding,
         output_embedding: nn.Embedding,
         config: TransformerStackConfig,
-        num_layers: int,
-        *,
-        with_cross_attention: bool = True,
-        output_bias: bool = False,
+        stack: DecoderStack,
     ) -> None:
         super().__init__()
         self.embedding = embedding
         layers = nn.ModuleList(
-            TransformerDecoderLayer(config, num_layers, with_cross_attention=with_cross_attention)
-            for _ in range(num_layers)
+            TransformerDecoderLayer(config, stack.num_layers, with_cross_attention=stack.with_cross_attention)
+            for _ in range(stack.num_layers)
         )
+        if stack.tie_layers:
+            tie_parameters(layers)
         self.layers: Sequence[TransformerDecoderLayer] = layers  # type: ignore[assignment]
         self.final_norm = build_final_norm(config, "decoder")
         self.output_embedding = output_embedding
-        self.output_bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings)) if output_bias else None
+        self.output_bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings)) if stack.output_bias else None
         self.max_slots = config.attention_window or None
         heads = config.head_config
         self.cache_width = heads.count * (heads.key_width + heads.value_width)
