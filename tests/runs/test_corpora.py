@@ -222,16 +222,25 @@ def test_a_tag_is_one_token_of_every_tokenizer(model: str, jamo: bool) -> None:
         assert sample[:2] == tokens[:2] and tokenizer.decode(sample) == text
 
 
-def test_a_killed_run_with_weights_tags_noise_and_stages_resumes_to_the_same_bytes(recipe: Path) -> None:
-    run = recipe.parent / "killed"
-    process = new_run(recipe, run.name, f"training.steps={UNLIMITED_STEPS}")
-    wait_for_step(run, 9, process)  # in the second stage
-    process.send_signal(signal.SIGKILL)
+@pytest.mark.parametrize(
+    ("workers", "resumed_workers", "killed_after"),
+    [(1, 1, 9), pytest.param(1, 2, 9, marks=pytest.mark.slow), pytest.param(2, 1, 16, marks=pytest.mark.slow)],
+)
+def test_a_killed_run_with_weights_tags_noise_and_stages_resumes_to_the_same_bytes(
+    recipe: Path, workers: int, resumed_workers: int, killed_after: int
+) -> None:
+    """Killed in the second stage, or after the last one; an update has two batches, whose sum has one order."""
+    run = recipe.parent / f"killed-{workers}-{resumed_workers}"
+    process = new_run(recipe, run.name, f"training.steps={UNLIMITED_STEPS}", workers=workers)
+    wait_for_step(run, killed_after, process)
+    process.send_signal(signal.SIGKILL)  # workers end with their launcher
     assert finish(process)[0] == -signal.SIGKILL
     steps = max(STEPS, max(journal_steps(run)) + 4)
     limit_steps(run, steps)
-    finish_successfully(start_training(run.parent, "--resume", run.name))
-    assert saved_bytes(run, steps) == saved_bytes(train_reference(recipe, steps), steps)
+    finish_successfully(start_training(run.parent, "--resume", run.name, "--workers", str(resumed_workers)))
+    reference = train_reference(recipe, steps)
+    assert saved_bytes(run, steps) == saved_bytes(reference, steps)
+    assert journal_losses(run) == journal_losses(reference)
 
 
 @pytest.mark.slow  # several processes, each of which imports torch
