@@ -190,7 +190,7 @@ def attack_tokenizer(rng: Random, fixture: Fixture, scratch: Path) -> None:
         tokens = tokenizer.encode(text)
         tokenizer.decode(tokens)
         tokenizer.token_strings(tokens)
-        tokenizer.sample_all([text], 0.5, 1)
+        tokenizer.sample_all([text], 0.5, [1])
 
 
 def attack_labels(rng: Random, fixture: Fixture, scratch: Path) -> None:

@@ -158,7 +158,7 @@ def _term_replacer(train: PairStore, recipe: Recipe) -> TermReplacer | None:
     if recipe.model.task != "seq2seq":
         raise InputError("data.term_replacement: only a model that translates can learn it. Leave it out.")
     glossary = Glossary.read(data.paths(data.glossary_files)[0]) if data.glossary else None
-    replacer = TermReplacer(train, data.term_replacement, recipe.training.seed, glossary)
+    replacer = TermReplacer(train, data.term_replacement, glossary)
     if not any(replacer.replacements):
         raise InputError(
             "data.term_replacement: no training pair contains a term and its translation. "

@@ -34,7 +34,7 @@ class TrainingConfig:
     steps_changed_at: tuple[NonNegative, ...] = ()
     """Steps at which `--resume` changed the number of updates; written by tongsa, empty in a new run."""
     batch_tokens: Positive = 25_000
-    """Batch size in tokens: the longer of source and target side, padding included (section 5.1)."""
+    """Batch size in tokens without noise: the longer of source and target side, padding included (section 5.1)."""
     grad_accumulation: Positive = 1
     """Gradient accumulation: batches per update. Four batches of 6,250 tokens train like one of 25,000.
     Threads and distributed processes share these batches. On a CPU, a new run cuts a single batch into several."""
