@@ -9,11 +9,10 @@ from typing import NamedTuple
 from tongsa.checks.finding import MAX_EXAMPLES, Finding, level_for_share, percent
 from tongsa.data.compression import compression_of, format_suffix
 from tongsa.data.formats import FORMATS, PLAIN_TEXT
+from tongsa.data.mojibake import restore_text
 from tongsa.data.source_file import SourceFile
 
 MOJIBAKE_WARNING, MOJIBAKE_FAULT = 0.005, 0.2
-MIN_HANGUL_SHARE = 0.8
-"""Share of Hangul in a text that was EUC-KR, decoded as Latin-1."""
 _UNDO_CP1252 = (
     "import sys; sys.stdout.buffer.write(b''.join(c.encode('latin1' if ord(c) < 256 else 'cp1252') "
     "for c in open(sys.argv[1], encoding='utf-8', newline='').read()))"
@@ -62,45 +61,6 @@ def _read_texts(file: SourceFile, max_lines: int) -> Iterator[tuple[int, str]]:
             yield number, raw.decode("utf-8", "ignore")  # bytes that are not UTF-8 are counted as dropped lines
         else:
             yield number, ""
-
-
-def restore_text(text: str) -> tuple[str, str] | None:
-    """Return the encoding and the original of a damaged text, or None if it looks sound.
-
-    Both are empty if the text is damaged but cannot be restored.
-    """
-    if "\ufffd" in text or _is_question_marks(text):
-        return "", ""
-    if text.isascii():
-        return None
-    raw = _undo_latin1(text)
-    if raw is None:
-        return None
-    original = raw.decode("utf-8", "replace")
-    restored = sum(character > "\x7f" and character != "\ufffd" for character in original)
-    if restored > original.count("\ufffd"):
-        return ("", "") if "\ufffd" in original else ("UTF-8", original)
-    try:
-        original = raw.decode("euc_kr")
-    except UnicodeDecodeError:
-        return None
-    non_ascii = [character for character in original if character > "\x7f"]
-    hangul = sum("가" <= character <= "힣" for character in non_ascii)
-    return ("EUC-KR", original) if hangul > MIN_HANGUL_SHARE * len(non_ascii) else None
-
-
-def _is_question_marks(text: str) -> bool:
-    """Return whether several words are made of question marks: letters replaced when the text was saved."""
-    words = text.split()
-    return len(words) > 1 and all("??" in word and not word.strip("?.,!") for word in words[:-1])
-
-
-def _undo_latin1(text: str) -> bytes | None:
-    """Return the bytes that give this text in Latin-1 or CP1252; None if neither has one of its characters."""
-    try:
-        return b"".join(letter.encode("latin1" if ord(letter) < 256 else "cp1252") for letter in text)
-    except UnicodeEncodeError:
-        return None
 
 
 def _remedy(damaged: Sequence[DamagedText], file_encoding: str) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tongsa.checks.finding import MAX_EXAMPLES, Finding, Level, format_pair, level_for_share, percent
 from tongsa.data.compression import format_suffix
 from tongsa.data.formats import FORMATS
+from tongsa.data.inline_marks import HTML_TAG, MARKUP
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Pair
 
@@ -20,10 +21,6 @@ HEADER_WORDS = frozenset(word.casefold() for names in LANGUAGE_NAMES.items() for
     *("source", "target", "src", "tgt", "trg", "text", "label", "sentence", "sentence1", "sentence2", "document"),
     *("input", "output", "id", "review", "class", "category", "translation", "original", "question", "answer"),
 }
-
-_HTML_NAMES = "a|b|i|u|p|br|hr|li|ul|ol|td|th|tr|em|div|img|span|font|table|strong|small|sub|sup|code|pre|h[1-6]"
-_TAG = rf"</?(?:{_HTML_NAMES})\s*/?>|</[a-z]\w*>|<[a-z]\w*(?:\s[^<>]*=[^<>]*|\s*/)>"
-"""Tags of HTML, closing tags, and tags with attributes. Control tokens such as <polite> are no markup."""
 
 
 def line_command(path: Path, expression: str, modules: str) -> str:
@@ -46,10 +43,10 @@ class TextPattern(NamedTuple):
 PATTERNS = (
     TextPattern(
         "markup",
-        re.compile(rf"{_TAG}|&(?:[a-z]{{2,8}}|#\d+|#x[0-9a-f]+);", re.IGNORECASE),
+        MARKUP,
         "HTML or XML tags or entities",
         "the model learns to write tags, and sees each word with &amp; or <b> as another one",
-        lambda path: line_command(path, f"html.unescape(re.sub(r'(?i){_TAG}', '', line))", "html, re"),
+        lambda path: line_command(path, f"html.unescape(re.sub(r'(?i){HTML_TAG}', '', line))", "html, re"),
     ),
     TextPattern(
         "quotes",

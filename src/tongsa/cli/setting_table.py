@@ -27,6 +27,8 @@ COMMAND_SECTIONS = {
     "sample": ("sampling",),
     "serve": (SERVER_SECTION,),
     "data noise": ("data noise",),
+    "data clean": ("data cleaning",),
+    "data why": ("data cleaning",),
     "data back-translate": ("decoding", "sampling"),
 }
 """The sections whose keys `--set` of a command accepts."""
@@ -82,6 +84,11 @@ def all_settings() -> dict[str, list[Setting]]:
         "sampling": table["sampling"],
         SERVER_SECTION: list(class_settings(ServerConfig, "")),
         "data noise": [setting for setting in table["data"] if setting.key.startswith("data.noise.")],
+        "data cleaning": [
+            setting
+            for setting in table["data"]
+            if setting.key.startswith("data.filters.") or setting.key in format_keys
+        ],
         "data format": [setting for setting in table["data"] if setting.key in format_keys],
     }
 

@@ -5,6 +5,7 @@ import json
 import mmap
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,6 +37,14 @@ class ArrayFiles:
             return np.zeros(0, dtype)
         with path.open("rb") as file:
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype)
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """Yield the lines of a text that was appended."""
+        if self.folder is None:
+            yield from io.BytesIO(self.read(name, np.uint8).tobytes())
+        elif (self.folder / name).exists():
+            with (self.folder / name).open("rb") as file:
+                yield from file
 
     def save_progress(self, count: int) -> None:
         """Record that the first `count` items are in the files: data to disk first, then the line that counts them."""

@@ -15,7 +15,7 @@ from tongsa.data.formats.parallel_text import read_parallel_files
 from tongsa.data.formats.tmx import choose_languages
 from tongsa.data.language_id import LANGUAGE_NAMES
 from tongsa.data.ledger import Ledger, Pair
-from tongsa.data.normalize import normalize
+from tongsa.data.normalize import is_blank, normalize
 from tongsa.data.records import MAX_RECORD_BYTES, ReadOptions, Record, too_long_record
 from tongsa.data.records import CorpusError as CorpusError
 from tongsa.data.source_file import SourceFile, capped_lines
@@ -45,6 +45,20 @@ def read_pairs(
         encoding: Encoding of the files, or "auto" to recognize that of each file.
 
     """
+    raw = read_raw_pairs(files, ledger, columns=columns, languages=languages, header=header, encoding=encoding)
+    return map(_normalize_pair, raw)
+
+
+def read_raw_pairs(
+    files: Sequence[str | Path],
+    ledger: Ledger,
+    *,
+    columns: tuple[int, int] = (1, 2),
+    languages: tuple[str, str] = ("", ""),
+    header: bool = False,
+    encoding: str = UTF_8,
+) -> Iterator[Pair]:
+    """Return the pairs of `read_pairs` with their texts as they are in the files, for repairs."""
     options = _checked_options(columns, languages, header=header)
     paths = [Path(name) for name in expand_patterns(files)]
     check_files(paths, encoding)  # all files before the first record is read
@@ -65,11 +79,25 @@ def read_texts(
     A file without a format has one text per line. JSON lines and Parquet have "text". A table has one column, or the
     target column. Of the other formats the targets are read.
     """
+    raw = read_raw_texts(files, ledger, columns=columns, languages=languages, header=header, encoding=encoding)
+    return map(_normalize_pair, raw)
+
+
+def read_raw_texts(
+    files: Sequence[str | Path],
+    ledger: Ledger,
+    *,
+    columns: tuple[int, int] = (1, 2),
+    languages: tuple[str, str] = ("", ""),
+    header: bool = False,
+    encoding: str = UTF_8,
+) -> Iterator[Pair]:
+    """Return the texts of `read_texts` as they are in the files, for repairs."""
     options = _checked_options(columns, languages, header=header)
     sources = [SourceFile(Path(name), encoding) for name in expand_patterns(files, parallel=False)]
     check_files([source.path for source in sources], encoding)
     return chain.from_iterable(
-        _make_pairs(source, _format(source.path).read_texts(source, options), ledger, has_source=False)
+        _usable_pairs(source, _format(source.path).read_texts(source, options), ledger, has_source=False)
         for source in sources
     )
 
@@ -86,14 +114,14 @@ def _read_unit(unit: Sequence[Path], options: ReadOptions, encoding: str, ledger
     for source in sources:
         _note_encoding(source, ledger)
     if len(sources) == 2:
-        return _make_pairs(sources[0], read_parallel_files(sources[0], sources[1]), ledger)
-    return _make_pairs(sources[0], _format(unit[0]).read_pairs(sources[0], options), ledger)
+        return _usable_pairs(sources[0], read_parallel_files(sources[0], sources[1]), ledger)
+    return _usable_pairs(sources[0], _format(unit[0]).read_pairs(sources[0], options), ledger)
 
 
-def _make_pairs(
+def _usable_pairs(
     source: SourceFile, records: Iterable[Record], ledger: Ledger, *, has_source: bool = True
 ) -> Iterator[Pair]:
-    """Yield the normalized pairs of the records to keep. Each record is counted as read, and as kept or dropped."""
+    """Yield the raw pairs of the records to keep. Each record is counted as read, and as kept or dropped."""
     file = str(source)
     _note_encoding(source, ledger)
     for record in records:
@@ -103,13 +131,17 @@ def _make_pairs(
         if record.reason:
             ledger.drop(file, record.line, record.reason, record.detail)
             continue
-        pair = Pair(normalize(record.source), normalize(record.target), file, record.line)
-        if not pair.target or (has_source and not pair.source):
-            sides = [side for side in ("source", "target")[not has_source :] if not getattr(pair, side)]
+        pair = Pair(record.source, record.target, file, record.line)
+        if is_blank(pair.target) or (has_source and is_blank(pair.source)):
+            sides = [side for side in ("source", "target")[not has_source :] if is_blank(getattr(pair, side))]
             ledger.drop(file, record.line, "empty", " and ".join(sides) if has_source else "")
             continue
         ledger.keep(pair)
         yield pair
+
+
+def _normalize_pair(pair: Pair) -> Pair:
+    return Pair(normalize(pair.source), normalize(pair.target), pair.file, pair.line)
 
 
 def _note_encoding(file: SourceFile, ledger: Ledger) -> None:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import tempfile
+import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +15,8 @@ from tongsa.errors import InputError
 
 RATIO_SLACK_TOKENS = 10
 """Tokens allowed on top of the length ratio: short texts differ more in length."""
+MAX_SPOOLED_BYTES = 1 << 20
+"""Size of the entries that a ledger without a path keeps in memory; more go to a temporary file."""
 
 
 class Pair(NamedTuple):
@@ -52,21 +56,33 @@ class LengthLimits:
         return None
 
 
+class Reason(NamedTuple):
+    """A reason to drop a pair, with value and threshold in words."""
+
+    name: str
+    detail: str = ""
+
+
 class Ledger:
-    """Counts of lines, and a JSON line with file, line and reason for each dropped line.
+    """Counts of lines, and a JSON line for each dropped or repaired line.
+
+    A dropped line has file, line, reason and detail, or a list of all its reasons; it is counted under the first. A
+    repaired line has the names of the repairs, and may be kept or dropped.
 
     As a context manager it writes a file: the entries go to `*.part`, which is renamed at the end, after the totals.
-    After an exception `*.part` stays and an older ledger is unchanged. Without a path the entries stay in memory, for
-    `include`.
+    After an exception `*.part` stays and an older ledger is unchanged. Without a path the entries are kept for
+    `include`, in memory or in a temporary file.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._stream: TextIO | None = None
-        self._entries: list[dict[str, object]] = []
+        self._entries = tempfile.SpooledTemporaryFile(MAX_SPOOLED_BYTES)  # noqa: SIM115 - closed with the ledger
+        weakref.finalize(self, self._entries.close)
         self._read: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._repaired: Counter[str] = Counter()
         self.first_dropped = ""
         """The first dropped line: file, line, reason and detail."""
         self.encodings: dict[str, str] = {}
@@ -79,6 +95,10 @@ class Ledger:
     @property
     def kept(self) -> int:
         return self._kept.total()
+
+    @property
+    def repaired(self) -> int:
+        return self._repaired.total()
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -114,14 +134,28 @@ class Ledger:
         self._kept[pair.file] += 1
 
     def drop(self, file: str, line: int, reason: str, detail: str = "") -> None:
-        self._dropped[file][reason] += 1
-        self.first_dropped = self.first_dropped or f"{file}:{line}: {reason}" + (f" ({detail})" if detail else "")
-        self._write_entry({"file": file, "line": line, "reason": reason} | ({"detail": detail} if detail else {}))
+        self.drop_for_all(file, line, [Reason(reason, detail)])
+
+    def drop_for_all(self, file: str, line: int, reasons: Sequence[Reason]) -> None:
+        """Drop a line for several reasons at once."""
+        name, detail = reasons[0]
+        self._dropped[file][name] += 1
+        self._note_first(file, line, name, detail)
+        records = [{"reason": name} | ({"detail": detail} if detail else {}) for name, detail in reasons]
+        self._write_entry({"file": file, "line": line} | (records[0] if len(records) == 1 else {"reasons": records}))
 
     def revoke(self, pair: Pair, reason: str, detail: str = "") -> None:
         """Drop a pair that was kept before."""
+        self.revoke_for_all(pair, [Reason(reason, detail)])
+
+    def revoke_for_all(self, pair: Pair, reasons: Sequence[Reason]) -> None:
         self._kept[pair.file] -= 1
-        self.drop(pair.file, pair.line, reason, detail)
+        self.drop_for_all(pair.file, pair.line, reasons)
+
+    def repair(self, file: str, line: int, repairs: Mapping[str, Sequence[str]]) -> None:
+        """Record the repairs of a line: side → names of the repairs."""
+        self._repaired[file] += 1
+        self._write_entry({"file": file, "line": line, "repairs": repairs})
 
     def include(self, other: "Ledger") -> None:
         """Add the counts and entries of a ledger without a path."""
@@ -131,23 +165,49 @@ class Ledger:
         self.encodings |= other.encodings
         for file, reasons in other._dropped.items():
             self._dropped[file] += reasons
-        for entry in other._entries:
-            self._write_entry(entry)
+        self._repaired += other._repaired
+        for line in other.entry_lines():
+            self._write_line(line.decode())
+
+    def entry_lines(self) -> Iterator[bytes]:
+        """Yield the entries of a ledger without a path as JSON lines."""
+        self._entries.seek(0)
+        yield from self._entries
 
     def to_record(self) -> dict[str, Any]:
-        """Return counts and entries of a ledger without a path as JSON, for `from_record`."""
-        return {"read": self._read, "kept": self._kept, "entries": self._entries, "encodings": self.encodings}
+        """Return the counts as JSON; `from_record` takes them back with the `entry_lines`."""
+        return {
+            "read": self._read,
+            "kept": self._kept,
+            "dropped": self._dropped,
+            "repaired": self._repaired,
+            "encodings": self.encodings,
+        }
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any], rename: Callable[[str], str]) -> Self:
-        """Make a ledger without a path again; `rename` maps the names of its files to those of today."""
+    def from_record(cls, record: Mapping[str, Any], lines: Iterable[bytes], names: Mapping[str, str]) -> Self:
+        """Make a ledger without a path again; `names` maps the names of its files to those of today."""
         ledger = cls(None)
-        ledger._read.update({rename(file): count for file, count in record["read"].items()})
-        ledger._kept.update({rename(file): count for file, count in record["kept"].items()})
+
+        def rename(file: str) -> str:
+            return names.get(file, file)
+
+        for name in ("read", "kept", "repaired"):
+            getattr(ledger, f"_{name}").update({rename(file): count for file, count in record[name].items()})
+        for file, reasons in record["dropped"].items():
+            ledger._dropped[rename(file)].update(reasons)
         ledger.encodings = {rename(file): encoding for file, encoding in record["encodings"].items()}
-        for entry in record["entries"]:
-            ledger.drop(rename(entry["file"]), entry["line"], entry["reason"], entry.get("detail", ""))
+        for line in lines:
+            entry = json.loads(line)
+            entry["file"] = rename(entry["file"])
+            if not ledger.first_dropped and "repairs" not in entry:
+                first, *_ = entry.get("reasons", [entry])
+                ledger._note_first(entry["file"], entry["line"], first["reason"], first.get("detail", ""))
+            ledger._write_entry(entry)
         return ledger
+
+    def _note_first(self, file: str, line: int, reason: str, detail: str) -> None:
+        self.first_dropped = self.first_dropped or f"{file}:{line}: {reason}" + (f" ({detail})" if detail else "")
 
     def check(self) -> None:
         """Assert for each file that kept + dropped = read."""
@@ -157,11 +217,12 @@ class Ledger:
 
     def counts(self) -> str:
         """Return the numbers of lines read, kept and dropped."""
+        repaired = f"; {self.repaired:,} repaired" if self.repaired else ""
         if not self.dropped:
-            return f"{self.read:,} pairs read, all kept"
+            return f"{self.read:,} pairs read, all kept{repaired}"
         reasons = ", ".join(f"{count:,} {reason.replace('-', ' ')}" for reason, count in self.dropped.items())
         dropped = f"{sum(self.dropped.values()):,} dropped ({reasons})"
-        return f"{self.read:,} pairs read, {self.kept:,} kept, {dropped}"
+        return f"{self.read:,} pairs read, {self.kept:,} kept, {dropped}{repaired}"
 
     def summary(self) -> str:
         """Return the counts, the recognized encodings and, if lines were dropped, the file that lists them."""
@@ -174,15 +235,20 @@ class Ledger:
         assert self.path is not None  # noqa: S101
         return self.path.with_name(self.path.name + ".part")
 
-    def _write_entry(self, entry: dict[str, object]) -> None:
+    def _write_entry(self, entry: Mapping[str, object]) -> None:
+        self._write_line(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def _write_line(self, line: str) -> None:
         if self._stream is not None:
-            self._stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
+            self._stream.write(line)
         elif self.path is None:
-            self._entries.append(entry)
+            self._entries.seek(0, os.SEEK_END)
+            self._entries.write(line.encode("utf-8", "backslashreplace"))
 
     def _totals(self) -> dict[str, object]:
         files = {
             file: {"read": read, "kept": self._kept[file], "dropped": dict(self._dropped[file])}
             for file, read in self._read.items()
         }
-        return {"read": self.read, "kept": self.kept, "dropped": self.dropped, "files": files}
+        repaired = {"repaired": self.repaired} if self.repaired else {}
+        return {"read": self.read, "kept": self.kept, "dropped": self.dropped, **repaired, "files": files}

@@ -6,7 +6,7 @@ import unicodedata
 SPACE_MARK = "\u2581"  # ▁
 """The character that SentencePiece uses for a space. Texts must not contain it: it would be read as a space."""
 
-_CONTROL_CHARACTERS = re.compile(
+CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]"
 )  # controls that are not white space, BOM
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -23,12 +23,17 @@ def normalize(text: str) -> str:
     # printable text, which is nearly all, has no control characters, surrogates and white space other than spaces
     is_printable = text.isprintable()
     if not is_printable:
-        text = _SURROGATE.sub("\ufffd", _CONTROL_CHARACTERS.sub("", text))
+        text = _SURROGATE.sub("\ufffd", CONTROL_CHARACTERS.sub("", text))
     if not text.isascii():
         # after the cleaning, which can bring a letter and its combining mark together
         text = unicodedata.normalize("NFC", text).replace(SPACE_MARK, "_")
     has_single_spaces = is_printable and "  " not in text and text[:1] != " " and text[-1:] != " "
     return text if has_single_spaces else " ".join(text.split())
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing is left of a text when it is normalized."""
+    return not (text and text.isprintable() and text.strip()) and not normalize(text)
 
 
 def to_jamo(text: str) -> str:

@@ -16,7 +16,7 @@ from tongsa import storage, system
 from tongsa.data.array_files import PROGRESS_FILE, ArrayFiles
 from tongsa.errors import InputError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Part of each hash: a change of the format makes new folders."""
 MANIFEST_FILE = "manifest.json"
 PATIENCE_SECONDS = 1.0

@@ -5,7 +5,8 @@ import string
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
-from tongsa.document_formats.placeholders import PLACEHOLDER, TAG, tag_mark
+from tongsa.data.inline_marks import PLACEHOLDER
+from tongsa.document_formats.placeholders import TAG, tag_mark
 from tongsa.document_formats.segment import Mark, Part, Segment
 
 _TARGET = r"\((?:[^()\\\n]|\\.|\((?:[^()\\\n]|\\.)*+\))*+\)"

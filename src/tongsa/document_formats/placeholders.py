@@ -3,20 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from tongsa.data.inline_marks import PLACEHOLDER
 from tongsa.document_formats.segment import Mark, Part
 
-PLACEHOLDER = re.compile(
-    r"""
-      \{\{[^{}\n]{1,80}\}\}                                                     # {{name}}
-    | [$%#]?\{(?:\w[\w.\-\[\]]*)?(?:[!:,](?:[^{}\n]|\{[^{}\n]*\}){0,200})?\}    # {name}, {0:.2f}, {n, plural, …}
-    | (?<!\d)%(?:\(\w+\)|\d+\$)?[-+\#0]*(?:\d+|\*)?(?:\.\d+)?(?:hh?|ll?|[Lzjt])?[diouxXeEfFgGcrsa@](?![A-Za-z])
-    | %%
-    | https?://[^\s<>"'“”‘’]*[^\s<>"'“”‘’.,;:!?)\]}*_]                          # a URL without the stop after it
-    | [\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+                               # an e-mail address
-    | &(?:[a-zA-Z]\w{1,31}|\#\d{1,7}|\#x[0-9a-fA-F]{1,6});                      # an entity
-    """,
-    re.VERBOSE,
-)
 TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*+)?/?>")
 _TOKEN = re.compile(f"(?P<placeholder>{PLACEHOLDER.pattern})|(?P<tag>{TAG.pattern})", re.VERBOSE)
 

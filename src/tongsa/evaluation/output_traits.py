@@ -4,19 +4,17 @@ Each trait is a quotient of two sums over sentences, so it has the same interval
 values, too: names are copied by every translator, and translators write some numbers as words.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tongsa.data.inline_marks import NUMBER, digits
 from tongsa.data.repetition import is_looping
 from tongsa.data.words import split_words
 from tongsa.evaluation.metric_statistics import FloatArray, MetricStatistics
 
 TRAITS = ("copies", "numbers", "length_ratio", "loops")
-_NUMBER = re.compile(r"\d(?:[\d.,’'\u00a0\u202f]*\d)?")
-_SEPARATORS = re.compile(r"\D")
 
 
 def trait_statistics(
@@ -52,13 +50,8 @@ def count_copies(source: str, output: str) -> tuple[int, int]:
 
 def count_numbers(source: str, output: str) -> tuple[int, int]:
     """Return how many numbers of the source are in the output, and how many it has; separators are ignored."""
-    in_source, in_output = (Counter(digits(match) for match in _NUMBER.findall(text)) for text in (source, output))
+    in_source, in_output = (Counter(digits(match) for match in NUMBER.findall(text)) for text in (source, output))
     return (in_source & in_output).total(), in_source.total()
-
-
-def digits(number: str) -> str:
-    """Return the digits of a number: 1,000 and 1.000 and 1 000 are the same."""
-    return _SEPARATORS.sub("", number)
 
 
 def count_characters(text: str) -> int:

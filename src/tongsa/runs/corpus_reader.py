@@ -18,7 +18,7 @@ from tongsa.runs.recipe import DataConfig
 
 MIN_STORED_BYTES = 1 << 24
 """Smaller data files are read into memory each time, unless data.cache names a folder."""
-LEDGER_FILE = "ledger.json"
+LEDGER_FILE, LEDGER_ENTRIES = "ledger.json", "ledger.jsonl"
 
 
 class CorpusReader:
@@ -67,12 +67,14 @@ class CorpusReader:
             files = self._write_pairs(pairs, arrays, paths)
             record = {"names": [*map(str, paths)], "files": files, "ledger": ledger.to_record()}
             arrays.append(LEDGER_FILE, json.dumps(record).encode())
+            for line in ledger.entry_lines():
+                arrays.append(LEDGER_ENTRIES, line)
 
         arrays = preparation.prepare(f"texts-{key}", fill)
         record = json.loads(arrays.read(LEDGER_FILE, "u1").tobytes())
         names = dict(zip(record["names"], map(str, paths), strict=True))
         files = [(row, names.get(name, name)) for row, name in record["files"]]
-        return open_pairs(arrays, files, key), Ledger.from_record(record["ledger"], lambda name: names.get(name, name))
+        return open_pairs(arrays, files, key), Ledger.from_record(record["ledger"], arrays.lines(LEDGER_ENTRIES), names)
 
     def _write_pairs(self, pairs: Iterable[Pair], arrays: ArrayFiles, paths: Sequence[Path]) -> list[tuple[int, str]]:
         is_compressed = any(map(compression_of, paths))

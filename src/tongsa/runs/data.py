@@ -18,6 +18,7 @@ from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.interface import Task
 from tongsa.program import format_command
+from tongsa.runs.cleaning import clean_training_pairs
 from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data_checksums import read_data_checksums
 from tongsa.runs.dev_split import split_corpora
@@ -91,20 +92,28 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     check_files(data.paths(data.test), data.encoding)
     preparation = reader.preparation.with_cache(data.cache)
     _check_task(data, task)
-    stores = [reader.read(corpus, task, corpus.train, ledger) for corpus in data.per_corpus]
-    train = PairStore.concatenate(stores)
-    dev = PairStore.concatenate([reader.read(corpus, task, corpus.dev, ledger) for corpus in data.per_corpus])
-    for store, corpus in zip(stores, data.per_corpus, strict=True):
+    corpora = data.per_corpus
+    stores = [reader.read(corpus, task, corpus.train, ledger) for corpus in corpora]
+    dev: PairStore | None = PairStore.concatenate([reader.read(corpus, task, corpus.dev, ledger) for corpus in corpora])
+    for store, corpus in zip(stores, corpora, strict=True):
         if not store:
             raise CorpusError(no_pairs_message(data.paths(corpus.train)[0], ledger, _CHECK_COLUMNS))
     if data.dev_files and not dev:
         raise CorpusError(f"{data.dev_files[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
-    labels = LabelTokenizer.from_texts(train.targets) if task == "classification" else None
+    labels = LabelTokenizer.from_texts(PairStore.concatenate(stores).targets) if task == "classification" else None
     remarks: list[str] = []
     if not data.dev_files:
-        train, dev = split_corpora(stores, data, task, preparation)
-        origin = "the training pairs, too few to split" if dev is train else "pairs split off from train"
+        stores, dev = split_corpora(stores, data, task, preparation)
+    stores = [
+        clean_training_pairs(corpus, task, store, ledger, preparation) if corpus.filters.is_on else store
+        for store, corpus in zip(stores, corpora, strict=True)
+    ]
+    train = PairStore.concatenate(stores)
+    if not data.dev_files:
+        origin = "the training pairs, too few to split" if dev is None else "pairs split off from train"
+        dev = train if dev is None else dev
         remarks.append(f"no dev file: validating on {origin} ({len(dev):,})")
+    assert dev is not None  # noqa: S101 - mypy
     if labels is not None:
         dev = _drop_unknown_labels(dev, labels, ledger)
     source, target = build_tokenizers(train, recipe, labels, folder, preparation)
@@ -146,7 +155,7 @@ def _corpus_sizes(stores: Sequence[PairStore], train: PairStore) -> tuple[int, .
     """Return how many of the training pairs belong to each corpus."""
     if len(stores) == 1:
         return (len(train),)
-    starts = np.cumsum([0, *map(len, stores)])
+    starts = np.cumsum([0, *(int(store.starts[-1]) for store in stores)])
     counts = np.diff(np.searchsorted(train.absolute(np.arange(len(train))), starts))
     return tuple(counts.tolist())
 

@@ -49,16 +49,15 @@ def train_dev_split(
 
 def split_corpora(
     stores: Sequence[PairStore], data: DataConfig, task: Task, preparation: Preparation
-) -> tuple[PairStore, PairStore]:
-    """Split a dev set off from each corpus; both parts are the same object if no corpus is large enough."""
+) -> tuple[list[PairStore], PairStore | None]:
+    """Split a dev set off from each corpus; return what is left of each, and no dev set if all are too small."""
     max_dev = max(1, MAX_DEV_PAIRS[task] // len(stores))
     parts = []
     for store, corpus in zip(stores, data.per_corpus, strict=True):
         tag = corpus.tag if data.corpora and task == "seq2seq" else None
         parts.append(train_dev_split(store, data.dev_fraction, DEV_SPLIT_SEED, max_dev, preparation, tag))
-    train = PairStore.concatenate([train for train, _ in parts])
     held_out = [dev for train, dev in parts if dev is not train]
-    return train, PairStore.concatenate(held_out) if held_out else train
+    return [train for train, _ in parts], PairStore.concatenate(held_out) if held_out else None
 
 
 def _dev_rows(

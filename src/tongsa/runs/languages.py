@@ -43,7 +43,12 @@ def _guess_languages(data: DataConfig, task: Task, reader: CorpusReader) -> tupl
     if not missing or not data.train:
         return data, ""
     pairs = reader.read(data, task, data.train, Ledger(None))
-    sample = pairs[:: max(1, len(pairs) // MAX_SAMPLED_PAIRS)]
+    return guess_from_sample(data, task, pairs[:: max(1, len(pairs) // MAX_SAMPLED_PAIRS)])
+
+
+def guess_from_sample(data: DataConfig, task: Task, sample: Sequence[Pair]) -> tuple[DataConfig, str]:
+    """Return the settings with languages guessed from some pairs and the names of the files, and a message."""
+    missing = [side for side in TEXT_SIDES[task] if not getattr(data, f"{side}_language")]
     paths, known = data.paths(data.train), (data.source_language, data.target_language)
     suffixes = dict(zip(("source", "target"), language_suffixes(paths), strict=True))
     declared = dict(zip(("source", "target"), declared_languages(paths, data.columns, known), strict=True))

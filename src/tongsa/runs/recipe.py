@@ -18,6 +18,7 @@ from tongsa.config import (
     Table,
     check_ranges,
 )
+from tongsa.data.cleaning.config import FilterConfig
 from tongsa.data.ledger import LengthLimits
 from tongsa.data.noise import MASK, NoiseConfig
 from tongsa.decoding.config import DecodingConfig
@@ -48,6 +49,8 @@ class DataConfig:
     """First steps on short pairs, or with other weights of the corpora (docs/data.md)."""
     tag: str = ""
     """Tag before each source, such as <2ko>: one token. Corpora have their own."""
+    filters: FilterConfig = field(default_factory=FilterConfig)
+    """Repairs and filters of the training pairs, as of `tongsa data clean`; dev and test pairs stay as they are."""
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     """Noise in the training sources, drawn anew in each epoch."""
     folder: str = ""

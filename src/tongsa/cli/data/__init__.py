@@ -7,6 +7,8 @@ from tongsa.cli.parser import CommandParser
 
 COMMANDS = {
     "get": "get",
+    "clean": "clean",
+    "why": "why",
     "split": "split",
     "align": "align",
     "back-translate": "back_translate",
@@ -14,12 +16,14 @@ COMMANDS = {
 }
 """Name of each command and of its module here, which has HELP, DESCRIPTION, add_arguments and run."""
 
-HELP = "make corpora: public sets, splits, aligned documents, synthetic pairs, noised copies"
+HELP = "make corpora: public sets, cleaning, splits, aligned documents, synthetic pairs, noised copies"
 DESCRIPTION = """\
 Make corpora.
 
   tongsa data get                                                        list the public data sets
   tongsa data get multi30k                                               download one into data/multi30k
+  tongsa data clean corpus.tsv -o clean.tsv                              repairs and filters, with all reasons
+  tongsa data why corpus.tsv 17                                          why a line is kept or dropped
   tongsa data split corpus.tsv --test-size 1000 -o data/mine             train, dev and test without leaks
   tongsa data align book.en book.ko -o book.tsv                          pairs of sentences from two documents
   tongsa data back-translate runs/ko-en news.ko -o synthetic.tsv         synthetic pairs

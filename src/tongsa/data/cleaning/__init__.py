@@ -1,0 +1,1 @@
+"""Cleaning of corpora: repairs, filters, duplicates, and the report on what they did."""

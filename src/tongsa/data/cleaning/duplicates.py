@@ -1,0 +1,82 @@
+"""Duplicates of a corpus: equal pairs, several sources of a target, and similar pairs (MinHash with banding).
+
+Each function returns for each row the row that is kept instead, or -1. Rows that other filters drop are kept only if
+all rows of their group are. Memory: some 30 bytes for each pair; the signatures are read from a memory map.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tongsa.data.cleaning.minhash import similarity
+
+BAND_ROWS = 4
+"""Numbers of a band: with 16 bands, pairs with a similarity of 0.8 share a band with probability 0.9998."""
+BLOCK_ROWS = 1 << 16
+Rows = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+
+
+def equal_rows(keys: Keys, is_dropped: Mask) -> Rows:
+    """Return the first row with the same keys. `keys` has a row for each pair, and any number of columns."""
+    order = np.lexsort((is_dropped, *keys.T))
+    return _originals(order, _group_starts(keys[order]))
+
+
+def same_target_rows(keys: Keys, is_dropped: Mask, badness: NDArray[np.float64]) -> Rows:
+    """Return the best row with the same target: with the smallest badness, the first of several."""
+    order = np.lexsort((badness, is_dropped, keys[:, 1]))
+    return _originals(order, _group_starts(keys[order, 1:]))
+
+
+def near_rows(signatures: NDArray[np.uint16], is_dropped: Mask, threshold: float) -> Rows:
+    """Return an earlier row whose estimated similarity is at least the threshold.
+
+    Candidates share a band. In its bucket a row is compared with the first row and with the one before it. This is
+    repeated with the rows that are left, until no two of them are similar; so a second cleaning drops nothing.
+    """
+    originals = np.full(len(signatures), -1, np.int64)
+    is_left = np.ones(len(signatures), bool)
+    while True:
+        rows = np.flatnonzero(is_left)
+        for band in range(0, signatures.shape[1], BAND_ROWS):
+            bucket_keys = np.ascontiguousarray(signatures[rows, band : band + BAND_ROWS]).view(np.uint64)
+            order = np.lexsort((is_dropped[rows], bucket_keys[:, 0]))
+            _match_buckets(rows[order], _group_starts(bucket_keys[order]), signatures, threshold, originals)
+        if not (is_left & (originals >= 0)).any():
+            return originals
+        is_left = originals < 0
+
+
+def _match_buckets(rows: Rows, starts: Mask, signatures: NDArray[np.uint16], threshold: float, originals: Rows) -> None:
+    """Record the original of each row that is similar to the first row of its bucket or to the row before it."""
+    first = rows[np.maximum.accumulate(np.where(starts, np.arange(len(rows)), 0))]
+    for candidates in (first, np.r_[rows[:1], rows[:-1]]):
+        indices = np.flatnonzero(~starts & (originals[rows] < 0))
+        for start in range(0, len(indices), BLOCK_ROWS):
+            block = indices[start : start + BLOCK_ROWS]
+            similar = similarity(signatures[rows[block]], signatures[candidates[block]]) >= threshold
+            originals[rows[block[similar]]] = candidates[block[similar]]
+
+
+def _group_starts(keys: Keys) -> Mask:
+    """Return whether each row of sorted keys is the first of its group."""
+    starts = np.ones(len(keys), bool)
+    starts[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    return starts
+
+
+def _originals(order: Rows, starts: Mask) -> Rows:
+    first = order[np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))]
+    originals = np.full(len(order), -1, np.int64)
+    originals[order] = np.where(first == order, -1, first)
+    return originals
+
+
+def largest_groups(keys: Keys, count: int) -> list[tuple[int, int]]:
+    """Return the first row and the size of the largest groups with equal keys, of at least two rows."""
+    order = np.lexsort((*keys.T,))
+    starts = np.flatnonzero(_group_starts(keys[order]))
+    sizes = np.diff(np.r_[starts, len(order)])
+    largest = np.lexsort((order[starts], -sizes))[:count] if len(order) else np.zeros(0, np.int64)
+    return [(int(order[starts[group]]), int(sizes[group])) for group in largest if sizes[group] > 1]

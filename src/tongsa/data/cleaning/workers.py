@@ -1,0 +1,119 @@
+"""Worker processes for chunks: own interpreters that read raw texts from a pipe and write what they measured.
+
+Not `multiprocessing`: it would import the script of a user again, or fork a process with threads. A message is a line
+of JSON with the sizes of its parts, then the parts.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from typing import IO, Any
+
+import numpy as np
+
+from tongsa.data.cleaning.chunk import MeasuredChunk, measure_chunk
+from tongsa.data.cleaning.plan import CleaningPlan
+from tongsa.errors import LostWorkerError
+
+MIN_CHUNKS = 3
+"""With fewer chunks no process is started."""
+Texts = Sequence[Sequence[str]]
+Worker = subprocess.Popen[bytes]
+_ARRAYS = MeasuredChunk._fields[2:]
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def measure_chunks(chunks: Iterable[Texts], plan: CleaningPlan, processes: int) -> Iterator[MeasuredChunk]:
+    """Yield the chunks in their order, measured by several processes, or by this one if there are few."""
+    iterator = iter(chunks)
+    first = [chunk for _, chunk in zip(range(MIN_CHUNKS if processes > 1 else 0), iterator, strict=False)]
+    if len(first) < MIN_CHUNKS:
+        for chunk in (*first, *iterator):
+            yield measure_chunk(chunk, plan)
+        return
+    with _start_workers(plan, processes) as workers, ThreadPoolExecutor(processes) as threads:
+        pending: deque[Future[MeasuredChunk]] = deque()
+        for chunk in _chain(first, iterator):
+            pending.append(threads.submit(_ask_free_worker, workers, chunk))
+            if len(pending) > 2 * processes:  # bounds the memory
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def _chain(first: list[Texts], rest: Iterator[Texts]) -> Iterator[Texts]:
+    yield from first
+    yield from rest
+
+
+@contextmanager
+def _start_workers(plan: CleaningPlan, processes: int) -> Iterator["SimpleQueue[Worker]"]:
+    command = [sys.executable, "-c", "from tongsa.data.cleaning.workers import serve_chunks; serve_chunks()"]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
+    free: SimpleQueue[Worker] = SimpleQueue()
+    try:
+        for worker in workers:
+            assert worker.stdin is not None  # noqa: S101
+            _write_message(worker.stdin, plan.as_json(), [])
+            free.put(worker)
+        yield free
+    finally:
+        for worker in workers:
+            with suppress(OSError):
+                worker.kill()
+            worker.communicate()
+
+
+def _ask_free_worker(free: "SimpleQueue[Worker]", texts: Texts) -> MeasuredChunk:
+    worker = free.get()
+    assert worker.stdin is not None and worker.stdout is not None  # noqa: S101
+    try:
+        _write_message(worker.stdin, texts, [])
+        message = _read_message(worker.stdout)
+    except OSError:
+        message = None
+    if message is None:
+        raise LostWorkerError("cleaning: a worker process has ended. Free some memory and start the command again.")
+    free.put(worker)
+    (clean, counts, types), parts = message
+    arrays = (np.frombuffer(part, dtype).reshape(shape) for part, (dtype, shape) in zip(parts, types, strict=True))
+    return MeasuredChunk(clean, counts, *arrays)
+
+
+def serve_chunks() -> None:
+    """Measure the chunks of standard input until it ends: the main function of a worker."""
+    stream, output = sys.stdin.buffer, sys.stdout.buffer
+    message = _read_message(stream)
+    if message is None:
+        return
+    plan = CleaningPlan.from_json(message[0])
+    while message := _read_message(stream):
+        chunk = measure_chunk(message[0], plan)
+        arrays = [np.ascontiguousarray(getattr(chunk, name)) for name in _ARRAYS]
+        types = [(array.dtype.str, array.shape) for array in arrays]
+        _write_message(output, (chunk.texts, chunk.counts, types), [array.tobytes() for array in arrays])
+
+
+def _write_message(stream: IO[bytes], content: object, parts: Sequence[bytes]) -> None:
+    body = json.dumps(content).encode()
+    stream.write(json.dumps([len(body), *map(len, parts)]).encode() + b"\n")
+    for part in (body, *parts):
+        stream.write(part)
+    stream.flush()
+
+
+def _read_message(stream: IO[bytes]) -> tuple[Any, list[bytes]] | None:
+    line = stream.readline()
+    if not line.endswith(b"\n"):
+        return None
+    body, *parts = (stream.read(size) for size in json.loads(line))
+    return json.loads(body), parts
