@@ -58,7 +58,8 @@ def test_a_shifted_file_is_detected_with_its_shift(shift: int) -> None:
     finding = check(with_targets(pairs, targets))
     assert finding.level == "fault"
     assert finding.numbers["shift"] == shift
-    assert f"{abs(shift)} lines {'below' if shift > 0 else 'above'}" in finding.seen
+    lines = "1 line" if abs(shift) == 1 else f"{abs(shift)} lines"
+    assert f"source {lines} {'below' if shift > 0 else 'above'}" in finding.seen
 
 
 @pytest.mark.parametrize("missing", [200, 500, 800])

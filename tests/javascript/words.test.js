@@ -33,7 +33,7 @@ const users = () =>
     ...FOLDERS.flatMap((folder) => filesOf(folder, /\.(js|html)$/)).filter(
       ({ href }) => !/words_(en|ko)\.js$/.test(href),
     ),
-    ...["visualize/", "runs/", "evaluation/"].flatMap((folder) => filesOf(new URL(folder, SOURCE), /\.py$/)),
+    ...["visualize/", "runs/", "evaluation/", "data/cleaning/"].flatMap((folder) => filesOf(new URL(folder, SOURCE), /\.py$/)),
     ...filesOf(new URL("server/api/", SOURCE), /\.py$/),
     ...filesOf(new URL("server/", SOURCE), /\.py$/),
   ]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tongsa.checks.finding import MAX_EXAMPLES, Finding, Level, format_pair
+from tongsa.data.cleaning.report_data import MisalignedBlock
 from tongsa.data.ledger import Pair
 from tongsa.tokenization.lexicon import (
     NULL_WORD,
@@ -204,8 +205,13 @@ def measure_alignment(
     return max(results, key=lambda result: result.aligned_share)
 
 
-def check_alignment(pairs: Sequence[Pair], result: AlignmentResult | None) -> Finding:
-    """Report the share of aligned pairs, against a shuffled baseline, and a shifted range of lines."""
+def check_alignment(
+    pairs: Sequence[Pair], result: AlignmentResult | None, blocks: Sequence[MisalignedBlock] = ()
+) -> Finding:
+    """Report the share of aligned pairs, against a shuffled baseline, and a shifted range of lines.
+
+    `blocks` are the misaligned blocks of all pairs; without them the lines are those of the sampled pairs.
+    """
     if result is None:
         return Finding(
             name="alignment",
@@ -216,7 +222,8 @@ def check_alignment(pairs: Sequence[Pair], result: AlignmentResult | None) -> Fi
         name="alignment",
         level=_alignment_level(result),
         seen=f"{100 * result.aligned_share:.0f} % of {len(result.test_indices):,} pairs prefer their own partner "
-        "(50 % is chance)" + (f"; {_describe_shift(pairs, result)}" if result.line_shift else ""),
+        "(50 % is chance)"
+        + (f"; {_describe_blocks(blocks) or _describe_shift(pairs, result)}" if result.line_shift else ""),
         means="a model cannot learn from targets that belong to other sources"
         + ("" if result.line_shift else "; normal if the target depends little on the source (a dialogue)"),
         remedy="find the missing or repeated line on one side, and align the files again"
@@ -237,6 +244,22 @@ def _alignment_level(result: AlignmentResult) -> Level:
     return "warning" if result.aligned_share < ALIGNED_SHARE else "ok"
 
 
+def _describe_blocks(blocks: Sequence[MisalignedBlock]) -> str:
+    """Return the lines of the first blocks."""
+    sentences = [
+        f"from {block.file}:{block.first_line} to line {block.last_line}, a target belongs to the source "
+        f"{_describe_distance(block.shift)}"
+        for block in blocks[:MAX_EXAMPLES]
+    ]
+    more = len(blocks) - len(sentences)
+    return "; ".join(sentences) + (f"; and {more:,} more blocks" if more else "")
+
+
+def _describe_distance(shift: int) -> str:
+    lines = "1 line" if abs(shift) == 1 else f"{abs(shift)} lines"
+    return f"{lines} {'below' if shift > 0 else 'above'}"
+
+
 def _describe_shift(pairs: Sequence[Pair], result: AlignmentResult) -> str:
     line_shift = result.line_shift
     assert line_shift is not None  # noqa: S101
@@ -244,7 +267,7 @@ def _describe_shift(pairs: Sequence[Pair], result: AlignmentResult) -> str:
     end = "the end" if line_shift.last == len(result.test_indices) - 1 else f"{last.file}:{last.line}"
     return (
         f"from about {first.file}:{first.line} to {end}, a target belongs to the source "
-        f"{abs(line_shift.shift)} lines {'below' if line_shift.shift > 0 else 'above'}"
+        f"{_describe_distance(line_shift.shift)}"
     )
 
 

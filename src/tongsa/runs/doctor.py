@@ -12,6 +12,7 @@ from tongsa.batch import Batch, Examples, Ragged, epoch_order
 from tongsa.checks import corpus, encoding, model, resources, scripts, text
 from tongsa.checks.alignment import Segmenter, check_alignment, check_odd_pairs, measure_alignment
 from tongsa.checks.finding import Finding
+from tongsa.checks.misaligned_blocks import find_misaligned_blocks
 from tongsa.data.ledger import Pair
 from tongsa.errors import InputError
 from tongsa.runs.corpus_reader import CorpusReader
@@ -67,7 +68,8 @@ def run_checks(run: Run) -> Iterator[Finding]:
             yield scripts.check_wrong_side(sample, run.recipe.data.languages)
         yield from _check_direction(run, sample)
         alignment = measure_alignment(data.train, *_alignment_encoders(run))
-        yield check_alignment(data.train, alignment)
+        is_shifted = alignment is not None and alignment.line_shift is not None
+        yield check_alignment(data.train, alignment, find_misaligned_blocks(data.train) if is_shifted else ())
         yield check_odd_pairs(data.train, alignment)
     if data.task == "classification":
         yield corpus.check_label_balance(data.train)

@@ -23,6 +23,7 @@ PANEL_STYLES = {
     "family": "family.css",
     "inspect": "inspect.css",
     "compare": "compare.css",
+    "corpus": "corpus.css",
 }
 """Panel → its style sheet. Each panel has its own shadow root, so the sheets do not affect each other."""
 PANEL_SCRIPTS = {
@@ -34,6 +35,7 @@ PANEL_SCRIPTS = {
     "family": "family.js",
     "inspect": "inspect.js",
     "compare": "compare.js",
+    "corpus": "corpus.js",
 }
 """Panel → its module. A page contains the modules of its own panels only."""
 PACKED_PANELS = {"trace", "inspect"}
@@ -48,7 +50,8 @@ class Page:
 
     title: str
     panels: Mapping[str, Any]
-    """Panel ("attention", "tree", "positions", "curves", "trace", "family", "inspect", "compare") → its data."""
+    """Panel ("attention", "tree", "positions", "curves", "trace", "family", "inspect", "compare", "corpus")
+    → its data."""
     sentences: Sequence[Mapping[str, Any]] = ()
     """Texts of each sentence: source, translation or label, reference, score."""
 

@@ -1,6 +1,7 @@
 /** The self-contained page: sentence chooser, one tab for each panel in a shadow root; the hash keeps the selection. */
 import { draw as drawAttention } from "./attention.js";
 import { draw as drawCompare } from "./compare.js";
+import { draw as drawCorpus } from "./corpus.js";
 import { draw as drawCurves } from "./curves.js";
 import { $, make, rove } from "./dom.js";
 import { draw as drawFamily } from "./family.js";
@@ -21,7 +22,7 @@ import { WORDS } from "./view_words.js";
  */
 const PANELS = {
   attention: drawAttention, tree: drawTree, positions: drawPositions, curves: drawCurves, trace: drawTrace,
-  family: drawFamily, inspect: drawInspect, compare: drawCompare,
+  family: drawFamily, inspect: drawInspect, compare: drawCompare, corpus: drawCorpus,
 };
 const THEMES = ["system", "light", "dark"];
 const THEME_KEY = "tongsa.theme";

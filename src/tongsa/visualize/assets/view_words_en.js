@@ -5,7 +5,7 @@ const count = (number) => number.toLocaleString("en");
 
 export const english = {
   page: {
-    attention: "Attention", tree: "Search tree", positions: "Positions", curves: "Training", trace: "Trace", family: "Models", inspect: "Inspection", compare: "Comparison", panels: "Views",
+    attention: "Attention", tree: "Search tree", positions: "Positions", curves: "Training", trace: "Trace", family: "Models", inspect: "Inspection", compare: "Comparison", corpus: "Corpus", panels: "Views",
     otherLanguage: "한국어", otherLanguageHelp: "한국어로 보기",
     theme: { system: "Auto", light: "Light", dark: "Dark" }, themeHelp: (theme) => `Theme: ${theme}. Change it.`,
     sentence: "Sentence", previousSentence: "Previous sentence", nextSentence: "Next sentence", more: "More", less: "Less",

@@ -5,7 +5,7 @@ const count = (number) => number.toLocaleString("en");
 
 export const korean = {
   page: {
-    attention: "어텐션", tree: "탐색 트리", positions: "위치 인코딩", curves: "학습 곡선", trace: "계산 추적", family: "모델 비교", inspect: "모델 검사", compare: "비교", panels: "보기 종류",
+    attention: "어텐션", tree: "탐색 트리", positions: "위치 인코딩", curves: "학습 곡선", trace: "계산 추적", family: "모델 비교", inspect: "모델 검사", compare: "비교", corpus: "말뭉치", panels: "보기 종류",
     otherLanguage: "English", otherLanguageHelp: "View in English",
     theme: { system: "자동", light: "밝게", dark: "어둡게" }, themeHelp: (theme) => `화면 테마: ${theme}. 눌러서 바꿉니다.`,
     sentence: "문장", previousSentence: "이전 문장", nextSentence: "다음 문장", more: "펼치기", less: "접기",
