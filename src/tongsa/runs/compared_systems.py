@@ -189,8 +189,7 @@ def _test_set_remarks(test_set: AlignedTestSet, languages: tuple[str, str]) -> I
         text = f"Only {count} sentences: the intervals are rough, and only large differences can be seen."
         yield Remark("few_sentences", text, {"count": count})
     if dropped:
-        text = f"{dropped:,} lines of the test set could not be used and are left out."
-        yield Remark("dropped", text, {"count": dropped})
+        yield dropped_remark(dropped)
     target = languages[1]
     if target and language_name(target) != target and not _looks_like(target, test_set.references):
         text = f"The references do not look like {language_name(target)}, the language that the models write."
@@ -226,8 +225,17 @@ def _leakage(system: System, test_set: AlignedTestSet) -> Remark | None:
     same, lines = int(finding.numbers.get("same", 0)), len(test_set.pairs)
     if finding.level == "ok" or not same:
         return None
-    text = f"{system.name}: {same:,} of {lines:,} test lines are in its training files, so its scores are too high."
-    return Remark("leakage", text, {"name": system.name, "same": same, "lines": lines})
+    return leakage_remark(system.name, same, lines)
+
+
+def dropped_remark(count: int) -> Remark:
+    text = f"{count:,} lines of the test set could not be used and are left out."
+    return Remark("dropped", text, {"count": count})
+
+
+def leakage_remark(name: str, same: int, lines: int) -> Remark:
+    text = f"{name}: {same:,} of {lines:,} test lines are in its training files, so its scores are too high."
+    return Remark("leakage", text, {"name": name, "same": same, "lines": lines})
 
 
 def _fitted_steps(groups: Sequence[SettingGroup], systems: Sequence[System]) -> Iterator[Remark]:

@@ -16,6 +16,8 @@ export const english = {
   scores: "Scores",
   scoreNote: "Below each score: its 95 % interval over test sentences, and over seeds where there are several runs. Bold: no other system is shown to be better.",
   scoreCaption: (metric, count) => `${metric} with 95 % intervals, n = ${count}. Rings: runs with different seeds. Overlapping intervals do not say that systems are equal: see the pairs.`,
+  aloneNote: "Below each score: its 95 % interval over test sentences.",
+  aloneCaption: (metric, count) => `${metric} with its 95 % interval, n = ${count}.`,
   signatures: "Signatures of the metrics",
   pairs: "Pairs",
   pairsHelp: (pairs) => `Each row against each column. Paired bootstrap (Koehn 2004) and approximate randomization (Riezler and Maxwell 2005) on the same sentences; settings with several runs by a test over seeds and sentences. The p-values of ${plural(pairs, "pair")} are corrected by Holm's method.`,

@@ -14,6 +14,8 @@ export const korean = {
   scores: "점수",
   scoreNote: "점수 아래는 95% 신뢰구간입니다. 테스트 문장에 대한 구간이며, 실행이 여럿이면 시드도 함께 반영합니다. 굵은 글씨: 더 좋다고 확인된 시스템이 없습니다.",
   scoreCaption: (metric, count) => `${metric}, 95% 신뢰구간, n = ${count}. 작은 원은 시드가 다른 실행입니다. 구간이 겹친다고 해서 같다는 뜻은 아닙니다. 쌍별 비교를 보세요.`,
+  aloneNote: "점수 아래는 테스트 문장에 대한 95% 신뢰구간입니다.",
+  aloneCaption: (metric, count) => `${metric}, 95% 신뢰구간, n = ${count}.`,
   signatures: "평가 지표의 계산 조건(서명)",
   pairs: "쌍별 비교",
   pairsHelp: (pairs) => `행을 열과 비교합니다. 같은 문장에 대한 쌍체 부트스트랩(Koehn 2004)과 근사 무작위화 검정(Riezler와 Maxwell 2005)입니다. 실행이 여럿인 설정은 시드와 문장을 함께 검정합니다. p값은 ${pairs}쌍에 대해 홀름 방법으로 보정했습니다.`,
