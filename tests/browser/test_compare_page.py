@@ -151,7 +151,7 @@ def test_axe_finds_nothing(visitor: Visitor, page_file: Path, scheme: str) -> No
 
 
 @pytest.fixture(scope="module")
-def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evaluation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of `tongsa evaluate --by length position`, of a random model."""
     folder = tmp_path_factory.mktemp("evaluation")
     run = write_runs(folder)[0]
@@ -162,10 +162,10 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("language", "caption"), [("en", "by position in the sentence"), ("ko", "문장 안의 위치별")])
 def test_the_page_of_an_evaluation_shows_the_slices_of_one_model(
-    visitor: Visitor, evaluated: Path, language: str, caption: str
+    visitor: Visitor, evaluation_file: Path, language: str, caption: str
 ) -> None:
     page = visitor.page(viewport={"width": 360, "height": 800})
-    page.goto(f"{evaluated.as_uri()}#language={language}")
+    page.goto(f"{evaluation_file.as_uri()}#language={language}")
     expect(page.locator("#scores tbody th")).to_have_text(HOSTILE)
     expect(page.locator("section h2")).to_have_count(2)  # scores and slices; nothing to compare with
     expect(page.locator("#slices figcaption", has_text=caption)).to_have_count(2)  # recall and precision

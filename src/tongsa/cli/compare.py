@@ -59,7 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--each-run", action="store_true", help="compare runs one by one, also those of one setting")
     parser.add_argument(
-        "--views", type=int, default=0, metavar="N", help="also write attention and beam of the N top sentences"
+        "--views",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also write pages of the N top sentences: attention and beam of all models",
     )
     parser.add_argument(
         "--table",

@@ -71,7 +71,7 @@ export const english = {
   orders: { difference: "largest difference", "better-a": "first is better", "better-b": "second is better", line: "line", length: "longest source" },
   line: (line) => `Line ${line}`, empty: "(empty)", noSentences: "These two differ in none of the sentences on this page.",
   showMore: (count, all) => `Show ${count} more of ${all}`,
-  lookInside: "Attention and beam", lookInsideCommand: "Attention and beam of this sentence",
+  lookInsidePage: "Attention and beam of the models side by side", lookInsideCommand: "Attention and beam of this sentence",
   ngrams: "N-grams of only one system",
   ngramsHelp: "Sequences of 1 to 4 words that the outputs of the first have at least twice and those of the second never, and the reverse. The last column says how often the references have them.",
   onlyIn: (name) => `Only ${name}`, ngram: "N-gram", outputs: "Outputs", noNgrams: "None.",

@@ -68,7 +68,7 @@ export const korean = {
   orders: { difference: "차이가 큰 순", "better-a": "첫째가 좋은 문장", "better-b": "둘째가 좋은 문장", line: "줄 번호순", length: "원문이 긴 순" },
   line: (line) => `${line}번째 줄`, empty: "(비어 있음)", noSentences: "이 페이지의 문장에서는 두 시스템의 출력이 모두 같습니다.",
   showMore: (count, all) => `${count}개 더 보기(모두 ${all}개)`,
-  lookInside: "어텐션과 빔", lookInsideCommand: "이 문장의 어텐션과 빔 보기",
+  lookInsidePage: "모델들의 어텐션과 빔을 나란히 보기", lookInsideCommand: "이 문장의 어텐션과 빔 보기",
   ngrams: "한쪽에만 있는 n-gram",
   ngramsHelp: "한 시스템의 출력에는 두 번 이상 나오고 다른 시스템의 출력에는 한 번도 나오지 않는 단어 1~4개의 연속입니다. 마지막 열은 정답에 나온 횟수입니다.",
   onlyIn: (name) => `${name}에만`, ngram: "n-gram", outputs: "출력", noNgrams: "없습니다.",
