@@ -488,6 +488,16 @@ CASES = {
     "unknown tokenizer of a metric": Case(
         "evaluate run --data dev.tsv --tokenize x", "Use one of {", ["evaluate run --data dev.tsv --tokenize 13a"]
     ),
+    "page of an evaluation as JSON": Case(
+        "evaluate run --data dev.tsv --by length --json -o slices.html",
+        "Leave out {flag}, or give another name.",
+        ["evaluate run --data dev.tsv --by length -o slices.html", "evaluate run --data dev.tsv --json -o slices.json"],
+    ),
+    "page of an evaluation without slices": Case(
+        "evaluate run --data dev.tsv -o slices.html",
+        "Add --by length.",
+        ["evaluate run --data dev.tsv --by length -o slices.html"],
+    ),
     "demo in a full folder": Case(
         "demo --run full",
         "Choose another folder with --run.",

@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -67,10 +67,15 @@ class GridRun:
         return f"{self.name}: {self.metric} {self.score:.2f} on {self.split}, {self.steps:,} steps in {time}"
 
 
-def train_grid(plan: GridPlan, *, quiet: bool = False) -> list[GridRun]:
+GridRemark = Callable[[Sequence[GridRun], Callable[[str], None]], None]
+"""Called with all runs of a grid and a function that prints a message."""
+
+
+def train_grid(plan: GridPlan, *, quiet: bool = False, remark: GridRemark | None = None) -> list[GridRun]:
     """Train the runs of a plan that have not finished, and return all of them; a failure is in the state of its run.
 
-    Ctrl-C saves a checkpoint and raises InterruptedRun; the same call continues.
+    `remark` is called before the first run and after each. Ctrl-C saves a checkpoint and raises InterruptedRun; the
+    same call continues.
     """
     with storage.lock_folder(plan.folder):
         planning = GridDisplay(0, 0, quiet=quiet)
@@ -79,11 +84,15 @@ def train_grid(plan: GridPlan, *, quiet: bool = False) -> list[GridRun]:
         runs = {run.name: run for run in _list_runs(plan, journal)}
         pending = [run for run in runs.values() if run.state != "finished"]
         planning.log(_describe_work(plan, len(recipes), len(runs) - len(pending), len(runs)))
+        if remark and pending:
+            remark(list(runs.values()), planning.log)
         with GridDisplay(len(runs), len(runs) - len(pending), quiet=quiet) as display:
             for run in _train_runs(plan, pending, display):
                 _append_record(plan.folder / JOURNAL_FILE, run.record())
                 runs[run.name] = run
                 display.end_run(run.summary(), "red" if run.state == "failed" else "green")
+                if remark:
+                    remark(list(runs.values()), display.log)
         return list(runs.values())
 
 
