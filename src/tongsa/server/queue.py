@@ -58,7 +58,7 @@ class BatchLimits(NamedTuple):
 
 
 class QueueRoom(NamedTuple):
-    """What may wait for a model."""
+    """Limits of what waits for a model."""
 
     sentences: int
     """Sentences in its queue."""
@@ -101,7 +101,7 @@ class ModelQueue:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more request may be admitted."""
+        """True if one more request may be admitted."""
         return self._room_line.has_room(1, self._unfinished_count)
 
     async def wait_for_room(self, count: int) -> None:
