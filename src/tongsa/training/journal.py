@@ -69,16 +69,16 @@ def _parse_record(line: str) -> dict[str, Any]:
 def read_journal(path: Path) -> list[dict[str, Any]]:
     """Return the records of a journal. Of more than MAX_UPDATES updates, every second, fourth … one is returned."""
     records: list[dict[str, Any]] = []
-    every, updates, kept = 1, 0, 0
+    stride, updates, kept = 1, 0, 0
     for record in filter(None, map(_parse_record, _read_lines(path))):
         if _is_update(record):
             updates += 1
-            if updates % every:
+            if updates % stride:
                 continue
             kept += 1
         records.append(record)
         if kept > MAX_UPDATES:
-            every *= 2
+            stride *= 2
             numbers = count(1)
             records = [record for record in records if not _is_update(record) or next(numbers) % 2 == 0]
             kept //= 2
