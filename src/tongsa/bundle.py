@@ -13,7 +13,7 @@ from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
 from tongsa import storage, tensor_file
-from tongsa.bounded_files import MAX_SHORTLIST_BYTES, UnreadableFileError
+from tongsa.bounded_files import MAX_PROFILE_BYTES, MAX_SHORTLIST_BYTES, UnreadableFileError
 from tongsa.bundle_description import (
     DESCRIPTION_FILE,
     FORMAT_VERSION,
@@ -195,8 +195,8 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
         content[LABELS_FILE if bundle.config.task == "classification" else TARGET_TOKENIZER_FILE] = (
             bundle.target_tokenizer.model_bytes
         )
-    if bundle.profile is not None:
-        content[PROFILE_FILE] = bundle.profile.to_bytes()
+    if bundle.profile is not None and len(profile := bundle.profile.to_bytes()) <= MAX_PROFILE_BYTES:
+        content[PROFILE_FILE] = profile  # a larger one could not be read again; a model works without one
     description: dict[str, Any] = {
         "format": FORMAT_VERSION,
         "kind": bundle.kind,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tongsa import bounded_files, system
 from tongsa.bounded_files import UnreadableFileError
@@ -121,6 +121,13 @@ def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file atomically; create its folder if needed."""
+    with replacement_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacement_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write that replaces `path` at the end, atomically; create its folder if needed."""
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -128,8 +135,9 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise InputError(f"{path}: a device or a pipe, which cannot be replaced. Give the name of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
-            file.write(content)
+        temporary.unlink(missing_ok=True)  # of a killed process; it may also be a link, which is not written through
+        with temporary.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         replace_file(temporary, path)
@@ -192,7 +200,12 @@ def table_sha256(table: Mapping[str, Any]) -> str:
 
 
 def read_verified(path: Path, sha256: str, max_bytes: int) -> bytes:
-    """Return the content of a file of a folder with checksums; raise InputError if it is missing or damaged."""
+    """Return the content of a file of a folder with checksums; raise InputError if it is missing or damaged.
+
+    A damaged file is read as a stream and takes no memory.
+    """
+    if folder_file_sha256(path, max_bytes) != sha256:
+        raise UnreadableFileError(path, "damaged (its checksum is wrong)")
     content = bounded_files.read_bytes(path, max_bytes)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UnreadableFileError(path, "damaged (its checksum is wrong)")

@@ -718,6 +718,9 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/decoding/test_shortlist.py::test_a_shortlist_that_could_not_be_read_again_is_not_written": (
+        "Give fewer --candidates.",
+    ),
     "tests/runs/test_corpora.py::test_a_stage_without_pairs_is_refused": ("Raise its max_tokens or weights.",),
     "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (
         "Choose layers with --layers, or shorten the text.",
