@@ -13,6 +13,7 @@ from time import monotonic
 import numpy as np
 
 from tongsa import storage
+from tongsa.checks.misaligned_blocks import find_misaligned_blocks
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.cleaning.clean import CleanedPairs, CleaningHooks, clean_pairs
 from tongsa.data.cleaning.language import check_identifier
@@ -42,7 +43,7 @@ class Cleaning:
     data: DataConfig
     task: Task = "seq2seq"
     display: PreparationDisplay = field(default_factory=lambda: Preparation().display)
-    hooks: CleaningHooks = field(default_factory=CleaningHooks)
+    hooks: CleaningHooks = field(default_factory=lambda: CleaningHooks(find_blocks=find_misaligned_blocks))
 
     @property
     def plan(self) -> CleaningPlan:

@@ -9,6 +9,7 @@ COMMANDS = {
     "get": "get",
     "clean": "clean",
     "why": "why",
+    "report": "report",
     "split": "split",
     "align": "align",
     "back-translate": "back_translate",
@@ -24,6 +25,7 @@ Make corpora.
   tongsa data get multi30k                                               download one into data/multi30k
   tongsa data clean corpus.tsv -o clean.tsv                              repairs and filters, with all reasons
   tongsa data why corpus.tsv 17                                          why a line is kept or dropped
+  tongsa data report corpus.tsv -o corpus.html                           a page about a corpus
   tongsa data split corpus.tsv --test-size 1000 -o data/mine             train, dev and test without leaks
   tongsa data align book.en book.ko -o book.tsv                          pairs of sentences from two documents
   tongsa data back-translate runs/ko-en news.ko -o synthetic.tsv         synthetic pairs

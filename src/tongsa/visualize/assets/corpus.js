@@ -1,7 +1,7 @@
 /** Corpus report: counts, filters, lengths, scripts and languages, misaligned blocks, duplicates, samples, ablation. */
 import { ablationSection } from "./corpus_ablation.js";
 import { partsBar } from "./corpus_chart.js";
-import { count, partsOf, share } from "./corpus_data.js";
+import { count, partsOf, share, shortName } from "./corpus_data.js";
 import { filtersSection, lengthsSection } from "./corpus_filters.js";
 import { duplicatesSection, repairsSection, samplesSection } from "./corpus_samples.js";
 import { blocksSection, languagesSection, scriptsSection } from "./corpus_texts.js";
@@ -51,7 +51,7 @@ const countsOf = ({ data, words }) => {
 
 /** What a reader must know first. @param {View} view @returns {string[]} */
 const remarksOf = ({ data, words }) => [
-  ...data.blocks.slice(0, MAX_NAMED_BLOCKS).map((block) => words.blockRemark(`${block.file}:${block.first_line}`, count(block.last_line), words.shift(block.shift))),
+  ...data.blocks.slice(0, MAX_NAMED_BLOCKS).map((block) => words.blockRemark(`${shortName(data.files, block.file)}:${block.first_line}`, count(block.last_line), words.shift(block.shift))),
   ...(data.blocks.length > MAX_NAMED_BLOCKS ? [words.moreBlocks(count(data.blocks.length - MAX_NAMED_BLOCKS))] : []),
   ...(data.dropped >= MANY_DROPPED * data.read && data.read ? [words.manyDropped(share(data.dropped, data.read))] : []),
 ];

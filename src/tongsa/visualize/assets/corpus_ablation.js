@@ -33,7 +33,7 @@ export const ablationSection = ({ data, words }, signal) => {
   const metric = words.metrics[ablation.metric] ?? ablation.metric, sentences = count(ablation.sentences);
   return [
     make("p", { class: "quiet help", text: words.ablationHelp(metric, ablation.split, sentences, ablation.budget, ablation.seeds) }),
-    scrollTable(words.ablation, [words.training, words.pairs, metric, words.difference, words.verdict], rows, "score-table"),
+    scrollTable(words.ablation, [words.training, words.pairs, metric, words.difference, words.verdict], rows, "ablation-table"),
     make("figure", {}, make("figcaption", { text: words.ablationCaption(metric, sentences) }), picture),
   ];
 };

@@ -1,5 +1,6 @@
 /** Charts of the corpus report: a histogram with its cuts, a bar of shares. Sizes are CSS pixels. */
-import { formatValue, ticks } from "./axis.js";
+import { ticks } from "./axis.js";
+import { compact } from "./compare_data.js";
 import { shownBins, sum } from "./corpus_data.js";
 import { make, makeSvg } from "./dom.js";
 import { clamp } from "./format.js";
@@ -10,7 +11,7 @@ import { clamp } from "./format.js";
  * @property {{ style: string, counts: number[] }[]} layers from bottom to top
  * @property {number | null} low position of the smallest value that is kept, in bins
  * @property {number | null} high position of the largest
- * @property {(edge: number) => string} label text of an edge
+ * @property {(edge: number) => string} label text of an edge; "" for an edge without a label
  * @property {string} title of the horizontal axis
  */
 
@@ -19,14 +20,16 @@ const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [190, 52, 14, 18, 40];
 const [LETTER_WIDTH, GAP] = [7, 14];
 
 /**
- * Return the edges that have a label: the first, the last, and others as far apart as labels are wide.
+ * Return the edges whose labels are drawn: the labels that are not empty, as far apart as they are wide.
  * @param {string[]} labels
  * @param {number} binWidth
  */
 export const labelledEdges = (labels, binWidth) => {
+  const named = labels.flatMap((label, i) => (label ? [i] : []));
+  if (named.length < 2) return named;
   const widest = Math.max(...labels.map((label) => label.length)) * LETTER_WIDTH + GAP;
-  const step = Math.max(1, Math.ceil(widest / binWidth));
-  return labels.flatMap((_, i) => (i % step ? [] : [i]));
+  const step = Math.max(1, Math.ceil(widest / (binWidth * (named[1] - named[0]))));
+  return named.filter((_, i) => i % step === 0);
 };
 
 /** The range outside a cut, and the line of the cut. @param {SVGElement} svg */
@@ -51,7 +54,7 @@ export const histogramChart = ({ edges, layers, low, high, label, title }, width
   const y = (value) => bottom - (value / marks[marks.length - 1]) * (bottom - TOP);
   for (const mark of marks) {
     svg.append(makeSvg("line", { x1: LEFT, x2: width - RIGHT, y1: y(mark), y2: y(mark) }),
-      makeSvg("text", { x: LEFT - 6, y: y(mark) + 4, "text-anchor": "end", text: formatValue(mark) }));
+      makeSvg("text", { x: LEFT - 6, y: y(mark) + 4, "text-anchor": "end", text: compact(mark) }));
   }
   if (low !== null && low > first) drawCut(svg, x(low), x(first), bottom);
   if (high !== null && high < last) drawCut(svg, x(high), x(last), bottom);

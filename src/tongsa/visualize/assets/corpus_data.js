@@ -119,6 +119,15 @@ export const ratioText = (exponent) => {
   return exponent < 0 && text !== "1" ? `1/${text}` : text;
 };
 
+/** Return the label of an edge on an axis of ratios: powers of two only. @param {number} exponent */
+export const ratioLabel = (exponent) => (Number.isInteger(Math.round(exponent * 1e6) / 1e6) ? ratioText(Math.round(exponent)) : "");
+
+/** Return the name of a file, without its folders if no other file has that name. @param {string[]} files @param {string} file */
+export const shortName = (files, file) => {
+  const base = (path) => path.split(/[\\/]/u).pop() ?? path;
+  return files.filter((other) => base(other) === base(file)).length > 1 ? file : base(file);
+};
+
 /** Characters that nobody sees, and those that change the order of others. */
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff]/gu; // eslint-disable-line no-control-regex
 

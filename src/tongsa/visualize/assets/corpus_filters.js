@@ -2,7 +2,7 @@
 import { formatValue } from "./axis.js";
 import { row, scrollTable } from "./compare_markup.js";
 import { histogramChart } from "./corpus_chart.js";
-import { count, highPosition, positionOf, ratioText, share, speed } from "./corpus_data.js";
+import { count, highPosition, positionOf, ratioLabel, ratioText, share, speed } from "./corpus_data.js";
 import { make, onWidthChange } from "./dom.js";
 
 /** @typedef {import("./corpus.js").View} View */
@@ -13,12 +13,15 @@ import { make, onWidthChange } from "./dom.js";
 /** Return the name of a filter or a repair. @param {any} words @param {string} name */
 export const filterName = (words, name) => words.filterNames[name] ?? name;
 
-/** @param {any} words @param {Limits} limits @returns {string} what is kept */
-const limitsText = (words, [low, high]) => {
-  if (low !== null && high !== null) return words.between(formatValue(low), formatValue(high));
-  if (low !== null) return words.atLeast(formatValue(low));
-  return high === null ? "–" : words.atMost(formatValue(high));
+/** @param {any} words @param {Limits} limits @param {(value: number) => string} format @returns {string} what is kept */
+const limitsText = (words, [low, high], format = formatValue) => {
+  if (low !== null && high !== null) return words.between(format(low), format(high));
+  if (low !== null) return words.atLeast(format(low));
+  return high === null ? "–" : words.atMost(format(high));
 };
+
+/** Return a ratio as text: 1/6. @param {number} ratio */
+const formatRatio = (ratio) => ratioText(Math.log2(ratio));
 
 /**
  * Return the thresholds of a filter; the length has one for each side.
@@ -27,7 +30,7 @@ const limitsText = (words, [low, high]) => {
  */
 export const thresholdText = ({ data, words }, { name, low, high, learnt }) => {
   const sides = /** @type {const} */ (["source", "target"]);
-  const text = name !== "length" || low !== null || high !== null ? limitsText(words, [low, high])
+  const text = name !== "length" || low !== null || high !== null ? limitsText(words, [low, high], name === "ratio" ? formatRatio : formatValue)
     : sides.map((side, i) => `${words[side]} ${limitsText(words, data[`${side}_length_limits`])} ${words.units[data.length_units[i]]}`).join("; ");
   return learnt ? `${text} (${words.learnt})` : text;
 };
@@ -76,14 +79,14 @@ const histogramTable = ({ words }, { edges }, layers, label, caption) => {
  * A histogram with its caption, cuts and table.
  * @param {View} view
  * @param {{ caption: string, title: string, layers: { name: string, style: string, counts: number[] }[], edges: number[],
- *   limits: Limits, label: (edge: number) => string }} figure
+ *   limits: Limits, label: (edge: number) => string, mark?: (edge: number) => string }} figure `mark` labels the axis
  * @param {AbortSignal} signal
  */
-export const histogramFigure = (view, { caption, title, layers, edges, limits, label }, signal) => {
+export const histogramFigure = (view, { caption, title, layers, edges, limits, label, mark = label }, signal) => {
   const picture = make("div", { class: "picture" });
   const [low, high] = [limits[0] === null ? null : positionOf(edges, limits[0]), limits[1] === null ? null : highPosition(edges, limits[1])];
   onWidthChange(picture, (width) => picture.replaceChildren(
-    histogramChart({ edges, layers, low, high, label, title }, width)), signal);
+    histogramChart({ edges, layers, low, high, label: mark, title }, width)), signal);
   return make("figure", {}, make("figcaption", { text: caption }), picture,
     histogramTable(view, { edges, counts: [] }, layers, label, caption));
 };
@@ -98,12 +101,12 @@ export const lengthsSection = (view, signal) => {
     { name: words.kept, style: "kept", counts: kept.counts }, { name: words.dropped, style: "dropped", counts: dropped.counts }];
   const lengths = /** @type {const} */ (["source", "target"]).map((side, i) => ({
     caption: words.lengthCaption(words[side], words.units[data.length_units[i]]), title: words.units[data.length_units[i]],
-    layers: layers(data[`${side}_lengths`]), edges: data[`${side}_lengths`][0].edges, limits: data[`${side}_length_limits`], label: formatValue,
+    layers: layers(data[`${side}_lengths`]), edges: data[`${side}_lengths`][0].edges, limits: data[`${side}_length_limits`], label: formatValue, mark: formatValue,
   }));
   /** @type {Limits} */
   const ratioLimits = [exponent(ratio?.low), exponent(ratio?.high)];
   const figures = [...lengths, {
-    caption: words.ratioCaption, title: words.ratioTitle, layers: layers(data.ratios), edges: data.ratios[0].edges, limits: ratioLimits, label: ratioText,
+    caption: words.ratioCaption, title: words.ratioTitle, layers: layers(data.ratios), edges: data.ratios[0].edges, limits: ratioLimits, label: ratioText, mark: ratioLabel,
   }].filter(({ edges }) => edges.length > 1);
   const key = (style, text) => make("li", {}, make("span", { class: `swatch ${style}` }), text);
   return [

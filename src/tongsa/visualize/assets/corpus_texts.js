@@ -1,6 +1,6 @@
 /** Sections about the texts of a corpus: scripts, languages, misaligned blocks. */
 import { row, scrollTable } from "./compare_markup.js";
-import { count, share, sum } from "./corpus_data.js";
+import { count, share, shortName, sum } from "./corpus_data.js";
 import { make } from "./dom.js";
 
 /** @typedef {import("./corpus.js").View} View */
@@ -43,7 +43,7 @@ export const languagesSection = (view) =>
 /** The section of the misaligned blocks. @param {View} view */
 export const blocksSection = ({ data, words }) => {
   if (!data.blocks.length) return [make("p", { text: words.noBlocks })];
-  const rows = data.blocks.map((block) => row(`${block.file}:${block.first_line}`,
+  const rows = data.blocks.map((block) => row(`${shortName(data.files, block.file)}:${block.first_line}`,
     [count(block.last_line), count(block.last_line - block.first_line + 1), words.shift(block.shift)]));
   return [
     scrollTable(words.blocks, [words.slipsAt, words.lastLine, words.lines, words.meaning], rows),

@@ -55,7 +55,7 @@ export const english = {
     mojibake: "Mojibake", control_characters: "Control characters", markup: "Markup", compatibility_jamo: "Compatibility jamo", nfc: "NFC (composed characters)",
   },
   characters: (from, to) => (from === to ? `${from} characters` : `${from} → ${to} characters`),
-  before: "Before", after: "After",
+  moreSamples: (count) => `${count} more`, before: "Before", after: "After",
   duplicates: "Frequent pairs", times: "Times", duplicatesNote: "The most frequent pairs; one of each is kept if the filter is on.",
   ablation: "Ablation", training: "Training data", difference: "Difference", verdict: "Verdict",
   ablationHelp: (metric, split, sentences, budget, seeds) => `The same model was trained on the corpus with all filters, with none, and without each filter that dropped anything: ${budget} each, ${seeds === 1 ? "one seed" : `${seeds} seeds`}; ${metric} on ${sentences} ${split} sentences. Differences are against all filters, p-values corrected by Holm's method.${seeds === 1 ? " Another seed may give another order." : ""}`,

@@ -52,7 +52,7 @@ export const korean = {
     mojibake: "깨진 글자", control_characters: "제어 문자", markup: "마크업", compatibility_jamo: "호환용 자모", nfc: "NFC(완성형 글자)",
   },
   characters: (from, to) => (from === to ? `${from}글자` : `${from} → ${to}글자`),
-  before: "전", after: "후",
+  moreSamples: (count) => `${count}개 더 보기`, before: "전", after: "후",
   duplicates: "자주 나오는 쌍", times: "횟수", duplicatesNote: "가장 자주 나오는 쌍입니다. 필터가 켜져 있으면 하나씩만 남깁니다.",
   ablation: "필터별 효과", training: "학습 데이터", difference: "차이", verdict: "판정",
   ablationHelp: (metric, split, sentences, budget, seeds) => `같은 모델을 필터를 모두 켠 말뭉치, 모두 끈 말뭉치, 그리고 무엇이든 버린 필터를 하나씩 끈 말뭉치로 학습했습니다. 학습 시간은 각각 ${budget}, 시드는 ${seeds}개이고, 점수는 ${split} ${sentences}문장의 ${metric}입니다. 차이는 필터를 모두 켠 것과 비교한 값이며, p값은 홀름 방법으로 보정했습니다.${seeds === 1 ? " 시드가 다르면 순서가 달라질 수 있습니다." : ""}`,
