@@ -8,11 +8,15 @@ import pytest
 
 from studies.__main__ import main
 from studies.figures import render
-from studies.pages import BLOCK, CLAIM_PAGES, STUDY_PAGES, current_pages, study_page, write_pages
-from studies.results import read_results
-from studies.study import LANGUAGES, ROOT, load_study, study_names
+from studies.pages import BLOCK, CLAIM_PAGES, STUDY_PAGES, current_pages, run_description, study_page, write_pages
+from studies.results import measure_study, read_results, source_commit
+from studies.study import LANGUAGES, ROOT, MeasureOptions, load_study, study_names
 
 RECORDED = [name for name in study_names() if (ROOT / name / "results.json").exists()]
+
+
+def test_every_study_is_recorded() -> None:
+    assert study_names() == RECORDED  # docs/claims.md says so
 
 
 def test_every_page_agrees_with_the_results() -> None:
@@ -49,6 +53,17 @@ def test_a_recorded_study_has_three_seeds_and_shows_claims_figure_and_run_in_bot
         blocks = {block[2] for block in BLOCK.finditer(text)}
         assert {"verdicts", "run", *(f"table: {table}" for table in study.tables)} <= blocks
         assert "](figure.svg)" in text
+
+
+def test_new_results_name_the_commit_and_the_trainings_at_the_same_time() -> None:
+    study = load_study("norm_example")
+    results = measure_study(
+        study, MeasureOptions(seeds=study.quick_seeds, quick=True, processes=3), "python -m studies"
+    )
+    assert results["processes"] == 3 and results["commit"] == source_commit()
+    described = run_description(study, results | {"commit": "5e4a9408e73c-dirty"}, "en")
+    assert described.endswith("commit 5e4a9408e73c-dirty. 3 trainings at the same time.")
+    assert "커밋" not in run_description(study, results | {"commit": None}, "ko")  # not a clone
 
 
 @pytest.mark.parametrize("name", study_names())
