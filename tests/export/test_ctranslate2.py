@@ -193,6 +193,7 @@ def test_int8_is_smaller_and_gives_the_same_translations(trained: Path, tmp_path
         ("value_width", 2),
         ("final_norm", "both"),
         ("residual", False),
+        ("decoder_cell", "ssru"),
     ],
 )
 def test_unsupported_setting_is_named(setting: str, value: object, tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ def test_example_in_the_folder_gives_our_greedy_output(
         ("key_width", 6),
         ("final_norm", "both"),
         ("residual", False),
+        ("decoder_cell", "ssru"),
     ],
 )
 def test_unsupported_setting_is_named_with_a_remedy(setting: str, value: object, tmp_path: Path) -> None:

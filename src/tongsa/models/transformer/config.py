@@ -21,6 +21,7 @@ from tongsa.nn.positions import PositionKind, SinusoidConfig
 
 Initialization = Literal["scaled-xavier", "xavier", "xavier-all", "torch"]
 FinalNorm = Literal["auto", "both", "decoder", "none"]
+DecoderCell = Literal["attention", "ssru"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +128,8 @@ class DecoderStack:
 
     num_layers: int
     with_cross_attention: bool = True
+    cell: DecoderCell = "attention"
+    """First sub-layer of each layer: self-attention or an SSRU."""
     tie_layers: bool = False
     """All layers have the parameters of the first."""
     output_bias: bool = False
