@@ -247,7 +247,36 @@ class JSONResponse(Response):
 
 
 def encode_json(content: Any) -> bytes:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    return _dump(content).encode("utf-8")
+
+
+def _dump(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def encode_json_in_parts(content: Any, levels: int = 5) -> bytes:
+    """Encode JSON in a thread: part by part, because json.dumps stops all other threads until it returns."""
+
+    def parts(value: Any, levels: int) -> Iterator[str]:
+        if not levels or not value or not isinstance(value, dict | list):
+            yield _dump(value)
+            return
+        is_object, separator = isinstance(value, dict), ""
+        yield "{" if is_object else "["
+        for item in value.items() if is_object else value:
+            yield separator
+            separator = ","
+            if is_object:
+                yield f"{_dump(item[0])}:"
+            yield from parts(item[1] if is_object else item, levels - 1)
+        yield "}" if is_object else "]"
+
+    return "".join(parts(content, levels)).encode("utf-8")
+
+
+async def encoded_response(content: Any) -> Response:
+    """Return a response with JSON that may be large: it is encoded in a thread."""
+    return Response(await run_in_thread(encode_json_in_parts, content), media_type=JSONResponse.media_type)
 
 
 class NDJSONResponse(Response):

@@ -24,6 +24,7 @@ from tongsa.server.http import (
     JSONResponse,
     ServerContext,
     UploadedFile,
+    encoded_response,
     get_context,
     parse_multipart,
     read_body,
@@ -122,7 +123,7 @@ async def translate(request: Request) -> Response:
             return await translate_document(context, queue, document, query.glossary, request_deadline(request).time)
 
         translated = await run_unless_disconnected(request, parse_and_translate())
-    return _response(request, queue.name, translated_name(name, queue.model), translated)
+    return await _response(request, queue.name, translated_name(name, queue.model), translated)
 
 
 async def _read_request(request: Request) -> tuple[str, DocumentRequest]:
@@ -208,13 +209,13 @@ async def translate_document(
     return translated
 
 
-def _response(request: Request, model: str, name: str, translated: TranslatedDocument) -> Response:
+async def _response(request: Request, model: str, name: str, translated: TranslatedDocument) -> Response:
     report = translated.report
     if "application/json" in request.headers.get("accept", ""):
         response: DocumentResponse = {
             "model": model,
             "name": name,
-            "content": base64.b64encode(translated.content).decode(),
+            "content": await run_in_thread(lambda: base64.b64encode(translated.content).decode()),
             "translated": report.translated,
             "kept": report.kept,
             "flagged": [
@@ -222,7 +223,7 @@ def _response(request: Request, model: str, name: str, translated: TranslatedDoc
                 for segment in report.flagged
             ],
         }
-        return JSONResponse(response)
+        return await encoded_response(response)
     counts = {
         "X-Segments-Translated": str(report.translated),
         "X-Segments-Kept": str(report.kept),

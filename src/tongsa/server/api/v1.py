@@ -38,9 +38,11 @@ from tongsa.server.http import (
     JSONResponse,
     NDJSONResponse,
     ServerContext,
+    encoded_response,
     get_context,
     read_body,
     request_deadline,
+    run_in_thread,
     run_unless_disconnected,
 )
 from tongsa.server.queue import ModelQueue
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
     from tongsa.decoding.translator import Translator
     from tongsa.visualize.attention import AttentionExample
 
+MAX_INLINE_SENTENCES = 10
+"""Sentences whose response is encoded in the event loop: a thread would cost more."""
 ALL_TASKS = ("seq2seq", "classification", "language_model")
 R = TypeVar("R", bound=RequestModel)
 
@@ -85,7 +89,9 @@ async def translate(request: Request) -> Response:
         return NDJSONResponse(stream_lines(context, queue, documents, request_deadline(request)))
     work = translate_documents(context, queue, documents, request_deadline(request).time)
     translations = await run_unless_disconnected(request, work)
-    return JSONResponse({"model": queue.name, "translations": translations})
+    response = {"model": queue.name, "translations": translations}
+    is_small = sum(len(document.sentences) for document in documents) <= MAX_INLINE_SENTENCES and not query.has_details
+    return JSONResponse(response) if is_small else await encoded_response(response)
 
 
 async def stream_lines(
@@ -101,7 +107,8 @@ async def stream_lines(
 async def classify(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, ClassifyRequest)
     queue = context.models.select(query.model, tasks=("classification",))
-    sentences = [QueuedSentence(ClassifyTask(), text, queue.model.count_tokens(text)) for text in query.text]
+    lengths = await run_in_thread(lambda: [queue.model.count_tokens(text) for text in query.text])
+    sentences = [QueuedSentence(ClassifyTask(), *each) for each in zip(query.text, lengths, strict=True)]
     _check_token_count(max(sentence.token_count for sentence in sentences), context.config.batch_tokens)
     max_inflight = context.config.max_inflight_per_request
 
@@ -111,7 +118,7 @@ async def classify(request: Request) -> Response:
         async with aclosing(stream) as results:
             return [result async for result in results]
 
-    return JSONResponse({"labels": await run_unless_disconnected(request, labels())})
+    return await encoded_response({"labels": await run_unless_disconnected(request, labels())})
 
 
 # Requests about one sentence run alone, as a function of the text model in the model's thread.
@@ -135,7 +142,7 @@ async def _run_unbatched(
         async with aclosing(stream) as results:
             return await anext(results)
 
-    return JSONResponse(await run_unless_disconnected(request, result()))
+    return await encoded_response(await run_unless_disconnected(request, result()))
 
 
 def _check_token_count(token_count: int, max_tokens: int) -> None:
