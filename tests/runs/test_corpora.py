@@ -208,6 +208,27 @@ def test_a_dev_set_split_off_keeps_both_directions_of_a_pair_together(tmp_path: 
     assert len(data.dev) >= 10 and not texts(data.dev) & texts(data.train)
 
 
+def test_a_corpus_without_dev_files_gives_a_part_of_its_pairs_if_it_has_a_fraction(tmp_path: Path) -> None:
+    names = ("large", "dev", "talk", "synthetic")
+    files = {name: str(write_pairs(tmp_path / f"{name}.tsv", reversing(200, i))) for i, name in enumerate(names)}
+    table = [
+        {"train": [files["large"]], "dev": [files["dev"]], "tag": "<fwd>"},
+        {"train": [files["talk"]], "tag": "<fwd>", "dev_fraction": 0.1},
+        {"train": [files["talk"]], "tag": "<back>", "columns": [2, 1], "dev_fraction": 0.1},
+        {"train": [files["synthetic"]], "tag": "<fwd>"},
+    ]
+    recipe = parse_recipe({"data": {"corpora": table}, "tokenizer": {"vocab_size": 320}})
+    data = prepare_data(recipe, tmp_path / "run")
+    counts = {name: sum(pair.file == files[name] for pair in data.dev) for name in names}
+    assert counts["large"] == counts["synthetic"] == 0 and counts["dev"] and 30 <= counts["talk"] <= 40
+    dev, train = (
+        {frozenset((pair.source.split(" ", 1)[1], pair.target)) for pair in pairs if pair.file == files["talk"]}
+        for pairs in (data.dev, data.train)
+    )
+    assert not dev & train, "both directions of a pair are on one side"
+    assert sum(data.corpus_sizes) == len(data.train)
+
+
 @pytest.mark.parametrize("model", ["unigram", "bpe", "char", "word"])
 @pytest.mark.parametrize("jamo", [False, True])
 def test_a_tag_is_one_token_of_every_tokenizer(model: str, jamo: bool) -> None:
@@ -275,6 +296,7 @@ def test_a_tag_before_a_text_belongs_to_each_sentence(recipe: Path, capsys: pyte
         ({"train": ["a.tsv"], "corpora": [{"train": ["b.tsv"]}]}, "not beside data.corpora"),
         ({"corpora": [{"train": ["b.tsv"], "tag": "2ko"}]}, "not a tag"),
         ({"corpora": [{"train": []}]}, "no files"),
+        ({"corpora": [{"train": ["a"], "dev": ["b"], "dev_fraction": 0.1}]}, "dev_fraction: not beside dev"),
         ({"corpora": [{"tag": "<a>"}]}, "train: missing"),
         ({"train": ["a.tsv"], "stages": [{"steps": 5, "weights": [1]}]}, "1 weights for 0 corpora"),
         ({"train": ["a.tsv"], "stages": [{"max_tokens": 5}]}, "steps: missing"),

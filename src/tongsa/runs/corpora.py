@@ -21,6 +21,9 @@ class CorpusConfig:
     """Files of pairs, as data.train."""
     dev: tuple[str, ...] = ()
     """Its part of the development set. If no corpus has one, a part of each corpus is split off."""
+    dev_fraction: Annotated[float, In(0, 1, open_high=True)] = 0.0
+    """Fraction of its sources held out for the development set though other corpora name files; 0: data.dev_fraction
+    if none does."""
     tag: str = ""
     """Tag before each source, such as <2ko> or <bible>: one token, which tells the model direction or domain."""
     weight: PositiveFloat = 1.0
@@ -39,6 +42,8 @@ class CorpusConfig:
         check_tag(self.tag)
         if not self.train:
             raise ValueError("train: no files. Name the files of the corpus.")
+        if self.dev and self.dev_fraction:
+            raise ValueError("dev_fraction: not beside dev. Leave one of them out.")
 
 
 @dataclass(frozen=True, kw_only=True)

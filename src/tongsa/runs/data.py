@@ -62,12 +62,21 @@ class PreparedData:
 
 def check_data_files(data: DataConfig, origin: str) -> None:
     """Raise CorpusError for the first file that cannot be opened; `origin` is the recipe that names it."""
-    for path in data.paths([*data.train_files, *data.dev_files, *data.test, *data.glossary_files]):
+    for file in [*data.train_files, *data.dev_files, *data.test, *data.glossary_files]:
+        path = data.paths([file])[0]
         if data.dataset and not path.exists():
-            is_public = data.dataset in public_sets()
-            remedy = "Run " + format_command("data get {}", data.dataset) if is_public else f"Get {data.dataset}"
+            name = _public_set_of(file) or data.dataset
+            is_public = name in public_sets()
+            remedy = "Run " + format_command("data get {}", name) if is_public else f"Get {name}"
             raise CorpusError(f"{origin}: {path}: no such file. {remedy}, or pass --set data.folder=DIR.")
         check_files([path], data.encoding)
+
+
+def _public_set_of(file: str) -> str:
+    """Return the public set of a file that a recipe for several sets names as SET/FILE, or ""."""
+    name, _, rest = file.partition("/")
+    public_set = public_sets().get(name)
+    return name if public_set and rest in {set_file.name for set_file in public_set.files} else ""
 
 
 def prepare_data(
@@ -101,10 +110,14 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         raise CorpusError(f"{data.dev_files[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
     labels = LabelTokenizer.from_texts(train.targets) if task == "classification" else None
     remarks: list[str] = []
+    train, split_off = split_corpora(stores, data, task, preparation)
     if not data.dev_files:
-        train, dev = split_corpora(stores, data, task, preparation)
+        dev = split_off
         origin = "the training pairs, too few to split" if dev is train else "pairs split off from train"
         remarks.append(f"no dev file: validating on {origin} ({len(dev):,})")
+    elif split_off is not train:
+        dev = PairStore.concatenate([dev, split_off])
+        remarks.append(f"{len(split_off):,} of {len(dev):,} dev pairs split off from train")
     if labels is not None:
         dev = _drop_unknown_labels(dev, labels, ledger)
     source, target = build_tokenizers(train, recipe, labels, folder, preparation)

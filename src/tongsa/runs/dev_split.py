@@ -50,15 +50,23 @@ def train_dev_split(
 def split_corpora(
     stores: Sequence[PairStore], data: DataConfig, task: Task, preparation: Preparation
 ) -> tuple[PairStore, PairStore]:
-    """Split a dev set off from each corpus; both parts are the same object if no corpus is large enough."""
-    max_dev = max(1, MAX_DEV_PAIRS[task] // len(stores))
-    parts = []
-    for store, corpus in zip(stores, data.per_corpus, strict=True):
+    """Split a dev set off from the corpora; both parts are the same object if none is large enough.
+
+    If any corpus has dev files, only those with a `dev_fraction` are split; otherwise all are.
+    """
+    default = 0.0 if data.dev_files else data.dev_fraction
+    fractions = [corpus.dev_fraction or default for corpus in data.corpora] or [default]
+    max_dev = max(1, MAX_DEV_PAIRS[task] // max(1, sum(fraction > 0 for fraction in fractions)))
+    train, held_out = [], []
+    for store, corpus, fraction in zip(stores, data.per_corpus, fractions, strict=True):
         tag = corpus.tag if data.corpora and task == "seq2seq" else None
-        parts.append(train_dev_split(store, data.dev_fraction, DEV_SPLIT_SEED, max_dev, preparation, tag))
-    train = PairStore.concatenate([train for train, _ in parts])
-    held_out = [dev for train, dev in parts if dev is not train]
-    return train, PairStore.concatenate(held_out) if held_out else train
+        parts = store, store
+        if fraction:
+            parts = train_dev_split(store, fraction, DEV_SPLIT_SEED, max_dev, preparation, tag)
+        train.append(parts[0])
+        held_out += parts[1:] if parts[1] is not parts[0] else []
+    joined = PairStore.concatenate(train)
+    return joined, PairStore.concatenate(held_out) if held_out else joined
 
 
 def _dev_rows(

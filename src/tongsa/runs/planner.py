@@ -18,7 +18,7 @@ from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import check_data_files
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.preset_choice import Preset, TimeBudget, choose_preset
-from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.runs.recipe import DataConfig, Recipe, check_sections, data_folder, merge_tables, parse_recipe
 from tongsa.runs.update_batches import split_update
 from tongsa.runs.update_speed import estimate_update_seconds
 from tongsa.training.config import TrainingConfig
@@ -142,7 +142,7 @@ def _expand_file_patterns(values: Table) -> Table:
         return {}
     family = {key: value for key, value in model.items() if key in SIZE_FAMILY_KEYS}
     is_parallel = parse_recipe({"model": family}).model.task != "language_model"
-    folder = str(data.get("folder", ""))
+    folder = str(data_folder(str(data.get("folder", "")), str(data.get("dataset", ""))))
     return {"data": {name: expand_patterns(names, folder, parallel=is_parallel) for name, names in files.items()}}
 
 

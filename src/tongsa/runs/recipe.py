@@ -10,6 +10,7 @@ from tongsa import config
 from tongsa.config import ConfigError, In, Positive, Table, check_ranges
 from tongsa.data.ledger import LengthLimits
 from tongsa.data.noise import MASK, NoiseConfig
+from tongsa.data.public_sets.table import DATA_FOLDER, public_sets
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig, PresetName
@@ -41,7 +42,7 @@ class DataConfig:
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     """Noise in the training sources, drawn anew in each epoch."""
     folder: str = ""
-    """Folder of the files, relative to the current directory."""
+    """Folder of the files, relative to the current directory; without it data/NAME for a public set of that name."""
     dataset: str = ""
     """A public data set: a name of `tongsa data get`, or name and address; for the model card and missing files."""
     license: str = ""
@@ -142,7 +143,12 @@ class DataConfig:
         return (self.glossary,) if self.glossary else ()
 
     def paths(self, files: Sequence[str]) -> list[Path]:
-        return [Path(self.folder) / file for file in files]
+        return [data_folder(self.folder, self.dataset) / file for file in files]
+
+
+def data_folder(folder: str, dataset: str) -> Path:
+    """Return the folder of the data files: by default that of a public set, where `tongsa data get` writes it."""
+    return Path(folder or (f"{DATA_FOLDER}/{dataset}" if dataset in public_sets() else ""))
 
 
 @dataclass(frozen=True, kw_only=True)
