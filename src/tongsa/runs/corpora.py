@@ -24,6 +24,8 @@ class CorpusConfig:
     dev_fraction: Annotated[float, In(0, 1, open_high=True)] = 0.0
     """Fraction of its sources held out for the development set though other corpora name files; 0: data.dev_fraction
     if none does."""
+    test: tuple[str, ...] = ()
+    """Its own test set, scored once at the end of training with its tag, apart from data.test."""
     tag: str = ""
     """Tag before each source, such as <2ko> or <bible>: one token, which tells the model direction or domain."""
     weight: PositiveFloat = 1.0
@@ -32,6 +34,8 @@ class CorpusConfig:
     """Columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
     """The first line of each TSV or CSV file names the columns."""
+    encoding: str = ""
+    """Encoding of its files; without it data.encoding."""
     source_language: str = ""
     """Language code such as `en`; without it data.source_language."""
     target_language: str = ""

@@ -49,6 +49,8 @@ class PreparedData:
     """The same object as `train` if no dev set was split off."""
     test: PairStore
     """Empty without a test set, and on ranks other than 0."""
+    corpus_tests: tuple[tuple[DataConfig, PairStore], ...]
+    """Test set of each corpus that has one, with the settings of the corpus; empty on ranks other than 0."""
     source_tokenizer: SubwordTokenizer
     target_tokenizer: Tokenizer
     task: Task
@@ -62,14 +64,17 @@ class PreparedData:
 
 def check_data_files(data: DataConfig, origin: str) -> None:
     """Raise CorpusError for the first file that cannot be opened; `origin` is the recipe that names it."""
-    for file in [*data.train_files, *data.dev_files, *data.test, *data.glossary_files]:
+    per_corpus = [(file, corpus.encoding) for corpus in data.per_corpus for file in (*corpus.train, *corpus.dev)]
+    tests = [(file, corpus.encoding) for corpus in data.per_corpus for file in corpus.test]
+    shared = [(file, data.encoding) for file in (*data.test, *data.glossary_files)]
+    for file, encoding in [*per_corpus, *tests, *shared]:
         path = data.paths([file])[0]
         if data.dataset and not path.exists():
             name = _public_set_of(file) or data.dataset
             is_public = name in public_sets()
             remedy = "Run " + format_command("data get {}", name) if is_public else f"Get {name}"
             raise CorpusError(f"{origin}: {path}: no such file. {remedy}, or pass --set data.folder=DIR.")
-        check_files([path], data.encoding)
+        check_files([path], encoding)
 
 
 def _public_set_of(file: str) -> str:
@@ -87,7 +92,8 @@ def prepare_data(
     if distributed.is_main_process:
         with storage.explain_os_errors(folder), Ledger(folder / "ledger.jsonl") as ledger:
             prepared = _prepare(recipe, folder, ledger, reader)
-        prepared = replace(prepared, test=_read_test(recipe, folder, reader))
+        test, corpus_tests = _read_tests(recipe, folder, reader)
+        prepared = replace(prepared, test=test, corpus_tests=corpus_tests)
     distributed.barrier()
     return prepared if distributed.is_main_process else _prepare(recipe, folder, Ledger(None), reader)
 
@@ -97,7 +103,8 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     data, task = recipe.data, recipe.model.task
     if not data.train_files:
         raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
-    check_files(data.paths(data.test), data.encoding)
+    for config in (data, *data.per_corpus):
+        check_files(data.paths(config.test), config.encoding)
     preparation = reader.preparation.with_cache(data.cache)
     _check_task(data, task)
     stores = [reader.read(corpus, task, corpus.train, ledger) for corpus in data.per_corpus]
@@ -140,6 +147,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         corpus_sizes=_corpus_sizes(stores, kept),
         dev=dev,
         test=PairStore([]),
+        corpus_tests=(),
         source_tokenizer=source,
         target_tokenizer=target,
         task=task,
@@ -180,15 +188,20 @@ def _term_replacer(train: PairStore, recipe: Recipe) -> TermReplacer | None:
     return replacer
 
 
-def _read_test(recipe: Recipe, folder: Path, reader: CorpusReader) -> PairStore:
-    data = recipe.data
-    if not data.test:
-        return PairStore([])
+def _read_tests(
+    recipe: Recipe, folder: Path, reader: CorpusReader
+) -> tuple[PairStore, tuple[tuple[DataConfig, PairStore], ...]]:
+    """Return the test set of the run and those of its corpora."""
+    data, task = recipe.data, recipe.model.task
+    if not data.test_files:
+        return PairStore([]), ()
+    corpora = [corpus for corpus in data.per_corpus if data.corpora and corpus.test]
     with storage.explain_os_errors(folder), Ledger(folder / "test-ledger.jsonl") as ledger:
-        pairs = reader.read(data, recipe.model.task, data.test, ledger)
-    if not pairs:
-        raise CorpusError(no_pairs_message(data.paths(data.test)[0], ledger, _CHECK_COLUMNS))
-    return pairs
+        stores = [reader.read(config, task, config.test, ledger) for config in (data, *corpora)]
+    for config, store in zip((data, *corpora), stores, strict=True):
+        if config.test and not store:
+            raise CorpusError(no_pairs_message(data.paths(config.test)[0], ledger, _CHECK_COLUMNS))
+    return stores[0], tuple(zip(corpora, stores[1:], strict=True))
 
 
 def _drop_unknown_labels(pairs: PairStore, labels: LabelTokenizer, ledger: Ledger) -> PairStore:

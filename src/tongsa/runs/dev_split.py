@@ -57,7 +57,8 @@ def split_corpora(
     default = 0.0 if data.dev_files else data.dev_fraction
     fractions = [corpus.dev_fraction or default for corpus in data.corpora] or [default]
     max_dev = max(1, MAX_DEV_PAIRS[task] // max(1, sum(fraction > 0 for fraction in fractions)))
-    train, held_out = [], []
+    train: list[PairStore] = []
+    held_out: list[PairStore] = []
     for store, corpus, fraction in zip(stores, data.per_corpus, fractions, strict=True):
         tag = corpus.tag if data.corpora and task == "seq2seq" else None
         parts = store, store

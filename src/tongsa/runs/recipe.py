@@ -108,8 +108,9 @@ class DataConfig:
                 stages=(),
                 train=corpus.train,
                 dev=corpus.dev,
-                test=(),
+                test=corpus.test,
                 tag=corpus.tag,
+                encoding=corpus.encoding or self.encoding,
                 columns=corpus.columns,
                 header=corpus.header or self.header,
                 source_language=corpus.source_language or self.source_language,
@@ -126,6 +127,11 @@ class DataConfig:
     @property
     def dev_files(self) -> list[str]:
         return [file for corpus in self.per_corpus for file in corpus.dev]
+
+    @property
+    def test_files(self) -> list[str]:
+        """The test files of the run and of all corpora."""
+        return [*self.test, *(file for corpus in self.corpora for file in corpus.test)]
 
     @property
     def tags(self) -> tuple[str, ...]:
