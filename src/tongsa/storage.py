@@ -5,9 +5,10 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from tongsa import bounded_files, system
 from tongsa.bounded_files import UnreadableFileError
@@ -118,6 +119,23 @@ def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file atomically; create its folder if needed."""
+    with replacement_file(path) as file:
+        file.write(content)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Replace a text file atomically by lines that are written as they come; return their number."""
+    count = 0
+    with replacement_file(path) as file:
+        for line in lines:
+            file.write(line.encode("utf-8"))
+            count += 1
+    return count
+
+
+@contextmanager
+def replacement_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file for writing that replaces `path` when the block ends without an error."""
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -125,10 +143,14 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise InputError(f"{path}: a device or a pipe, which cannot be replaced. Give the name of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
         replace_file(temporary, path)
 
 
