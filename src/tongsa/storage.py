@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -125,9 +125,19 @@ def write_bytes(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Replace a text file atomically by lines that are written as they come; return their number."""
+    count = 0
+    with replacement_file(path) as file:
+        for line in lines:
+            file.write(line.encode("utf-8"))
+            count += 1
+    return count
+
+
 @contextmanager
 def replacement_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write that replaces `path` at the end, atomically; create its folder if needed."""
+    """Yield a file to write that replaces `path`, atomically, if the block ends without an error."""
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -136,10 +146,14 @@ def replacement_file(path: Path) -> Iterator[BinaryIO]:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
         temporary.unlink(missing_ok=True)  # of a killed process; it may also be a link, which is not written through
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
         replace_file(temporary, path)
 
 

@@ -1,5 +1,6 @@
 """Several corpora: draws match the weights, tags are tokens, stages and noise resume to the same bytes."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from processes import (
     wait_for_step,
 )
 from tiny import SMALL, reversing, write_pairs
-from tongsa import config, storage
+from tongsa import config, runs, storage
 from tongsa.batch import Batch, Examples, Ragged
 from tongsa.cli import main
 from tongsa.decoding.translator import Translator
@@ -32,6 +33,7 @@ from tongsa.errors import InputError
 from tongsa.runs.corpora import draw_rows, pair_repeats
 from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.epoch_examples import EpochExamples
+from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on
 from tongsa.runs.recipe import Recipe, merge_tables, parse_recipe
 from tongsa.tokenization.subword import TokenizerConfig, train_tokenizer
 from tongsa.training.data_loader import ExampleSource, iterate_batches
@@ -208,6 +210,27 @@ def test_a_dev_set_split_off_keeps_both_directions_of_a_pair_together(tmp_path: 
     assert len(data.dev) >= 10 and not texts(data.dev) & texts(data.train)
 
 
+def test_a_corpus_without_dev_files_gives_a_part_of_its_pairs_if_it_has_a_fraction(tmp_path: Path) -> None:
+    names = ("large", "dev", "talk", "synthetic")
+    files = {name: str(write_pairs(tmp_path / f"{name}.tsv", reversing(200, i))) for i, name in enumerate(names)}
+    table = [
+        {"train": [files["large"]], "dev": [files["dev"]], "tag": "<fwd>"},
+        {"train": [files["talk"]], "tag": "<fwd>", "dev_fraction": 0.1},
+        {"train": [files["talk"]], "tag": "<back>", "columns": [2, 1], "dev_fraction": 0.1},
+        {"train": [files["synthetic"]], "tag": "<fwd>"},
+    ]
+    recipe = parse_recipe({"data": {"corpora": table}, "tokenizer": {"vocab_size": 320}})
+    data = prepare_data(recipe, tmp_path / "run")
+    counts = {name: sum(pair.file == files[name] for pair in data.dev) for name in names}
+    assert counts["large"] == counts["synthetic"] == 0 and counts["dev"] and 30 <= counts["talk"] <= 40
+    dev, train = (
+        {frozenset((pair.source.split(" ", 1)[1], pair.target)) for pair in pairs if pair.file == files["talk"]}
+        for pairs in (data.dev, data.train)
+    )
+    assert not dev & train, "both directions of a pair are on one side"
+    assert sum(data.corpus_sizes) == len(data.train)
+
+
 @pytest.mark.parametrize("model", ["unigram", "bpe", "char", "word"])
 @pytest.mark.parametrize("jamo", [False, True])
 def test_a_tag_is_one_token_of_every_tokenizer(model: str, jamo: bool) -> None:
@@ -275,6 +298,7 @@ def test_a_tag_before_a_text_belongs_to_each_sentence(recipe: Path, capsys: pyte
         ({"train": ["a.tsv"], "corpora": [{"train": ["b.tsv"]}]}, "not beside data.corpora"),
         ({"corpora": [{"train": ["b.tsv"], "tag": "2ko"}]}, "not a tag"),
         ({"corpora": [{"train": []}]}, "no files"),
+        ({"corpora": [{"train": ["a"], "dev": ["b"], "dev_fraction": 0.1}]}, "dev_fraction: not beside dev"),
         ({"corpora": [{"tag": "<a>"}]}, "train: missing"),
         ({"train": ["a.tsv"], "stages": [{"steps": 5, "weights": [1]}]}, "1 weights for 0 corpora"),
         ({"train": ["a.tsv"], "stages": [{"max_tokens": 5}]}, "steps: missing"),
@@ -294,6 +318,36 @@ def test_a_stage_without_pairs_is_refused(tagged_data: tuple[PreparedData, Recip
         EpochExamples(data, parse_recipe(table))
     table["data"]["stages"][0]["max_tokens"] = 9
     assert len(EpochExamples(data, parse_recipe(table))(0, 0).lengths)
+
+
+def test_each_corpus_has_its_encoding_its_patterns_and_its_test_set(tmp_path: Path) -> None:
+    for i, pairs in enumerate((reversing(60), reversing(60, 1))):
+        write_pairs(tmp_path / f"forward-{i}.tsv", pairs)
+    back = "".join(f"{source}\t{target}\n" for source, target in reversing(120, 2))
+    (tmp_path / "back.tsv").write_text(back, "cp949")
+    (tmp_path / "back-test.tsv").write_text("".join(back.splitlines(keepends=True)[:8]), "cp949")
+    write_pairs(tmp_path / "forward-test.tsv", reversing(9, 4))
+    forward = {"train": ["forward-[01].tsv"], "test": ["forward-test.tsv"], "tag": "<fwd>"}
+    backward = {"train": ["back.tsv"], "test": ["back-test.tsv"], "tag": "<back>", "columns": [2, 1]}
+    table: config.Table = {"data": {"folder": str(tmp_path), "corpora": [forward, backward | {"encoding": "cp949"}]}}
+    for setting in (*SMALL, "training.steps=2", "decoding.max_extra_tokens=3"):
+        config.override(table, setting)
+    storage.write_text(tmp_path / "recipe.toml", config.dump_toml(table))
+    run = tmp_path / "run"
+    runs.train(tmp_path / "recipe.toml", run=run, quiet=True)
+    assert '"forward-0.tsv"' in (run / "run.toml").read_text("utf-8")
+    scores = json.loads((run / "scores.json").read_text("utf-8"))["corpora"]
+    sets = (
+        EvaluationSet(files=[tmp_path / "forward-test.tsv"], tag="<fwd>"),
+        EvaluationSet(files=[tmp_path / "back-test.tsv"], tag="<back>", columns=(2, 1), encoding="cp949"),
+    )
+    for score, evaluation_set in zip(scores, sets, strict=True):
+        again = evaluate_on(tongsa.load(run), evaluation_set, EvaluationOptions())
+        assert (score["tag"], score["files"]) == (evaluation_set.tag, [Path(evaluation_set.files[0]).name])
+        assert score["chrf"] == again.as_json()["chrf"] and score["sentences"] == again.sentences
+    assert scores[1]["leakage"] != scores[0]["leakage"], "the second test set is in the training data"
+    card = (run / "model/card.md").read_text("utf-8")
+    assert card.count("## Scores on the test set `<") == 2 and "`<back> back-test.tsv` (8 pairs)" in card
 
 
 def test_settings_survive_the_way_through_run_toml(recipe: Path) -> None:

@@ -67,18 +67,20 @@ Decoding: `{json.dumps(asdict(bundle.decoding))}`
 """
 
 
-def add_test_scores(folder: Path, run: Run, report: EvaluationReport, leakage: str = "") -> None:
-    """Add the scores on the test set to the card of a bundle, unless it has them already.
+def add_test_scores(folder: Path, run: Run, report: EvaluationReport, leakage: str = "", label: str = "") -> None:
+    """Add the scores on a test set to the card of a bundle, unless it has them already.
 
-    `leakage` says how much of the test set is in the training data.
+    `leakage` says how much of the test set is in the training data, `label` names the test set of a corpus.
     """
     card = (folder / CARD_FILE).read_text("utf-8")
-    if TEST_HEADING in card or not card.startswith("---\n"):  # an older version of tongsa wrote no metadata
+    heading = f"\n{TEST_HEADING}{f' `{label}`' if label else ''} ({report.sentences:,} pairs)\n"
+    if heading in card or not card.startswith("---\n"):  # an older version of tongsa wrote no metadata
         return
     metadata, body = card.split("\n---\n", 1)
     remark = f"\n{leakage}\n" if leakage else ""
-    section = f"\n{TEST_HEADING} ({report.sentences:,} pairs)\n{_score_table(report)}\n{remark}"
-    storage.write_text(folder / CARD_FILE, f"{metadata}\n{_hub_result(run, report, 'test')}---\n{body}{section}")
+    section = f"{heading}{_score_table(report)}\n{remark}"
+    hub_result = "" if label else _hub_result(run, report, "test")  # the metadata have one test set
+    storage.write_text(folder / CARD_FILE, f"{metadata}\n{hub_result}---\n{body}{section}")
 
 
 def _title(run: Run) -> str:

@@ -21,6 +21,7 @@ from tongsa.config import (
 from tongsa.data.cleaning.config import FilterConfig
 from tongsa.data.ledger import LengthLimits
 from tongsa.data.noise import MASK, NoiseConfig
+from tongsa.data.public_sets.table import DATA_FOLDER, public_sets
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig, PresetName
@@ -54,7 +55,7 @@ class DataConfig:
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     """Noise in the training sources, drawn anew in each epoch."""
     folder: str = ""
-    """Folder of the files, relative to the current directory."""
+    """Folder of the files, relative to the current directory; without it data/NAME for a public set of that name."""
     dataset: str = ""
     """A public data set: a name of `tongsa data get`, or name and address; for the model card and missing files."""
     license: str = ""
@@ -120,8 +121,9 @@ class DataConfig:
                 stages=(),
                 train=corpus.train,
                 dev=corpus.dev,
-                test=(),
+                test=corpus.test,
                 tag=corpus.tag,
+                encoding=corpus.encoding or self.encoding,
                 columns=corpus.columns,
                 header=corpus.header or self.header,
                 source_language=corpus.source_language or self.source_language,
@@ -140,6 +142,11 @@ class DataConfig:
         return [file for corpus in self.per_corpus for file in corpus.dev]
 
     @property
+    def test_files(self) -> list[str]:
+        """The test files of the run and of all corpora."""
+        return [*self.test, *(file for corpus in self.corpora for file in corpus.test)]
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """The tags of all corpora, without repetition."""
         tags = (self.tag, *(corpus.tag for corpus in self.per_corpus))
@@ -155,7 +162,12 @@ class DataConfig:
         return (self.glossary,) if self.glossary else ()
 
     def paths(self, files: Sequence[str]) -> list[Path]:
-        return [Path(self.folder) / file for file in files]
+        return [data_folder(self.folder, self.dataset) / file for file in files]
+
+
+def data_folder(folder: str, dataset: str) -> Path:
+    """Return the folder of the data files: by default that of a public set, where `tongsa data get` writes it."""
+    return Path(folder or (f"{DATA_FOLDER}/{dataset}" if dataset in public_sets() else ""))
 
 
 @dataclass(frozen=True, kw_only=True)
