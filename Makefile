@@ -45,7 +45,8 @@ test-slow: $(READY) $(BROWSER)
 test-all: $(READY) $(BROWSER)
 	$(PYTEST) --cov --cov-report=term:skip-covered $(TESTS)
 
-# damaged and hostile model and run folders; ATTACK="--cases 100000 --minutes 60 --seed 2" tries more
+# damaged and hostile models, runs, jobs, corpora and command lines, 15 minutes with a new seed;
+# ATTACK="--cases 100000 --minutes 300 --seed 2" tries more
 attack: $(READY)
 	$(BIN)/python tools/attack.py $(ATTACK)
 

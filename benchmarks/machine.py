@@ -40,6 +40,8 @@ def cpu_class(cpuinfo: str) -> CPUClass:
         return CPUClass("AMD EPYC, AVX2 only", "epyc")
     if "EPYC" in model and "avx512f" in flags and "avx512_vp2intersect" not in flags:  # Zen 5 has it
         return CPUClass("AMD EPYC, AVX-512 (Zen 4)", "zen4")
+    if model == "AMD EPYC" and "avx512_vp2intersect" in flags:
+        return CPUClass("AMD EPYC, AVX-512 (Zen 5)", "zen5")
     if "Xeon" in model and "avx512f" in flags:
         return CPUClass("Xeon, AVX-512", "xeon")
     return CPUClass(model, re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-"))

@@ -22,8 +22,8 @@ Each file of results is {"question": text, "rows": [row, …]}. A row is one mea
     baseline        the system or setting that the value is compared with, or null
     baseline_value  its result in the same unit; null where the value is already a ratio
     command         the shell lines that made the value; null where they were not recorded
-    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)" or "Xeon, AVX-512", else the
-                    model name; day of the measurement, or null
+    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)" or "… (Zen 5)", "Xeon, AVX-512", else
+                    the model name; day of the measurement, or null
     seeds           list of the seeds behind the value; null where there is none or it was not recorded
     notes           limits of this value, or null
     details         further figures of the same measurement by name: numbers, strings or null; may be empty
