@@ -30,7 +30,8 @@ from attacks.workers import Result, run_cases
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 COLUMNS = (*(str(outcome) for outcome in HOLDS), "fell", "peak, MiB")
-MAX_SHOWN = 100
+MAX_SHOWN = 10
+"""Cases of an attack that are listed when they fall."""
 
 
 @dataclass
@@ -71,7 +72,7 @@ def attack_all(options: argparse.Namespace) -> Iterator[tuple[AttackTable, list[
                 name, numbers, options.seed, fixture, processes=options.processes, deadline=started + share
             ):
                 table.add(result)
-                if result.outcome in FALLS:
+                if result.outcome in FALLS and len(falls) < MAX_SHOWN:
                     falls.append(f"{name}, case {result.number}: {result.outcome} {result.reason}")
             table.seconds = time.monotonic() - started
             yield table, falls
@@ -135,7 +136,7 @@ def main() -> int:
         falls += new
         cells = "".join(f"{cell:>15,}" for cell in table.cells())
         print(f"{table.name:<36}{table.counts.total():>9,}{cells}   {table.seconds:,.0f} s", flush=True)
-    for line in falls[:MAX_SHOWN]:
+    for line in falls:
         print(line)
     if options.record:
         record(tables, options)

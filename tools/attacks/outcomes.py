@@ -24,13 +24,13 @@ class Outcome(StrEnum):
 
 HOLDS = (Outcome.REFUSED, Outcome.HEALED, Outcome.NO_EFFECT, Outcome.OTHER_CONTENT)
 FALLS = tuple(outcome for outcome in Outcome if outcome not in HOLDS)
-MAX_MESSAGE, MAX_LOCATION = 3000, 600
-"""Longest message, and longest name of the file or argument at its start."""
+MAX_MESSAGE, MAX_LOCATION, MIN_REASON = 3000, 1200, 3
+"""Longest message, longest name of the file or argument at its start, and shortest reason."""
 REMEDY = re.compile(
     r"(?:^|[.;:,?!)]'? |, or )"
     r"(?:first |then |or |and |To [^:]{3,60}[:,] |If [^,]{3,100}, |Where it can: )?"
     r"(?:add|change|check|choose|classify|close|convert|copy|correct|count|delete|divide|download|edit|end|export|fill|find"
-    r"|free|get|give|install|join|leave|let|lower|make|measure|move|name|open|put|quote|raise|redirect|remove|rename"
+    r"|free|get|give|install|join|leave|let|lower|make|measure|move|name|open|put|quote|raise|recognize|redirect|remove|rename"
     r"|repair|replace|resize|restore|resume|run|save|see|send|set|shorten|split|start|stop|store|train|translate|try"
     r"|turn|use|wait|with|write|did you mean|known|allowed|one of|tongsa) ?\b",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ def message_fault(text: str) -> str:
         return f"{len(text)} characters"
     if ALLOWED.search(rest):
         return ""
-    remedy = REMEDY.search(rest)
-    if remedy is None:
+    starts = [remedy.start() for remedy in REMEDY.finditer(rest)]
+    if not starts:
         return "no remedy"
-    return "" if len(rest[: remedy.start()].strip()) >= 3 else "no reason"
+    return "" if any(len(rest[:start].strip()) >= MIN_REASON for start in starts) else "no reason"

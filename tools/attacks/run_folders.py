@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,6 @@ from attacks.fixture import (
 )
 from attacks.outcomes import Outcome, WrongAnswerError
 from kill_points import killed_before_call
-from tongsa.config import read_toml
 from tongsa.errors import InputError
 from tongsa.grid_api import train_grid
 from tongsa.runs.run import open_run
@@ -42,7 +42,12 @@ NAMES += [".000000006.incoming", ".000000004.outgoing", "-1", "000000003.safeten
 
 
 def is_intact_setting(run: Path, fixture: Fixture) -> bool:
-    return read_toml(run / "run.toml") == read_toml(fixture.run / "run.toml")
+    """Return whether the settings are those of the undisturbed run, or cannot be read at all."""
+    intact = tomllib.loads((fixture.run / "run.toml").read_text("utf-8"))
+    try:
+        return tomllib.loads((run / "run.toml").read_text("utf-8")) == intact
+    except (ValueError, RecursionError):
+        return True
 
 
 def attack_run(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
@@ -53,9 +58,7 @@ def attack_run(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
     path = rng.choice([*files, newest / "progress.json", newest / "state.safetensors"])
     replace(path, damage_text(path.read_bytes(), rng, path.suffix))
     outcome = use_run(run)
-    if path.suffix == ".toml":
-        return Outcome.NO_EFFECT if is_intact_setting(run, fixture) else Outcome.OTHER_CONTENT
-    return outcome
+    return outcome if is_intact_setting(run, fixture) else Outcome.OTHER_CONTENT
 
 
 def attack_checkpoint(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:

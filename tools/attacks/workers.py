@@ -50,7 +50,7 @@ def _judge(name: str, rng: Random, fixture: Fixture, scratch: Path) -> tuple[Out
     try:
         return ATTACKS[name].case(rng, fixture, scratch), ""
     except InputError as error:
-        fault = message_fault(str(error).replace(str(scratch), "").replace(str(fixture.folder), ""))
+        fault = message_fault(str(error).replace(str(scratch), "FOLDER").replace(str(fixture.folder), "FOLDER"))
         return (Outcome.BAD_MESSAGE, f"{fault}: {str(error)[:500]!r}") if fault else (Outcome.REFUSED, "")
     except WrongAnswerError as error:
         return Outcome.WRONG_ANSWER, str(error)
@@ -68,7 +68,7 @@ class Child:
     """A process that runs the cases of a range, and writes the result of each as a line to a pipe."""
 
     def __init__(self, name: str, numbers: range, seed: int, fixture: Fixture) -> None:
-        self.numbers, self.buffer, self.last_time = numbers, b"", time.monotonic()
+        self.numbers, self.buffer, self.last_time, self.is_full = numbers, b"", time.monotonic(), False
         self.scratch = Path(tempfile.mkdtemp(prefix="attack-"))
         self.reader, writer = os.pipe()
         self.pid = os.fork()
@@ -90,6 +90,8 @@ class Child:
             result = run_case(name, number, seed, fixture, self.scratch)
             reason = " ".join(result.reason.split())[:3000]
             os.write(output, f"{number}\t{result.outcome}\t{result.peak_mib}\t{reason}\n".encode("utf-8", "replace"))
+            if result.outcome == Outcome.MEMORY:
+                return  # a new process: this one may keep the memory
 
     def read(self) -> list[Result] | None:
         """Return the results that have arrived; None when the process has ended."""
@@ -100,6 +102,7 @@ class Child:
         *lines, self.buffer = (self.buffer + data).split(b"\n")
         results = [_parse_line(line.decode("utf-8", "replace")) for line in lines]
         self.numbers = self.numbers[len(results) :]
+        self.is_full = any(result.outcome == Outcome.MEMORY for result in results)
         return results
 
     def end(self) -> None:
@@ -139,10 +142,11 @@ def run_cases(
                         selector.unregister(child.reader)
                         children.remove(child)
                         child.end()
-                        if child.numbers:
+                        if child.numbers and not child.is_full:
                             outcome = Outcome.HANG if is_hanging else Outcome.TRACEBACK
                             yield Result(child.numbers[0], outcome, reason="" if is_hanging else "the process crashed")
-                            waiting += [child.numbers[1:]] if child.numbers[1:] else []
+                            child.numbers = child.numbers[1:]
+                        waiting += [child.numbers] if child.numbers else []
         finally:
             for child in children:
                 child.end()
