@@ -103,6 +103,11 @@ def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
         raise UnreadableFileError(path, f"damaged ({error})") from None
 
 
+def is_file_name(name: str) -> bool:
+    """Return whether a name from a description is that of a file in the same folder: no path, no special name."""
+    return bool(name) and name not in (".", "..") and not set(name) & set("/\\\0:")
+
+
 def read_lines(path: Path, max_bytes: int) -> Iterator[str]:
     """Yield the lines of a file without their ends. Damaged characters are replaced, overlong lines are skipped."""
     with open_regular(path, max_bytes) as file:

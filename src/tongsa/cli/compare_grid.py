@@ -81,7 +81,7 @@ def grid_test_set(options: argparse.Namespace, run: Path) -> "EvaluationSet":
     from tongsa.runs.recipe import parse_recipe
 
     settings = run / "run.toml"
-    data = parse_recipe(config.read_toml(settings), str(settings)).data
+    data = parse_recipe(config.read_folder_toml(settings), str(settings)).data
     return EvaluationSet(
         files=options.data or data.paths(data.test),
         columns=tuple(options.columns or data.columns),

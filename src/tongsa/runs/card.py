@@ -12,6 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tongsa import storage
+from tongsa.bounded_files import (
+    MAX_TOML_BYTES,
+    MAX_WEIGHTS_BYTES,
+    UnreadableFileError,
+    parse_json,
+    read_bytes,
+    read_lines,
+)
 from tongsa.data.public_sets.table import public_sets
 from tongsa.evaluation.evaluate import EvaluationReport
 from tongsa.evaluation.score_tables import format_interval
@@ -72,7 +80,7 @@ def add_test_scores(folder: Path, run: Run, report: EvaluationReport, leakage: s
 
     `leakage` says how much of the test set is in the training data, `label` names the test set of a corpus.
     """
-    card = (folder / CARD_FILE).read_text("utf-8")
+    card = read_bytes(folder / CARD_FILE, MAX_TOML_BYTES).decode("utf-8", "replace")
     heading = f"\n{TEST_HEADING}{f' `{label}`' if label else ''} ({report.sentences:,} pairs)\n"
     if heading in card or not card.startswith("---\n"):  # an older version of tongsa wrote no metadata
         return
@@ -151,9 +159,11 @@ def _data(run: Run) -> str:
 
 def _drop_counts(run: Run) -> str:
     """Return the number of dropped pairs by reason, from the last line of the ledger."""
-    with (run.folder / "ledger.jsonl").open(encoding="utf-8") as ledger:
-        (last_line,) = deque(ledger, maxlen=1)
-    dropped = json.loads(last_line)["totals"]["dropped"]
+    try:
+        (last_line,) = deque(read_lines(run.folder / "ledger.jsonl", MAX_WEIGHTS_BYTES), maxlen=1)
+        dropped = {str(reason): int(count) for reason, count in parse_json(last_line)["totals"]["dropped"].items()}
+    except (UnreadableFileError, ValueError, KeyError, TypeError, AttributeError):  # ValueError: also an empty ledger
+        return "the ledger of dropped pairs is missing or damaged"
     reasons = ", ".join(f"{count:,} {reason.replace('-', ' ')}" for reason, count in dropped.items())
     return f"{sum(dropped.values()):,} dropped ({reasons})" if dropped else "none dropped"
 

@@ -12,6 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import storage
+from tongsa.bounded_files import (
+    MAX_JSON_BYTES,
+    MAX_WEIGHTS_BYTES,
+    MalformedTextError,
+    UnreadableFileError,
+    open_regular,
+    parse_json,
+    read_bytes,
+)
 from tongsa.config import Table
 from tongsa.data.chunks import ChunkReader
 from tongsa.data.corpus import CorpusError
@@ -108,7 +117,7 @@ def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str, *, quiet:
     fingerprint = translate_lines.fingerprint()
     sources_sha256 = hashlib.sha256(sources.encode()).hexdigest()
     _check_same_job(folder / "job.json", fingerprint | {"sources": sources_sha256})
-    if not (folder / "sources.txt").exists():
+    if not (folder / "sources.txt").is_file():
         storage.write_text(folder / "sources.txt", sources)
     if not pairs.exists():
         if not (folder / "targets.jsonl").exists():
@@ -123,7 +132,7 @@ def _check_same_job(path: Path, fingerprint: Mapping[str, Any]) -> None:
     text = json.dumps(fingerprint, indent=1, ensure_ascii=False)
     if not path.exists():
         storage.write_text(path, text)
-    elif path.read_text("utf-8") != text:
+    elif read_bytes(path, MAX_JSON_BYTES) != text.encode("utf-8"):
         raise InputError(
             f"{path.parent}: made with another teacher, other sources or other decoding settings. "
             "Give the same ones, remove this folder, or choose another --run."
@@ -150,7 +159,13 @@ def _teacher_record(source: str, translation: Translation) -> str:
 
 
 def _write_pairs(folder: Path) -> None:
-    records = map(json.loads, (folder / "targets.jsonl").read_text("utf-8").split("\n")[:-1])
-    pairs = ((record["source"], target) for record in records for target in record["targets"])
-    lines = [json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n" for source, target in pairs]
-    storage.write_text(folder / "pairs.jsonl", "".join(lines))
+    path = folder / "targets.jsonl"
+    with open_regular(path, MAX_WEIGHTS_BYTES) as file, storage.replacement_file(folder / "pairs.jsonl") as pairs:
+        for line in file:
+            try:
+                record = parse_json(line)
+                outputs = [{"source": str(record["source"]), "target": str(target)} for target in record["targets"]]
+            except (MalformedTextError, KeyError, TypeError):
+                raise UnreadableFileError(path, "damaged") from None
+            for pair in outputs:
+                pairs.write(f"{json.dumps(pair, ensure_ascii=False)}\n".encode())

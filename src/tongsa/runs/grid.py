@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Literal, Self
 
 from tongsa import config, storage
-from tongsa.config import Table
+from tongsa.bounded_files import UnreadableFileError, read_json
+from tongsa.config import ConfigError, NonNegative, Table
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.runs.grid_display import GridDisplay
 from tongsa.runs.grid_plan import GridPlan
@@ -27,6 +28,23 @@ from tongsa.training.journal import read_journal
 from tongsa.visualize.family import dev_score
 
 JOURNAL_FILE = "grid.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RunRecord:
+    """What the journal says about a run that ended."""
+
+    state: Literal["waiting", "finished", "failed"] = "waiting"
+    metric: str = ""
+    split: str = ""
+    score: float | None = None
+    steps: NonNegative = 0
+    seconds: float = 0.0
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == "finished" and self.score is None:
+            raise ValueError("score: missing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +76,11 @@ class GridRun:
         return {"run": self.name} | {name: value for name in names if (value := getattr(self, name)) not in ("", None)}
 
     def with_record(self, record: Table) -> Self:
-        return replace(self, **{name: value for name, value in record.items() if name != "run"})
+        try:
+            known = config.build_config(_RunRecord, {name: value for name, value in record.items() if name != "run"})
+        except ConfigError:
+            return self
+        return replace(self, **vars(known))
 
     def summary(self) -> str:
         if self.state == "failed":
@@ -160,14 +182,14 @@ def _copy_plan(run: GridRun) -> None:
     with storage.explain_os_errors(run.folder):
         shutil.copytree(run.plan_folder / "tokenizer", run.folder / "tokenizer", dirs_exist_ok=True)
         shutil.copy(run.plan_folder / "data.json", run.folder)
-    recipe = parse_recipe(config.read_toml(run.plan_folder / "run.toml"))
+    recipe = parse_recipe(config.read_folder_toml(run.plan_folder / "run.toml"))
     recipe = replace(recipe, training=replace(recipe.training, seed=run.seed))
     storage.write_text(run.folder / "run.toml", config.dump_toml(recipe.to_table()))
 
 
 def _with_score(run: GridRun) -> GridRun:
     """Return a trained run with its score: of the test set, else the best one of the dev set."""
-    recipe = parse_recipe(config.read_toml(run.folder / "run.toml"))
+    recipe = parse_recipe(config.read_folder_toml(run.folder / "run.toml"))
     validations = [record for record in read_journal(run.folder / "journal.jsonl") if "validation" in record]
     best = dev_score(validations, recipe.training.best_metric)
     if best is None:
@@ -176,10 +198,17 @@ def _with_score(run: GridRun) -> GridRun:
     scores = run.folder / "scores.json"
     if recipe.data.test and scores.is_file():
         metric, split = "perplexity" if metric == "dev_loss" else metric, "test"
-        value = json.loads(scores.read_text("utf-8"))["test"][metric]
+        value = _test_score(scores, metric)
     if value is None or not math.isfinite(value):
         return replace(run, state="failed", message=f"{metric} on {split} is not a number. Look at journal.jsonl.")
     return replace(run, state="finished", metric=metric, split=split, score=round(value, 4))
+
+
+def _test_score(path: Path, metric: str) -> float:
+    try:
+        return float(read_json(path)["test"][metric])
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableFileError(path, f"damaged (no {metric} of the test set)") from None
 
 
 def _open_journal(path: Path) -> dict[str, Table]:

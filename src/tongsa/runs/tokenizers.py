@@ -9,7 +9,7 @@ import numpy as np
 import sentencepiece
 
 from tongsa import bundle, storage
-from tongsa.config import read_toml
+from tongsa.config import read_folder_toml
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.prepared_folder import content_key
 from tongsa.data.text_store import BLOCK_ROWS, PairStore, TextView
@@ -114,7 +114,8 @@ def _reusable_tokenizers(folder: Path) -> tuple[SubwordTokenizer, SubwordTokeniz
     """Return the tokenizers of source and target of a model, or of a run without a model yet; equal if it has one."""
     saved = folder / "tokenizer"
     if (folder / "run.toml").is_file() and (saved / "source.model").is_file() and not (folder / "model").exists():
-        jamo = read_toml(folder / "run.toml").get("tokenizer", {}).get("jamo", False)
+        table = read_folder_toml(folder / "run.toml").get("tokenizer", {})
+        jamo = isinstance(table, dict) and table.get("jamo") is True
         target_path = saved / "target.model"
         source = SubwordTokenizer.load(saved / "source.model", jamo)
         return source, SubwordTokenizer.load(target_path, jamo) if target_path.is_file() else source

@@ -172,7 +172,7 @@ class LineTranslator:
 
 
 def _model_sha256(path: Path) -> str:
-    return storage.file_sha256(bundle.find_bundle(path) / "model.toml")
+    return storage.folder_file_sha256(bundle.find_bundle(path) / "model.toml")
 
 
 def _remarks(translation: Translation) -> Iterator[str]:

@@ -1,0 +1,156 @@
+"""Caches and records of a run folder: no pipe blocks, no link leads out, damage heals or is said."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tiny import SMALL, reversing, write_pairs
+from tongsa import runs
+from tongsa.bounded_files import UnreadableFileError
+from tongsa.checks import corpus
+from tongsa.data.array_files import ArrayFiles
+from tongsa.data.prepared_folder import find_damage, prepare_folder
+from tongsa.errors import InputError
+from tongsa.evaluation.evaluate import EvaluationReport
+from tongsa.runs import card, distillation, system_outputs, validation
+from tongsa.runs.grid import GridRun, _test_score
+from tongsa.runs.run import open_run
+from tongsa.runs.translate_file import ResumableOutput
+from tongsa.training.checkpoint import latest_checkpoint
+
+Damage = Callable[[Path], object]
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def write(text: str) -> Damage:
+    return lambda path: path.write_text(text, "utf-8")
+
+
+DAMAGES: dict[str, Damage] = {
+    "a pipe": make_pipe,
+    "a link to a device": lambda path: (path.unlink(missing_ok=True), path.symlink_to("/dev/zero")),
+    "nested": write("[" * 5000 + "]" * 5000),
+    "a number": write("3"),
+    "a list of texts": write('["a"]'),
+    "a table of another kind": write('{"files": {"x": 3}, "test": 3, "texts": 3, "totals": 3, "plan": 3}'),
+    "a number of 5,000 digits": write("9" * 5000),
+    "not UTF-8": lambda path: path.write_bytes(b"\xff\xfe{"),
+    "empty": write(""),
+}
+
+
+def fill(arrays: ArrayFiles) -> None:
+    arrays.restore_progress()
+    arrays.append("values", np.arange(5))
+    arrays.save_progress(5)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["manifest.json", "values"])
+def test_a_damaged_cache_is_made_again_and_that_is_said(tmp_path: Path, name: str, damage: str) -> None:
+    messages: list[str] = []
+    folder = tmp_path / "cache"
+    prepare_folder(folder, fill, messages.append)
+    DAMAGES[damage](folder / name)
+    assert prepare_folder(folder, fill, messages.append).read("values", np.int64).tolist() == [0, 1, 2, 3, 4]
+    assert len(messages) == 1 and messages[0].endswith("the data are prepared again")
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "..", "a/b"])
+def test_a_manifest_does_not_lead_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "cache").mkdir()
+    manifest = {"files": {name: {"size": 0, "sha256": "0" * 64}}}
+    (tmp_path / "cache" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    assert "is not a file of this folder" in find_damage(tmp_path / "cache")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_unfinished_data_go_on_or_begin_again_and_touch_no_other_file(tmp_path: Path, damage: str) -> None:
+    folder, secret = tmp_path / "cache.part", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_text("kept", "utf-8")
+    (folder / "link").symlink_to(secret)
+    (folder / "values").symlink_to(secret)
+    DAMAGES[damage](folder / "progress.jsonl")
+    sizes = {"../secret": 0, "values": 0}
+    if damage == "empty":
+        (folder / "progress.jsonl").write_text(json.dumps({"count": 3, "sizes": sizes}), "utf-8")
+    prepare_folder(tmp_path / "cache", fill, print)
+    assert secret.read_text("utf-8") == "kept"
+    assert ArrayFiles(tmp_path / "cache").read("values", np.int64).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_records_are_sentences_or_are_left_out(tmp_path: Path, damage: str) -> None:
+    def damaged(name: str) -> Path:
+        DAMAGES[damage](tmp_path / name)
+        return tmp_path / name
+
+    with pytest.raises(UnreadableFileError):
+        corpus._read_ledger(damaged("ledger.jsonl"))
+    with pytest.raises(UnreadableFileError):
+        _test_score(damaged("scores.json"), "bleu")
+    assert system_outputs._load(damaged("outputs.json"), 1) is None
+    with pytest.raises(InputError, match=r"damaged|other settings|pipe|link|journal"):
+        damaged("out.journal.json")
+        ResumableOutput(tmp_path / "out", {"model": "a"})
+    if damage != "empty":  # no output of the teacher
+        damaged("targets.jsonl")
+        with pytest.raises(UnreadableFileError):
+            distillation._write_pairs(tmp_path)
+    with pytest.raises(InputError):
+        distillation._check_same_job(damaged("job.json"), {"model": "a"})
+
+
+@pytest.mark.parametrize(
+    "record", [{"folder": "/"}, {"state": "finished"}, {"score": "x", "state": "finished"}, {"steps": -1}]
+)
+def test_a_record_of_a_grid_that_is_not_one_leaves_the_run_waiting(record: dict[str, Any]) -> None:
+    run = GridRun(name="a", folder=Path("a"), plan_folder=Path("p"), variant="", seed=1)
+    assert run.with_record({"run": "a"} | record) == run
+
+
+def test_damaged_recent_weights_are_left_out_of_the_average_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = write_pairs(tmp_path / "pairs.tsv", reversing(60))
+    settings = ["training.steps=6", "training.validate_every=1", "training.average_last=6"]
+    settings += ["training.validate_sentences=2", "decoding.max_extra_tokens=3"]
+    runs.train(data=pairs, run=tmp_path / "run", settings=[*SMALL, *settings], quiet=True)
+    recent = tmp_path / "run" / "recent"
+    first, second, third, *intact = sorted(recent.glob("*.safetensors"))
+    tensors = load_file(first)
+    save_file({name: value.half() for name, value in tensors.items()}, first)
+    save_file({name: value * torch.nan for name, value in tensors.items()}, second)
+    make_pipe(third)
+    for name in ("best", "²", "-1", "000000009x"):
+        (recent / f"{name}.safetensors").write_bytes(b"")
+    (recent / "new.part").symlink_to(tmp_path / "pairs.tsv")
+    averaged: list[dict[str, torch.Tensor]] = []
+    evaluate_dev: Callable[..., EvaluationReport] = validation.evaluate_dev
+
+    def keep_weights(run: Any) -> EvaluationReport:
+        averaged.append({name: value.clone() for name, value in validation.named_tensors(run.bundle.model).items()})
+        return evaluate_dev(run)
+
+    monkeypatch.setattr(validation, "evaluate_dev", keep_weights)
+    run, messages = open_run(tmp_path / "run"), list[str]()
+    saved, _ = latest_checkpoint(tmp_path / "run" / "checkpoints")
+    assert saved
+    validation.finish_training(run, saved.progress, messages.append)
+    expected = torch.stack([load_file(path)[next(iter(tensors))].double() for path in intact]).mean(0).float()
+    assert torch.equal(averaged[0][next(iter(tensors))], expected)
+    assert len(messages) == 3 and all("the average is that of the other weights" in message for message in messages)
+    (tmp_path / "run" / "ledger.jsonl").write_text("{", "utf-8")
+    assert "damaged" in card._drop_counts(run)
