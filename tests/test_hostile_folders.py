@@ -19,6 +19,7 @@ from tongsa.data.array_files import ArrayFiles
 from tongsa.data.prepared_folder import find_damage, prepare_folder
 from tongsa.errors import InputError
 from tongsa.evaluation.evaluate import EvaluationReport
+from tongsa.interface import named_tensors
 from tongsa.runs import card, distillation, system_outputs, validation
 from tongsa.runs.grid import GridRun, _test_score
 from tongsa.runs.run import open_run
@@ -33,13 +34,18 @@ def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+def link_to_device(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/zero")
+
+
 def write(text: str) -> Damage:
     return lambda path: path.write_text(text, "utf-8")
 
 
 DAMAGES: dict[str, Damage] = {
     "a pipe": make_pipe,
-    "a link to a device": lambda path: (path.unlink(missing_ok=True), path.symlink_to("/dev/zero")),
+    "a link to a device": link_to_device,
     "nested": write("[" * 5000 + "]" * 5000),
     "a number": write("3"),
     "a list of texts": write('["a"]'),
@@ -141,7 +147,7 @@ def test_damaged_recent_weights_are_left_out_of_the_average_and_that_is_said(
     evaluate_dev: Callable[..., EvaluationReport] = validation.evaluate_dev
 
     def keep_weights(run: Any) -> EvaluationReport:
-        averaged.append({name: value.clone() for name, value in validation.named_tensors(run.bundle.model).items()})
+        averaged.append({name: value.clone() for name, value in named_tensors(run.bundle.model).items()})
         return evaluate_dev(run)
 
     monkeypatch.setattr(validation, "evaluate_dev", keep_weights)
