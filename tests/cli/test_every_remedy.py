@@ -356,7 +356,7 @@ CASES = {
         [f"{TRAIN} --set training.init_from=run --set model.width=32 --set model.ffn_width=64"],
     ),
     "diverged": Case(
-        f"{TRAIN} --set training.lr.peak=1e30 --set training.lr.schedule=constant --set training.steps=9",
+        f"{TRAIN} --set training.lr.peak=1e6 --set training.lr.schedule=constant --set training.steps=9",
         "Try a lower training.lr.peak",
         [f"{TRAIN.replace('new', 'lower')} --set training.lr.peak=1e-3 --set training.lr.schedule=constant"],
     ),
