@@ -721,6 +721,10 @@ ELSEWHERE = {
     "tests/decoding/test_shortlist.py::test_a_shortlist_that_could_not_be_read_again_is_not_written": (
         "Give fewer --candidates.",
     ),
+    "tests/runs/test_data_clean.py::test_filters_that_drop_all_pairs_are_an_error": ("Loosen data.filters",),
+    "tests/runs/test_data_clean.py::test_a_filter_that_cannot_run_is_left_out": (
+        "data.filters.{name}: not available here.",
+    ),
     "tests/runs/test_corpora.py::test_a_stage_without_pairs_is_refused": ("Raise its max_tokens or weights.",),
     "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (
         "Choose layers with --layers, or shorten the text.",

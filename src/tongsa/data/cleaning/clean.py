@@ -1,14 +1,14 @@
 """Cleaning of a corpus: raw pairs → measured chunks in arrays → verdicts of all filters for each pair.
 
 Each filter judges all pairs, so the reasons of a pair do not depend on the other filters; only which of several
-duplicates is kept does. Memory: the chunks of the processes, 4 bytes for each pair, and some 30 while a filter works on
-all of them; the rest is in arrays that may be memory maps.
+duplicates is kept does. Memory: the chunks of the processes, and less than 100 bytes for each pair; the rest is in
+arrays that may be memory maps.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,16 +201,16 @@ def _judge_columns(cleaned: CleanedPairs) -> None:
         for side in needs_texts:
             cleaned.drops[block] |= np.where(lengths[block, 2 + side] == 0, plan.bit(EMPTY), 0).astype(np.uint32)
         for index, (column, limits) in enumerate(zip(plan.columns, cleaned.limits, strict=True)):
-            began = perf_counter()
+            began = thread_time()
             bit = np.uint32(plan.bit(column.filter_name))
             cleaned.drops[block] |= outside(values[block, index], limits) * bit
-            cleaned.tally.seconds[column.filter_name] += perf_counter() - began
+            cleaned.tally.seconds[column.filter_name] += thread_time() - began
 
 
 def _judge_blocks(cleaned: CleanedPairs, hooks: CleaningHooks) -> None:
     if "alignment" not in cleaned.plan.filter_names or hooks.find_blocks is None:
         return
-    began = perf_counter()
+    began = thread_time()
     cleaned.blocks = hooks.find_blocks(cleaned.pairs)
     lines, starts = cleaned.arrays.read("lines", np.int64), [*cleaned.pairs.parts[0].files] if cleaned.blocks else []
     bounds = [start for start, _ in starts[1:]] + [len(lines)]
@@ -219,17 +219,17 @@ def _judge_blocks(cleaned: CleanedPairs, hooks: CleaningHooks) -> None:
             if file == block.file:
                 is_inside = (lines[start:end] >= block.first_line) & (lines[start:end] <= block.last_line)
                 cleaned.drops[start:end] |= is_inside * np.uint32(cleaned.plan.bit("alignment"))
-    cleaned.tally.seconds["alignment"] += perf_counter() - began
+    cleaned.tally.seconds["alignment"] += thread_time() - began
 
 
 def _judge_scores(cleaned: CleanedPairs, hooks: CleaningHooks) -> None:
     if "model_score" not in cleaned.plan.filter_names or hooks.score_pairs is None:
         return
-    began = perf_counter()
+    began = thread_time()
     cleaned.scores = np.asarray(hooks.score_pairs(cleaned.pairs), np.float32)
     bit = np.uint32(cleaned.plan.bit("model_score"))
     cleaned.drops |= outside(cleaned.scores, score_limits(cleaned.plan, cleaned.scores)) * bit
-    cleaned.tally.seconds["model_score"] += perf_counter() - began
+    cleaned.tally.seconds["model_score"] += thread_time() - began
 
 
 def _judge_duplicates(cleaned: CleanedPairs) -> None:
@@ -241,10 +241,10 @@ def _judge_duplicates(cleaned: CleanedPairs) -> None:
     }
     for name, find in functions.items():
         if name in plan.filter_names:
-            began = perf_counter()
+            began = thread_time()
             cleaned.originals[name] = find(cleaned.drops > 0)
             cleaned.drops |= (cleaned.originals[name] >= 0) * np.uint32(plan.bit(name))
-            cleaned.tally.seconds[name] += perf_counter() - began
+            cleaned.tally.seconds[name] += thread_time() - began
 
 
 def _signatures(cleaned: CleanedPairs) -> NDArray[np.uint16]:

@@ -34,7 +34,7 @@ class FilterConfig:
     language: Share | bool | Literal["auto"] = "auto"
     """Smallest probability of the language of a side, by py3langid (extra `clean`)."""
     markup: Switch = "auto"
-    """Drop pairs with tags or entities that the repairs have left."""
+    """Drop pairs with a tag or an entity on one side only."""
     mojibake: Switch = "auto"
     """Drop pairs with characters that are lost: �, ????, or a wrong encoding that was not repaired."""
     numbers: Share | bool | Literal["auto"] = "auto"

@@ -1,7 +1,7 @@
 """Duplicates of a corpus: equal pairs, several sources of a target, and similar pairs (MinHash with banding).
 
 Each function returns for each row the row that is kept instead, or -1. Rows that other filters drop are kept only if
-all rows of their group are. Memory: some 30 bytes for each pair; the signatures are read from a memory map.
+all rows of their group are. Memory: less than 100 bytes for each pair; the signatures are read from a memory map.
 """
 
 import numpy as np

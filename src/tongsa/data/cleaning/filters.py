@@ -16,7 +16,7 @@ from tongsa.data.unicode_scripts import script_counts
 
 CHARACTER_LANGUAGES = frozenset({"ko", "ja", "zh", "th", "lo", "my", "km"})
 """Languages whose texts are measured in characters: without spaces, or with words of several morphemes."""
-MAX_WORDS, MAX_CHARACTERS = 200, 600
+MAX_WORDS, MAX_CHARACTERS = 250, 1000
 RATIO_SLACK_CHARACTERS = 10
 """Characters added to both lengths: short texts differ more."""
 MAX_RATIO = 6.0
@@ -86,13 +86,18 @@ def script_share(text: str, language: str) -> float:
     return 1 if counts.total() < MIN_SCRIPT_LETTERS else counts[script] / counts.total()
 
 
-def count_markup(source: str, target: str) -> float:
-    return sum(1 for text in (source, target) if "<" in text or "&" in text for _ in MARKUP.finditer(text))
+def markup_difference(source: str, target: str) -> float:
+    """Return the number of tags and entities on one side only; those of both sides are what the text is about."""
+    marks = [Counter(MARKUP.findall(text.lower())) if "<" in text or "&" in text else None for text in (source, target)]
+    if not any(marks):
+        return 0
+    first, second = (counter or Counter() for counter in marks)
+    return ((first - second) + (second - first)).total()
 
 
 def count_damage(source: str, target: str) -> float:
     """Return the number of sides with lost characters."""
-    return sum(restore_text(text) is not None for text in (source, target))
+    return sum(restore_text(text) is not None for text in (source, target) if not text.isascii() or "??" in text)
 
 
 def unmatched_numbers(source: str, target: str) -> float:
@@ -162,7 +167,7 @@ FILTERS: Mapping[str, Filter] = {
     "language": Filter(
         language_probability, True, "probability of its language", _at_least(MIN_LANGUAGE_PROBABILITY), _SHARES
     ),
-    "markup": Filter(count_markup, False, "tags and entities", _at_most(0), _COUNTS),
+    "markup": Filter(markup_difference, False, "tags and entities on one side", _at_most(0), _COUNTS),
     "mojibake": Filter(count_damage, False, "damaged sides", _at_most(0), (0.0, 1.0, 2.0, 3.0)),
     "numbers": Filter(unmatched_numbers, False, "of the numbers differ", _at_most(MAX_NUMBER_SHARE), _SHARES),
     "urls": Filter(url_difference, False, "addresses more on one side", _at_most(MAX_URL_DIFFERENCE), _COUNTS),

@@ -13,8 +13,8 @@ from tongsa.data.inline_marks import HTML_TAG, MARKUP
 from tongsa.data.mojibake import restore_text
 from tongsa.data.normalize import CONTROL_CHARACTERS
 
-MAX_ROUNDS = 8
-"""Rounds of repairs; a text that still changes has nested markup, which the filter drops."""
+MAX_REPAIRED_CHARACTERS = 10**7
+"""Limit of rounds times length: deeply nested markup of a long text is left."""
 _INITIALS, _VOWELS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ", "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
 _FINALS = ["", *"ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"]
 _FINAL_CLUSTERS = {
@@ -22,21 +22,26 @@ _FINAL_CLUSTERS = {
     **dict(zip(("ㄹㄱ", "ㄹㅁ", "ㄹㅂ", "ㄹㅅ", "ㄹㅌ", "ㄹㅍ", "ㄹㅎ"), "ㄺㄻㄼㄽㄾㄿㅀ", strict=True)),
 }
 _JAMO_RUN = re.compile("[ㄱ-ㅣ]{2,}")
+_FACE = re.compile(r"([ㄱ-ㅎ])[ㅡㅜㅠㅗ]\1|[ㅋㅎ][ㅡㅜㅠㅑ]")
+"""Faces and laughter that could be syllables: ㅎㅡㅎ, ㅋㅡㅋ, ㅎㅜ, ㅋㅑ."""
 _SYLLABLE = re.compile(
     f"([{_INITIALS}])([{_VOWELS}])((?:{'|'.join(_FINAL_CLUSTERS)}|[{''.join(_FINALS)}])(?![{_VOWELS}]))?"
 )
 """Initial, vowel, and a final that is not the initial of the next syllable."""
 _NESTED_AMPERSAND = re.compile(r"&(?:amp;|#38;|#x26;)+", re.IGNORECASE)
+_TAG = re.compile(HTML_TAG, re.IGNORECASE)
 _LINE_TAG = re.compile(r"</?(?:p|br|hr|li|ul|ol|td|th|tr|div|table|pre|h[1-6])\b", re.IGNORECASE)
 
 
 def compose_jamo(text: str) -> str:
-    """Compose runs of compatibility jamo that are syllables throughout: ㅎㅏㄴ → 한. ㅋㅋ and ㅠㅠ stay."""
+    """Compose runs of compatibility jamo that are syllables throughout: ㅎㅏㄴ → 한. ㅋㅋ, ㅠㅠ and ㅎㅡㅎ stay."""
     return _JAMO_RUN.sub(_compose_run, text)
 
 
 def _compose_run(match: re.Match[str]) -> str:
     syllables, end, run = list[str](), 0, match[0]
+    if _FACE.fullmatch(run):
+        return run
     while end < len(run):
         syllable = _SYLLABLE.match(run, end)
         if syllable is None:
@@ -54,10 +59,12 @@ def remove_markup(text: str) -> str:
     if "<" not in text and "&" not in text:
         return text
     text = _TAG.sub(lambda match: " " if _LINE_TAG.match(match[0]) else "", text)
-    return MARKUP.sub(lambda match: html.unescape(match[0]), _NESTED_AMPERSAND.sub("&amp;", text))
+    return MARKUP.sub(_resolve_entity, _NESTED_AMPERSAND.sub("&amp;", text))
 
 
-_TAG = re.compile(HTML_TAG, re.IGNORECASE)
+def _resolve_entity(match: re.Match[str]) -> str:
+    character = html.unescape(match[0])
+    return match[0] if "\ufffd" in character else character  # &#0; is no character
 
 
 def _restore_encoding(text: str, language: str) -> str:
@@ -79,7 +86,7 @@ REPAIRS: Mapping[RepairName, Callable[[str, str], str]] = {
 def repair_text(text: str, names: Sequence[RepairName], language: str = "") -> tuple[str, tuple[RepairName, ...]]:
     """Return the repaired text and the repairs that changed it."""
     changed: set[RepairName] = set()
-    for _ in range(MAX_ROUNDS):
+    for _ in range(max(2, MAX_REPAIRED_CHARACTERS // (len(text) + 1))):
         before = text
         for name in names:
             repaired = REPAIRS[name](text, language)

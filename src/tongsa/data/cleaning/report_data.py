@@ -59,7 +59,7 @@ class FilterReport:
     alone: int
     """Pairs that no other filter drops."""
     pairs_per_second: float
-    """Of one process; 0 if the filter saw no pair."""
+    """Per second of CPU time; 0 if the filter saw no pair."""
     low: float | None = None
     """Smallest value that is kept."""
     high: float | None = None

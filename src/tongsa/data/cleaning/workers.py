@@ -23,6 +23,7 @@ from tongsa.errors import LostWorkerError
 
 MIN_CHUNKS = 3
 """With fewer chunks no process is started."""
+WORKER_COMMAND = [sys.executable, "-c", "from tongsa.data.cleaning.workers import serve_chunks; serve_chunks()"]
 Texts = Sequence[Sequence[str]]
 Worker = subprocess.Popen[bytes]
 _ARRAYS = MeasuredChunk._fields[2:]
@@ -57,20 +58,22 @@ def _chain(first: list[Texts], rest: Iterator[Texts]) -> Iterator[Texts]:
 
 @contextmanager
 def _start_workers(plan: CleaningPlan, processes: int) -> Iterator["SimpleQueue[Worker]"]:
-    command = [sys.executable, "-c", "from tongsa.data.cleaning.workers import serve_chunks; serve_chunks()"]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
+    workers = [
+        subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)
+    ]
     free: SimpleQueue[Worker] = SimpleQueue()
     try:
         for worker in workers:
             assert worker.stdin is not None  # noqa: S101
-            _write_message(worker.stdin, plan.as_json(), [])
+            with suppress(OSError):  # the first chunk finds that it has ended
+                _write_message(worker.stdin, plan.as_json(), [])
             free.put(worker)
         yield free
     finally:
         for worker in workers:
+            worker.kill()
             with suppress(OSError):
-                worker.kill()
-            worker.communicate()
+                worker.communicate()
 
 
 def _ask_free_worker(free: "SimpleQueue[Worker]", texts: Texts) -> MeasuredChunk:
@@ -81,9 +84,9 @@ def _ask_free_worker(free: "SimpleQueue[Worker]", texts: Texts) -> MeasuredChunk
         message = _read_message(worker.stdout)
     except OSError:
         message = None
+    free.put(worker)  # also one that has ended: nobody waits for it
     if message is None:
         raise LostWorkerError("cleaning: a worker process has ended. Free some memory and start the command again.")
-    free.put(worker)
     (clean, counts, types), parts = message
     arrays = (np.frombuffer(part, dtype).reshape(shape) for part, (dtype, shape) in zip(parts, types, strict=True))
     return MeasuredChunk(clean, counts, *arrays)
