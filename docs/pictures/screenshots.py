@@ -3,6 +3,7 @@
 make pictures                                     # uses runs/demo, which `make demo` trains
 .venv/bin/python docs/pictures/screenshots.py RUN
 .venv/bin/python docs/pictures/screenshots.py --compare PAGE.html    # compare.png, from a page of `tongsa compare`
+.venv/bin/python docs/pictures/screenshots.py --corpus PAGE.html     # corpus.png, from a page of `tongsa data report`
 """
 
 import shutil
@@ -115,20 +116,23 @@ PICTURES: dict[str, Callable[[Browser, str], Page]] = {
 }
 
 
-def comparison(page_file: Path) -> None:
-    """Photograph the first sections of a comparison page."""
+def offline_page(page_file: Path, picture: str, drawn: str, height: int) -> None:
+    """Photograph the first sections of an offline page, after the element `drawn` is there."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1040, "height": 1120}, locale="en-US")
+        page = browser.new_page(viewport={"width": 1040, "height": height}, locale="en-US")
         page.goto(page_file.resolve().as_uri())
-        page.wait_for_selector(".compare svg.scores")
-        page.screenshot(path=HERE / "compare.png")
+        page.wait_for_selector(drawn)
+        page.screenshot(path=HERE / picture)
         browser.close()
 
 
 def main() -> None:
     if sys.argv[1:2] == ["--compare"]:
-        comparison(Path(sys.argv[2]))
+        offline_page(Path(sys.argv[2]), "compare.png", ".compare svg.scores", 1120)
+        return
+    if sys.argv[1:2] == ["--corpus"]:
+        offline_page(Path(sys.argv[2]), "corpus.png", ".corpus svg.histogram", 1060)
         return
     run = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/demo")
     if not (run / "model").is_dir():

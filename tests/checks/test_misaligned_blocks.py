@@ -69,6 +69,14 @@ def test_an_aligned_corpus_has_no_block() -> None:
     assert find_misaligned_blocks(store(sources[:150], targets[1:151])) == []  # too few to know
 
 
+def test_a_block_ends_where_the_sides_are_aligned_again() -> None:
+    sources, targets = map(list, zip(*PAIRS, strict=True))
+    (block,) = find_misaligned_blocks(store(sources, targets[:400] + targets[430:900] + targets[:30] + targets[900:]))
+    assert abs(block.first_line - 401) <= 1
+    assert block.shift == 30
+    assert abs(block.last_line - 900) <= 1
+
+
 def test_shuffled_targets_have_no_block() -> None:
     sources, targets = map(list, zip(*PAIRS, strict=True))
     random.Random(2).shuffle(targets)

@@ -264,7 +264,9 @@ def _blocks(part: FileRange, path: States, scorer: Scorer) -> Iterator[Misaligne
     starts = [runs[0].first] if runs else []
     for before, after in pairwise(runs):
         starts.append(after.first if before.shift == after.shift else _slip(part, scorer, before, after))
-    ends = [start - 1 for start in starts[1:]] + [len(path) - 1]
+    # targets that were inserted before aligned lines belong to the block
+    extras = [max(0, before.shift) if not after.shift else 0 for before, after in pairwise(runs)]
+    ends = [start + extra - 1 for start, extra in zip(starts[1:], extras, strict=True)] + [len(path) - 1]
     for run, start, end in zip(runs, starts, ends, strict=True):
         if run.shift:
             yield MisalignedBlock(

@@ -64,8 +64,6 @@ def filter_variants(report: CorpusReport) -> list[FilterVariant]:
     """Return all filters first, then none, then all but each one that dropped a pair."""
     usable = report.read - sum(reason.count for reason in report.unusable)
     active = [item for item in report.filters if item.dropped]
-    if not active:
-        raise InputError(f"{report.files[0]}: no filter dropped a pair, so there is nothing to compare. Omit --ablate.")
     without = [FilterVariant("without", item.name, report.kept + item.alone) for item in active]
     return [FilterVariant("all", "", report.kept), FilterVariant("none", "", usable), *without]
 

@@ -20,7 +20,7 @@ Write an HTML page about a corpus: what `tongsa data clean` with the same option
 lengths and ratios, scripts and languages, frequent pairs, and the lines where the sides slip. It writes no corpus.
 
   tongsa data report corpus.tsv -o corpus.html
-  tongsa data report corpus.en corpus.ko -o corpus.html --set data.filters.ratio=learn
+  tongsa data report a.en a.ko -o corpus.html --set data.filters.ratio=learn
   tongsa data report corpus.tsv -o corpus.html --ablate --budget 1m --dev dev.tsv
 
 --ablate trains a model on the corpus with all filters, with none, and without each filter that dropped a pair, and
@@ -60,7 +60,9 @@ def run(options: argparse.Namespace) -> None:
     print_report(report)
     print_blocks(report)
     corpus_page(report).save(options.output)
-    if options.ablate:
+    if options.ablate and not any(item.dropped for item in report.filters):
+        print_status("no filter dropped a pair: there is nothing to compare by training")
+    elif options.ablate:
         ablation = ablate_filters(cleaning, report, ablation_plan(options), print_status)
         print_ablation(ablation)
         corpus_page(report, ablation).save(options.output)

@@ -46,7 +46,7 @@ export const english = {
   languages: "Languages", languagesNote: "Lines by recognized language; short lines are recognized badly.",
   blocks: "Misaligned blocks", noBlocks: "None found: no range of lines prefers sources some lines away.",
   slipsAt: "Slips at", lastLine: "Last line", meaning: "Meaning",
-  blocksNote: "Look at the first line in the files: on one side a line is missing, repeated or split there. After it is repaired, all the block is aligned again.",
+  blocksNote: "Look at this line and the one before it in the files: on one side a line is missing, repeated, joined or split there. Repaired there, the block is aligned again.",
   samples: "Dropped pairs", samplesHelp: "Some pairs that each filter drops, as they are after the repairs, spread over the corpus.",
   filterHeading: (name, count) => `${name}: ${count} dropped`, valuesCaption: (name) => `Values of all pairs: ${name}`,
   repairs: "Repairs", repairsHelp: "Some texts before and after each repair. Invisible characters are written as ⟨number⟩.",

@@ -43,7 +43,7 @@ export const korean = {
   languages: "언어", languagesNote: "인식된 언어별 줄 수입니다. 짧은 줄은 잘못 인식될 수 있습니다.",
   blocks: "어긋난 구간", noBlocks: "없습니다. 몇 줄 떨어진 원문과 더 잘 맞는 구간을 찾지 못했습니다.",
   slipsAt: "어긋난 곳", lastLine: "마지막 줄", meaning: "뜻",
-  blocksNote: "파일에서 첫 줄을 확인하세요. 그곳에서 한쪽의 줄이 빠졌거나 되풀이되었거나 나뉘었습니다. 그 줄을 고치면 구간 전체의 짝이 다시 맞습니다.",
+  blocksNote: "파일에서 이 줄과 바로 앞줄을 확인하세요. 그곳에서 한쪽의 줄이 빠졌거나 되풀이되었거나 합쳐졌거나 나뉘었습니다. 그곳을 고치면 구간 전체의 짝이 다시 맞습니다.",
   samples: "버린 쌍", samplesHelp: "필터마다 버린 쌍의 예입니다. 고친 뒤의 글이며, 말뭉치 전체에서 고르게 뽑았습니다.",
   filterHeading: (name, count) => `${name}: ${count}쌍 버림`, valuesCaption: (name) => `모든 쌍의 값: ${name}`,
   repairs: "고친 글", repairsHelp: "고치기 전과 후의 예입니다. 보이지 않는 글자는 ⟨번호⟩로 적습니다.",
