@@ -164,7 +164,7 @@ KOREAN = {
     # the ladder (benchmarks/ladder_figure.py)
     "words of the source": "원문 단어 수",
     "longer than any in training": "학습 데이터의 어떤 문장보다 긺",
-    "Phrasebook, English → Korean": "회화 문장, 영어 → 한국어",
+    "Phrasebook, English → Korean": "데모 문장, 영어 → 한국어",
     "Multi30k, German → English": "Multi30k, 독일어 → 영어",
 }
 PATTERNS = ((re.compile(r"\((\d+) sentences\)"), r"(\1문장)"), (re.compile(r"^example (\d+)$"), r"예 \1"))
