@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TABLES = ROOT / "benchmarks/tables.py"
+TABLES, FIGURE = ROOT / "benchmarks/tables.py", ROOT / "benchmarks/ladder_figure.py"
 PAGES = [
     "README.md",
     "benchmarks/README.md",
@@ -73,6 +73,18 @@ def test_the_check_fails_when_a_table_is_edited_by_hand(copy: Path, page: str) -
     done = run_tables("--check", "--root", str(copy))
     assert done.returncode == 1
     assert str(path) in done.stderr
+
+
+def test_the_figure_of_the_ladders_is_that_of_the_results(copy: Path) -> None:
+    def check() -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, str(FIGURE), "--check", "--root", str(copy)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert check().returncode == 0
+    path = copy / "benchmarks/results/ladder-phrasebook.json"
+    path.write_text(path.read_text("utf-8").replace('"17–21 words": 46.9', '"17–21 words": 56.9'), "utf-8")
+    done = check()
+    assert done.returncode == 1 and "ladder.svg: disagrees" in done.stderr and "ladder.ko.svg: disagrees" in done.stderr
 
 
 def test_a_table_that_no_page_shows_is_an_error(copy: Path) -> None:
