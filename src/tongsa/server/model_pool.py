@@ -82,8 +82,7 @@ class LoadedModel:
 
     @property
     def engine(self) -> str:
-        engine = getattr(self.text_model, "engine", None)
-        return engine.name if engine else "torch"
+        return getattr(self.text_model, "engine_name", "torch")
 
     @property
     def views(self) -> list[str]:
@@ -94,7 +93,7 @@ class LoadedModel:
     def batch_limits(self, config: ServerConfig) -> BatchLimits:
         """Return when a batch is closed: CTranslate2 searches one in each worker, torch one with all threads."""
         limits = BatchLimits(config.batch_tokens, config.batch_wait_ms / 1000, config.batch_tokens, workers=1)
-        if self.engine == "torch":
+        if getattr(self.text_model, "engine", None) is None:
             return limits
         from tongsa.decoding.engines.ctranslate2 import max_batch_sentences
 
@@ -229,7 +228,7 @@ class ModelPool:
                     queue.close()  # it still finishes what it has accepted
 
     def _create_queue(self, model: LoadedModel) -> ModelQueue:
-        if model.engine != "torch":
+        if getattr(model.text_model, "engine", None) is not None:
             model.text_model.engine.workers_per_call = 1  # the threads of the queue share the work
         return ModelQueue(
             model.name,
