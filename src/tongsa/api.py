@@ -61,8 +61,8 @@ def load(
     path: Folder of a run or of a bundle. InputError is raised if it holds no model.
     task: "seq2seq", "classification" or "language_model": InputError is raised for a model of another task. A type
         checker then knows the class of the result.
-    engine: Decoding engine of a Translator: "torch", "ctranslate2", "ctranslate2-int8" (8-bit weights), or "auto":
-        CTranslate2 where it is installed and supports the model. The model is converted for it once.
+    engine: Decoding engine of a Translator: "torch", "ctranslate2", "torch-int8" or "ctranslate2-int8" (8-bit
+        weights), or "auto": CTranslate2 where it is installed and supports the model, which is converted for it once.
     ensemble: Other models that translate; the probabilities of all are averaged.
     lm: Language model for shallow fusion, with the weight `lm_weight`.
     quiet: Print nothing about the conversion.

@@ -82,8 +82,7 @@ class LoadedModel:
 
     @property
     def engine(self) -> str:
-        engine = getattr(self.text_model, "engine", None)
-        return engine.name if engine else "torch"
+        return getattr(self.text_model, "engine_name", "torch")
 
     @property
     def views(self) -> list[str]:
@@ -97,7 +96,7 @@ class LoadedModel:
 
         tokens, wait_seconds, threads = config.batch_tokens, config.batch_wait_ms / 1000, torch.get_num_threads()
         limits = BatchLimits(tokens, wait_seconds, tokens, workers=1, torch_threads=threads)
-        if self.engine == "torch":
+        if getattr(self.text_model, "engine", None) is None:
             return limits
         from tongsa.decoding.engines.ctranslate2 import max_batch_sentences
 
@@ -241,7 +240,7 @@ class ModelPool:
                     queue.close()  # it still finishes what it has accepted
 
     def _create_queue(self, model: LoadedModel) -> ModelQueue:
-        if model.engine != "torch":
+        if getattr(model.text_model, "engine", None) is not None:
             model.text_model.engine.workers_per_call = 1  # the threads of the queue share the work
         return ModelQueue(
             model.name,
