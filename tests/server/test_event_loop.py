@@ -1,8 +1,9 @@
 """The event loop answers all clients: work that grows with a request is done in threads, and never blocks it."""
 
+import gc
 import json
 import threading
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from live_server import WAIT_SECONDS, live_server
 from tongsa.server import documents, http
 from tongsa.server.api import documents as api_documents
 from tongsa.server.api import libretranslate
+from tongsa.server.config import RequestLimits
 from tongsa.server.http import encode_json, encode_json_in_parts
 
 JSON_VALUES = st.recursive(
@@ -44,17 +46,20 @@ REQUESTS: list[tuple[str, dict[str, Any], set[str]]] = [
 
 
 @pytest.fixture
-def threads_of_work(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, set[str]]]:
+def threads_of_work(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     """Name of the work → names of the threads that did it."""
     threads: dict[str, set[str]] = {name: set() for name in WORK}
-    for name, (module, function) in WORK.items():
 
-        def watched(*arguments: Any, name: str = name, work: Any = getattr(module, function), **options: Any) -> Any:
+    def watch(name: str, work: Any) -> Any:
+        def watched(*arguments: Any, **options: Any) -> Any:
             threads[name].add(threading.current_thread().name)
             return work(*arguments, **options)
 
-        monkeypatch.setattr(module, function, watched)
-    yield threads
+        return watched
+
+    for name, (module, function) in WORK.items():
+        monkeypatch.setattr(module, function, watch(name, getattr(module, function)))
+    return threads
 
 
 @pytest.mark.parametrize(("path", "request_options", "work"), REQUESTS)
@@ -88,6 +93,36 @@ def test_probes_are_answered_while_threads_are_busy(run: Path, monkeypatch: pyte
         assert server.translate("a b")
         release.set()
         document.join()
+
+
+def test_no_garbage_is_collected_while_documents_are_parsed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking through the objects of a parser stopped all threads for seconds."""
+    was_enabled, both, parse = list[bool](), threading.Barrier(2), api_documents.parse_document
+
+    def watched_parse(*arguments: Any) -> Any:
+        both.wait(WAIT_SECONDS)
+        document = parse(*arguments)
+        was_enabled.append(gc.isenabled())
+        return document
+
+    monkeypatch.setattr(api_documents, "parse_document", watched_parse)
+    with live_server(run) as server, ThreadPoolExecutor(2) as clients:
+        requests = [clients.submit(server.client.post, f"{server.url}/v1/documents", files=FILE) for _ in range(2)]
+        assert [request.result().status_code for request in requests] == [200, 200]
+    assert was_enabled == [False, False]
+    assert gc.isenabled()
+
+
+def test_a_text_may_have_ten_bytes_for_each_character_that_is_allowed(run: Path) -> None:
+    limits = RequestLimits(document_characters=100)
+    with live_server(run, limits=limits) as server:
+        sizes = {known["name"]: known["max_bytes"] for known in server.get("/v1/formats").json()["formats"]}
+        assert (sizes["Markdown"], sizes["Word document"]) == (1000, limits.document_bytes)
+        statuses = [
+            server.client.post(f"{server.url}/v1/documents", files={"file": ("a.md", b"\n" * size)}).status_code
+            for size in (1000, 1001)
+        ]
+    assert statuses == [200, 413]
 
 
 @given(JSON_VALUES, st.integers(0, 4))

@@ -107,6 +107,9 @@ async def read_body(
 
     `before_large` is called once with the beginning of a body of more than `limits.body_bytes`, and may raise an error.
     """
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        # a few bytes may become many, and no client needs it
+        raise APIError(400, "bad_request", "Content-Encoding: not supported. Send the body without compression.")
     limit, body = max_bytes or config.limits.body_bytes, bytearray()
     error = too_long_error(f"The body has more than {limit:,} bytes. Send several smaller requests.")
     content_length = request.headers.get("content-length", "")

@@ -4,14 +4,11 @@ A log line holds the route, the status and the time. It never holds a text, an a
 """
 
 import asyncio
-import json
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -186,48 +183,3 @@ def check_origin(headers: Headers, config: ServerConfig) -> None:
     if is_foreign and "*" not in config.origins:
         message = "Pages of other sites have no access. The owner can allow a site with the setting origins."
         raise APIError(403, "wrong_origin", message)
-
-
-class JSONLogFormatter(logging.Formatter):
-    """Log lines as JSON objects."""
-
-    EXTRA_FIELDS = (
-        "model",
-        "reason",
-        "kind",
-        "location",
-        "request",
-        "route",
-        "status",
-        "ms",
-        "key",
-        "address",
-        "count",
-    )
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-        }
-        line |= {name: value for name in self.EXTRA_FIELDS if (value := getattr(record, name, None)) is not None}
-        return json.dumps(line, ensure_ascii=False)
-
-
-@contextmanager
-def log_to_stderr() -> Iterator[None]:
-    """Log to stderr: our events from INFO, uvicorn's from WARNING. Restore the loggers at exit."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(JSONLogFormatter())
-    levels = {logging.getLogger("tongsa.server"): logging.INFO, logging.getLogger("uvicorn"): logging.WARNING}
-    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in levels]
-    for logger, level in levels.items():
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level)
-    try:
-        yield
-    finally:  # the caller may close the stream that was stderr
-        for logger, handlers, propagate, level in before:
-            logger.handlers, logger.propagate = handlers, propagate
-            logger.setLevel(level)

@@ -13,11 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from tongsa.document_formats.formats import FORMATS, parse_document
+from tongsa.document_formats.formats import FORMATS, DocumentFormat, find_format, parse_document
+from tongsa.document_formats.limits import MAX_ARCHIVE_BYTES, MAX_TEXT_BYTES
 from tongsa.document_formats.segment import ParsedDocument
 from tongsa.document_formats.translation import TranslatedDocument, advance, translation_steps
 from tongsa.server.api.schemas import GlossaryTerm, ModelRequest
 from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_json, parse_request
+from tongsa.server.collection import paused_collection
+from tongsa.server.config import RequestLimits
 from tongsa.server.documents import translate_source_texts
 from tongsa.server.errors import APIError, bad_request_error, documented, too_long_error
 from tongsa.server.http import (
@@ -38,6 +41,8 @@ from tongsa.server.queue import ModelQueue
 MAX_FORM_BYTES = 200_000
 """Bytes of a form in addition to its file."""
 MAX_NAME_CHARACTERS = 120
+BYTES_PER_CHARACTER = 10
+"""Bytes of a text format for each character of its text that is allowed: markup, and letters of several bytes."""
 
 
 class DocumentRequest(ModelRequest):
@@ -93,15 +98,22 @@ class FormatsResponse(TypedDict):
     formats: list[FormatInfo]
 
 
+def max_bytes(document_format: DocumentFormat, limits: RequestLimits) -> int:
+    """Return the size limit of a format. Parsing takes seconds for a megabyte of text; an archive may hold pictures."""
+    max_text_bytes = BYTES_PER_CHARACTER * limits.document_characters
+    is_text = document_format.max_bytes == MAX_TEXT_BYTES
+    return min(document_format.max_bytes, limits.document_bytes, max_text_bytes if is_text else MAX_ARCHIVE_BYTES)
+
+
 async def formats(request: Request) -> Response:
-    max_bytes = get_context(request).config.limits.document_bytes
+    limits = get_context(request).config.limits
     return JSONResponse(
         {
             "formats": [
                 {
                     "name": document_format.name,
                     "extensions": list(document_format.extensions),
-                    "max_bytes": min(document_format.max_bytes, max_bytes),
+                    "max_bytes": max_bytes(document_format, limits),
                     "has_columns": document_format.has_columns,
                 }
                 for document_format in FORMATS
@@ -118,8 +130,8 @@ async def translate(request: Request) -> Response:
         queue = context.models.select(query.model, query.languages)
 
         async def parse_and_translate() -> TranslatedDocument:
-            limit = context.config.limits.document_characters
-            document = await run_in_thread(parse_limited_document, query.file, name, limit, query.column_list)
+            limits = context.config.limits
+            document = await run_in_thread(parse_limited_document, query.file, name, limits, query.column_list)
             return await translate_document(context, queue, document, query.glossary, request_deadline(request).time)
 
         translated = await run_unless_disconnected(request, parse_and_translate())
@@ -179,10 +191,14 @@ def translated_name(name: str, model: LoadedModel) -> str:
 
 
 def parse_limited_document(
-    content: bytes, name: str, max_characters: int, columns: Sequence[str] = ()
+    content: bytes, name: str, limits: RequestLimits, columns: Sequence[str] = ()
 ) -> ParsedDocument:
     """Parse a document and check the size of its texts. Called in a thread."""
-    document = parse_document(content, name, columns)
+    document_format, max_characters = find_format(name), limits.document_characters
+    if document_format and len(content) > (limit := max_bytes(document_format, limits)):
+        raise too_long_error(f"{name}: {len(content):,} bytes, but at most {limit:,} in this format. Divide it.")
+    with paused_collection():
+        document = parse_document(content, name, columns)
     texts = [slot.segment.text for slot in document.slots if not slot.is_kept]
     if (characters := sum(map(len, texts))) > max_characters:  # first: looking for marks takes longer
         raise too_long_error(

@@ -81,9 +81,8 @@ async def _translate(
     context: ServerContext, query: TranslateFileRequest, name: str, deadline: float
 ) -> tuple[str, bytes]:
     """Return the name and the content of the translated file."""
-    limit = context.config.limits.document_characters
     try:
-        document = await run_in_thread(documents.parse_limited_document, query.file, name, limit)
+        document = await run_in_thread(documents.parse_limited_document, query.file, name, context.config.limits)
     except InputError as error:
         raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
     source = query.source
