@@ -139,11 +139,12 @@ def _expand_file_patterns(values: Table) -> Table:
     corpora = data.get("corpora", [])
     tables = [data, *(corpora if isinstance(corpora, list) else [])]
     files = [_named_files(table) for table in tables if isinstance(table, dict)]
-    if len(files) < len(tables) or not any(map(has_pattern, chain(*(chain(*named.values()) for named in files)))):
+    folder = str(data_folder(str(data.get("folder", "")), str(data.get("dataset", ""))))
+    names = chain(*(chain(*named.values()) for named in files))
+    if len(files) < len(tables) or not any(has_pattern(name, folder) for name in names):
         return {}
     family = {key: value for key, value in model.items() if key in SIZE_FAMILY_KEYS}
     is_parallel = parse_recipe({"model": family}).model.task != "language_model"
-    folder = str(data_folder(str(data.get("folder", "")), str(data.get("dataset", ""))))
     of_run, *of_corpora = (
         {name: expand_patterns(names, folder, parallel=is_parallel) for name, names in named.items()} for named in files
     )
