@@ -6,6 +6,7 @@ attack tool (`make attack`) tries both.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def kill_at_each_call(folder: Path, work: Callable[[Path], object], check: Calla
     calls = count_calls(lambda: work(folder / "counted"))
     for count in range(1, len(calls) + 1):
         new = folder / str(count)
-        assert killed_before_call(count, lambda new=new: work(new)), f"{len(calls)} calls, but not {count}"
+        assert killed_before_call(count, partial(work, new)), f"{len(calls)} calls, but not {count}"
         work(new)
         check(new)
     return calls
@@ -72,7 +73,7 @@ def test_a_model_that_replaces_another(tmp_path: Path) -> None:
     calls = count_calls(lambda: save(counted))
     for count in range(1, len(calls) + 1):
         run = write_model(tmp_path / str(count) / "model").parent
-        assert killed_before_call(count, lambda run=run: save(run))
+        assert killed_before_call(count, partial(save, run))
         assert load_bundle(run).weights_sha256 in sums
         save(run)
         assert load_bundle(run).weights_sha256 == new.weights_sha256

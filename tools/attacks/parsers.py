@@ -22,7 +22,7 @@ from tongsa.models import KINDS
 from tongsa.tensor_file import TensorMismatchError
 from tongsa.tokenization.labels import LabelTokenizer
 from tongsa.tokenization.subword import SubwordTokenizer
-from tongsa.training.checkpoint_files import DamagedCheckpointError, read_progress
+from tongsa.training.checkpoint_files import DamagedCheckpointError, read_record
 
 Parse = Callable[[Random, Fixture, Path], Outcome]
 
@@ -61,7 +61,8 @@ def parse_tensors(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
     new = rng.choice((damage_header, damage_header, damage_tensors, damage_bytes))(old, rng)
     path = scratch / "weights.safetensors"
     path.write_bytes(new)
-    tensor_file.check_finite(tensor_file.load_verified(path, sha256(new), _model(folder)))
+    with tensor_file.open_tensors(path) as weights:
+        tensor_file.check_finite(tensor_file.load_verified(weights, sha256(new), _model(folder)))
     return Outcome.NO_EFFECT if new == old else Outcome.OTHER_CONTENT
 
 
@@ -109,7 +110,7 @@ def parse_progress(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
     folder = copy_folder(source, scratch / source.name)
     path = folder / "progress.json"
     replace(path, damage_json(path.read_bytes(), rng))
-    if read_progress(folder) != _progress(source):
+    if read_record(folder) != _record(source):
         raise WrongAnswerError("changed counters are accepted")
     return Outcome.NO_EFFECT
 
@@ -136,4 +137,4 @@ def _model(folder: Path) -> nn.Module:
     return load_bundle(folder).model
 
 
-_progress = cache(read_progress)
+_record = cache(read_record)
