@@ -19,7 +19,6 @@ from tongsa.errors import InputError
 from tongsa.tensor_file import TensorMismatchError, check_entries, check_finite, read_entries
 
 CHECKSUM = "sha256"
-REMEDY = "Remove it; the average is then over the other validations."
 
 
 def save_recent_weights(folder: Path, step: int, tensors: Mapping[str, Tensor], keep: int) -> None:
@@ -57,12 +56,16 @@ def _load_verified(path: Path, model: nn.Module) -> dict[str, Tensor]:
             checksum = (file.metadata() or {}).get(CHECKSUM)
         check_finite(tensors)
     except UnreadableFileError as error:
-        raise InputError(f"{path}: {error.reason}. {REMEDY}") from None
+        raise _unusable(path, error.reason) from None
     except (TensorMismatchError, MalformedTextError, SafetensorError, OSError) as error:
-        raise InputError(f"{path}: damaged ({error}). {REMEDY}") from None
+        raise _unusable(path, f"damaged ({error})") from None
     if checksum != _tensors_sha256(tensors):
-        raise InputError(f"{path}: damaged (its checksum is wrong). {REMEDY}")
+        raise _unusable(path, "damaged (its checksum is wrong)")
     return tensors
+
+
+def _unusable(path: Path, reason: str) -> InputError:
+    return InputError(f"{path}: {reason}. Remove it; the average is then over the other validations.")
 
 
 def _tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
