@@ -136,5 +136,6 @@ def test_other_names_and_links_among_the_recent_weights_are_left_alone(tmp_path:
     runs.resume(tmp_path / "run", settings=["training.steps=4"], quiet=True)
     assert {path.name for path in recent.iterdir()} == {*sorted(names)[1:], "000000004.safetensors"} | others
     assert pairs.read_bytes() == before
+    run = open_run(tmp_path / "run")
     (tmp_path / "run" / "ledger.jsonl").write_text("{", "utf-8")
-    assert "damaged" in card._drop_counts(open_run(tmp_path / "run"))
+    assert "damaged" in card._drop_counts(run)
