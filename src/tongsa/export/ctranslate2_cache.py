@@ -4,16 +4,12 @@
 programs. An export is current if it was made from the same weights and the same shortlist by the same version of the
 conversion, and if its files have their checksums. Any other is replaced under a lock, so processes that start together
 convert once. The folder appears when it is complete: a killed conversion leaves nothing that is used.
-
-Its checksums are in the same folder, so whoever changes it can change them too. Therefore the loaded weights are
-converted again, into a temporary folder, and the export is used only if it has the same bytes.
 """
 
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 
@@ -21,18 +17,11 @@ from tongsa import storage
 from tongsa.bundle import Bundle
 from tongsa.config import did_you_mean
 from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, import_library
-from tongsa.decoding.engines.ctranslate2_files import METADATA_FILE, ExportMetadata, damaged_error, load_metadata
+from tongsa.decoding.engines.ctranslate2_files import METADATA_FILE, ExportMetadata, load_metadata
 from tongsa.decoding.engines.names import ENGINE_NAMES, EngineName
 from tongsa.decoding.engines.torch_int8 import quantize_model
 from tongsa.errors import InputError
-from tongsa.export import (
-    SOURCE_TOKENIZER_FILE,
-    ctranslate2,
-    default_folder,
-    require_replaceable,
-    write_model,
-    write_tokenizers,
-)
+from tongsa.export import SOURCE_TOKENIZER_FILE, default_folder, require_replaceable, write_model, write_tokenizers
 from tongsa.export.ctranslate2 import CONVERSION_VERSION, check_supported
 from tongsa.export.transformer_weights import UnsupportedModelError
 from tongsa.program import format_command
@@ -102,25 +91,12 @@ def _load_current(folder: Path, bundle: Bundle, *, int8: bool) -> tuple[CTransla
     if not (folder / METADATA_FILE).is_file():
         return None, ""
     try:
-        metadata = load_metadata(folder)
-        if not _is_current(metadata, bundle, int8=int8):
+        if not _is_current(load_metadata(folder), bundle, int8=int8):
             return None, ""
-        _check_conversion(folder, bundle, metadata)
         engine = CTranslate2Engine(folder, torch.get_num_threads(), bundle.shortlist_sha256)
     except InputError as error:  # damaged, of an older version, or replaced while it was read
         return None, f"Not used: {str(error).partition('. Make ')[0]}. "
-    return engine if engine.metadata == metadata else None, ""
-
-
-def _check_conversion(folder: Path, bundle: Bundle, metadata: ExportMetadata) -> None:
-    """Raise InputError unless the files of an export are those that the conversion of this model makes."""
-    try:
-        with TemporaryDirectory(prefix="tongsa-") as scratch:
-            expected = ctranslate2.write(Path(scratch), bundle, int8=metadata.int8)
-    except OSError as error:
-        raise damaged_error(folder, f"it cannot be compared with the model: {error.strerror or error}") from None
-    if metadata.sha256 != expected["sha256"]:
-        raise damaged_error(folder, "it is not what the conversion makes of this model")
+    return engine if _is_current(engine.metadata, bundle, int8=int8) else None, ""
 
 
 def _is_current(metadata: ExportMetadata, bundle: Bundle, *, int8: bool) -> bool:
