@@ -1,4 +1,4 @@
-"""Generate the benchmark tables of README.md, benchmarks/README.md and benchmarks/reports/ from benchmarks/results/.
+"""Generate the tables of the READMEs and of benchmarks/reports/ from benchmarks/results/.
 
     python benchmarks/tables.py            rewrite every table
     python benchmarks/tables.py --check    change nothing; exit 1 when a page disagrees with the results
@@ -8,8 +8,9 @@ A page marks the position of a table with two comments; everything between them 
     <!-- table: NAME -->
     <!-- end -->
 
-NAME is `measured` (the overview in the top README.md), a file of results without its suffix (`training`: its headline
-rows, for benchmarks/README.md), or a file and one of its tables (`training/kinds`, for the reports).
+NAME is `measured` (the overview in the top README.md), `demo-output` (what `make demo` prints), a file of results
+without its suffix (`training`: its headline rows, for benchmarks/README.md), or a file and one of its tables
+(`training/kinds`, for the reports).
 
 Each file of results is {"question": text, "rows": [row, …]}. A row is one measured value. All keys are required:
 
@@ -39,6 +40,8 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from demo_output import demo_output
 
 Row = dict[str, Any]
 Results = dict[str, list[Row]]
@@ -154,7 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def find_pages(root: Path) -> list[Path]:
-    return [root / "README.md", root / "benchmarks/README.md", *sorted((root / "benchmarks/reports").glob("*.md"))]
+    readmes = [root / name for name in ("README.md", "README.ko.md", "benchmarks/README.md")]
+    return [*readmes, *sorted((root / "benchmarks/reports").glob("*.md"))]
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -184,6 +188,8 @@ def generate_page(text: str, results: Results) -> str:
 def generate_table(name: str, results: Results) -> str:
     if name == "measured":
         return measured_table(results)
+    if name == "demo-output":
+        return demo_output(figures_by_name(results))
     file, _, table = name.partition("/")
     rows = [row for row in results.get(file, []) if (row["table"] == table if table else row["headline"])]
     if not rows and (results.get(file) == [] or name in PLANNED):
@@ -200,13 +206,19 @@ def check_every_table_is_shown(results: Results, pages: Iterable[str]) -> None:
         raise ValueError(f"no page shows {', '.join(sorted(hidden))}. Add <!-- table: NAME --> to a report.")
 
 
-def measured_table(results: Results) -> str:
+def figures_by_name(results: Results) -> dict[str, Any]:
+    """Return the value of each row by its id; spread, baseline and details by id and name."""
     figures: dict[str, Any] = {}
     for row in (row for rows in results.values() for row in rows):
         low, high = row["spread"] or (None, None)
         named = {"low": low, "high": high, "baseline": row["baseline_value"]} | row["details"]
         figures[row["id"]] = row["value"]
         figures |= {f"{row['id']} {name}": value for name, value in named.items()}
+    return figures
+
+
+def measured_table(results: Results) -> str:
+    figures = figures_by_name(results)
     cells = [
         [what, result.format_map(figures), f"[{report}](benchmarks/reports/{report}.md)"]
         for what, result, report in MEASURED

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 TABLES, FIGURE = ROOT / "benchmarks/tables.py", ROOT / "benchmarks/ladder_figure.py"
 PAGES = [
     "README.md",
+    "README.ko.md",
     "benchmarks/README.md",
     *(f"benchmarks/reports/{path.name}" for path in sorted((ROOT / "benchmarks/reports").glob("*.md"))),
 ]
@@ -28,7 +29,8 @@ def copy_pages(target: Path) -> Path:
     """Copy the pages and the results, for a test that changes them."""
     for folder in ("results", "reports"):
         shutil.copytree(ROOT / "benchmarks" / folder, target / "benchmarks" / folder)
-    shutil.copy(ROOT / "README.md", target)
+    for name in ("README.md", "README.ko.md"):
+        shutil.copy(ROOT / name, target)
     shutil.copy(ROOT / "benchmarks/README.md", target / "benchmarks")
     return target
 
@@ -63,6 +65,14 @@ def test_the_check_fails_when_a_result_changes_and_passes_after_rewriting(copy: 
     assert run_tables("--root", str(copy)).returncode == 0
     assert "99.75" in (copy / "README.md").read_text("utf-8")
     assert run_tables("--check", "--root", str(copy)).returncode == 0
+
+
+def test_what_the_demo_prints_in_the_readmes_is_generated(copy: Path) -> None:
+    change_value(copy, "quality", "demo-long-epyc", 58.25)
+    assert run_tables("--root", str(copy)).returncode == 0
+    for name in ("README.md", "README.ko.md"):
+        assert "  test-long  exact match  58.25 %   BLEU  87.8   (500 sentences" in (copy / name).read_text("utf-8")
+        assert "Trained in 2:09, everything in 2:18." in (copy / name).read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES)
