@@ -172,9 +172,9 @@ def test_room_is_granted_in_order_and_only_as_much_as_there_is(steps: list[tuple
             futures = line.grant(unfinished)
             assert futures == [request.has_room for request in waiting[: len(futures)]], "first come, first served"
             granted, waiting = granted + waiting[: len(futures)], waiting[len(futures) :]
-            used = unfinished + sum(request.sentences for request in granted)
-            assert used <= 10
-            assert not waiting or used + waiting[0].sentences > 10, "there is room, but nobody gets it"
+            occupied = unfinished + sum(request.sentences for request in granted)
+            assert occupied <= 10
+            assert not waiting or occupied + waiting[0].sentences > 10, "there is room, but nobody gets it"
 
     asyncio.run(run_steps())
 

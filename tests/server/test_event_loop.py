@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live_server import WAIT_SECONDS, live_server
+from tongsa.document_formats import formats
 from tongsa.server import documents, http
 from tongsa.server.api import documents as api_documents
 from tongsa.server.api import libretranslate
@@ -51,11 +52,11 @@ def threads_of_work(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     threads: dict[str, set[str]] = {name: set() for name in WORK}
 
     def watch(name: str, work: Any) -> Any:
-        def watched(*arguments: Any, **options: Any) -> Any:
+        def record_thread(*arguments: Any, **options: Any) -> Any:
             threads[name].add(threading.current_thread().name)
             return work(*arguments, **options)
 
-        return watched
+        return record_thread
 
     for name, (module, function) in WORK.items():
         monkeypatch.setattr(module, function, watch(name, getattr(module, function)))
@@ -77,7 +78,7 @@ def test_work_that_grows_with_a_request_is_done_in_a_thread(
 
 def test_probes_are_answered_while_threads_are_busy(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_parsing, release = threading.Event(), threading.Event()
-    parse = api_documents.parse_document
+    parse = formats.parse_document
 
     def slow_parse(*arguments: Any) -> Any:
         is_parsing.set()
@@ -97,15 +98,15 @@ def test_probes_are_answered_while_threads_are_busy(run: Path, monkeypatch: pyte
 
 def test_no_garbage_is_collected_while_documents_are_parsed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking through the objects of a parser stopped all threads for seconds."""
-    was_enabled, both, parse = list[bool](), threading.Barrier(2), api_documents.parse_document
+    was_enabled, both, parse = list[bool](), threading.Barrier(2), formats.parse_document
 
-    def watched_parse(*arguments: Any) -> Any:
+    def parse_together(*arguments: Any) -> Any:
         both.wait(WAIT_SECONDS)
         document = parse(*arguments)
         was_enabled.append(gc.isenabled())
         return document
 
-    monkeypatch.setattr(api_documents, "parse_document", watched_parse)
+    monkeypatch.setattr(api_documents, "parse_document", parse_together)
     with live_server(run) as server, ThreadPoolExecutor(2) as clients:
         requests = [clients.submit(server.client.post, f"{server.url}/v1/documents", files=FILE) for _ in range(2)]
         assert [request.result().status_code for request in requests] == [200, 200]

@@ -264,15 +264,13 @@ def encode_json_in_parts(content: Any, levels: int = 5) -> bytes:
         if not levels or not value or not isinstance(value, dict | list):
             yield _dump(value)
             return
-        is_object, separator = isinstance(value, dict), ""
-        yield "{" if is_object else "["
-        for item in value.items() if is_object else value:
-            yield separator
-            separator = ","
-            if is_object:
-                yield f"{_dump(item[0])}:"
-            yield from parts(item[1] if is_object else item, levels - 1)
-        yield "}" if is_object else "]"
+        items = [(f"{_dump(key)}:", item) for key, item in value.items()] if isinstance(value, dict) else None
+        opening, closing = "[]" if items is None else "{}"
+        yield opening
+        for i, (name, item) in enumerate(items or (("", item) for item in value)):
+            yield f",{name}" if i else name
+            yield from parts(item, levels - 1)
+        yield closing
 
     return "".join(parts(content, levels)).encode("utf-8")
 

@@ -29,8 +29,8 @@ class RoomLine:
 
     def has_room(self, count: int, unfinished: int) -> bool:
         """Return whether `count` more sentences fit. An empty queue accepts any number."""
-        used = unfinished + self._granted
-        return not self._requests and (not used or used + count <= self.max_queued_sentences)
+        occupied = unfinished + self._granted
+        return not self._requests and (not occupied or occupied + count <= self.max_queued_sentences)
 
     def append(self, count: int) -> _Request:
         request = _Request(count, asyncio.get_running_loop().create_future())
@@ -48,8 +48,8 @@ class RoomLine:
         """Grant room to the first requests in line; return what they wait for."""
         granted = []
         while self._requests:
-            used = unfinished + self._granted
-            if used and used + self._requests[0].sentences > self.max_queued_sentences:
+            occupied = unfinished + self._granted
+            if occupied and occupied + self._requests[0].sentences > self.max_queued_sentences:
                 break
             request = self._requests.popleft()
             self._granted += request.sentences
