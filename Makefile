@@ -12,7 +12,7 @@ TEST_PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); 
 # tests of one file stay in one process, so that they share its session fixtures
 PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-data ladder check test test-slow test-all attack bench studies format pictures setup clean
+.PHONY: demo demo-data ladder check test test-slow test-all attack fuzz bench studies format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
@@ -49,6 +49,10 @@ test-all: $(READY) $(BROWSER)
 # ATTACK="--cases 100000 --minutes 300 --seed 2" tries more
 attack: $(READY)
 	$(BIN)/python tools/attack.py $(ATTACK)
+
+# damaged and hostile corpora in all formats; FUZZ="--cases 100000 --minutes 60 --seed 2" tries more
+fuzz: $(READY)
+	$(BIN)/python tools/fuzz_corpora.py $(FUZZ)
 
 # takes about ten minutes on an idle machine; make bench BENCH="--peer-python …" uses transformers from elsewhere
 bench: $(READY)
