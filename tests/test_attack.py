@@ -16,7 +16,7 @@ from test_benchmark_tables import copy_pages, run_tables
 
 TOOLS = Path(__file__).parent.parent / "tools"
 CHEAP = ["model.toml", "model files", "model files, right checksums", "run folder"]
-CHEAP += [name for name in ATTACKS if name.startswith("parser: ") and "counters" not in name]
+CHEAP += [name for name in ATTACKS if name.startswith("parser: ")]
 MESSAGES = {
     "runs/a/model.toml: damaged (no format number). Copy the whole folder again.": "",
     "decoding.beam: 0 is not at least 1": "",

@@ -15,7 +15,7 @@ from tongsa.cli import build_parser, main
 from tongsa.cli.model_arguments import check_argument_order
 from tongsa.cli.output import check_output_file
 from tongsa.cli.parser import CommandParser
-from tongsa.errors import EXIT_INPUT_ERROR, EXIT_OK, InputError
+from tongsa.errors import EXIT_INPUT_ERROR, EXIT_OK, OS_ERROR_REMEDIES, InputError
 
 VALUES = [
     "",
@@ -127,15 +127,19 @@ def attack_parser(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
     try:
         with redirect_stdout(io.StringIO()):
             options = parser().parse_args(words)
+        if options.command is not None:
+            options.argv = words
+            check_argument_order(options)
+            if hasattr(options, "output"):
+                check_output_file(options.output, getattr(options, "file", "-"))
+    except OSError as error:
+        if error.errno not in OS_ERROR_REMEDIES:  # these `main` explains
+            raise
+        return Outcome.REFUSED
     except SystemExit as stopped:  # --help, --version
         if stopped.code:
             raise WrongAnswerError(f"{words}: exit code {stopped.code} without a message") from None
         return Outcome.NO_EFFECT
-    if options.command is not None:
-        options.argv = words
-        check_argument_order(options)
-        if hasattr(options, "output"):
-            check_output_file(options.output, getattr(options, "file", "-"))
     return Outcome.NO_EFFECT
 
 

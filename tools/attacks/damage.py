@@ -39,12 +39,6 @@ def damage_bytes(content: bytes, rng: Random) -> bytes:
     return bytes(data)
 
 
-def seal_progress(text: str) -> bytes:
-    """Return the counters of a checkpoint with the right checksum of themselves, if they have one."""
-    record = json.loads(text)
-    return json.dumps(record, indent=1).encode("utf-8")
-
-
 def damage_text(content: bytes, rng: Random, suffix: str) -> bytes:
     """Return damaged bytes of a file: of a TOML or JSON file, often with another value of one key."""
     if suffix == ".toml":
@@ -110,6 +104,14 @@ def damage_header(content: bytes, rng: Random) -> bytes:
     """Return a tensor file whose header is damaged."""
     end = int.from_bytes(content[:8], "little") + 8
     return damage_bytes(content[:end], rng) + content[end:]
+
+
+def tensor_names(content: bytes) -> list[str]:
+    """Return the names in the header of a tensor file; none if it is damaged."""
+    try:
+        return [name for name in json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]) if name[:2] != "__"]
+    except (ValueError, TypeError, RecursionError):
+        return []
 
 
 def drop_tensors(content: bytes, prefix: str) -> bytes:

@@ -36,6 +36,7 @@ REMEDY = re.compile(
     re.IGNORECASE,
 )
 """Start of a remedy: an imperative at the start of a sentence or clause, or a list of what is known."""
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 ALLOWED = re.compile(r" (?:is|are) not (?:at (?:least|most) |an? |in |one of |true or false|text \(in|between )")
 """A value and what is allowed instead: that is the remedy."""
 
@@ -47,7 +48,7 @@ class WrongAnswerError(Exception):
 def message_fault(text: str) -> str:
     """Return what is missing in a message of the form `where: what. What to do.`; empty if nothing is."""
     location, colon, rest = text.partition(": ")
-    if "\n" in text or not text.isprintable():
+    if CONTROLS.search(text):
         return "several lines, or control characters"
     if not location.strip() or not colon or len(location) > MAX_LOCATION:
         return "no place"

@@ -110,7 +110,7 @@ def parse_progress(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
     folder = copy_folder(source, scratch / source.name)
     path = folder / "progress.json"
     replace(path, damage_json(path.read_bytes(), rng))
-    if read_record(folder) != _progress(source):
+    if read_record(folder) != _record(source):
         raise WrongAnswerError("changed counters are accepted")
     return Outcome.NO_EFFECT
 
@@ -137,4 +137,4 @@ def _model(folder: Path) -> nn.Module:
     return load_bundle(folder).model
 
 
-_progress = cache(read_record)
+_record = cache(read_record)

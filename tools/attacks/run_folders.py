@@ -20,6 +20,7 @@ from attacks.damage import (
     replace,
     replace_by_special_file,
     sha256,
+    tensor_names,
 )
 from attacks.fixture import (
     SETTINGS,
@@ -35,10 +36,15 @@ from kill_points import killed_before_call
 from tongsa.errors import InputError
 from tongsa.grid_api import train_grid
 from tongsa.runs.run import open_run
+from tongsa.storage import table_sha256
+from tongsa.training.checkpoint_files import RECORD_CHECKSUM
 from tongsa.training.journal import Journal, read_journal
 
 NAMES = ["²", "٣", "12", "000000009x", "000000003", "999999999", "000000005.part", "a\nb", "x" * 255, "\u202e.json"]
 NAMES += [".000000006.incoming", ".000000004.outgoing", "-1", "000000003.safetensors", "zzz.safetensors", "\udcff"]
+
+UNUSED = ("model", "ctranslate2", "ctranslate2-int8")
+"""Folders of a run that resuming does not read; the model is replaced by the next better one."""
 
 
 def is_intact_setting(run: Path, fixture: Fixture) -> bool:
@@ -75,9 +81,9 @@ def attack_checkpoint(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
     replace(path, new)
     progress = path.with_name("progress.json")
     record = json.loads(progress.read_text("utf-8").replace(sha256(old), sha256(new)))
-    if rng.random() < 0.3:
-        record.pop("tensors", None)
-    replace(progress, json.dumps(record, indent=1).encode("utf-8"))
+    record["tensors"] = len(tensor_names(new))
+    del record[RECORD_CHECKSUM]
+    replace(progress, json.dumps(record | {RECORD_CHECKSUM: table_sha256(record)}, indent=1).encode("utf-8"))
     return use_run(run)
 
 
@@ -86,10 +92,17 @@ def attack_whole_resume(rng: Random, fixture: Fixture, scratch: Path) -> Outcome
     run = Path(shutil.copytree(fixture.run, scratch / "run"))
     if rng.random() < 0.8:
         shutil.rmtree(run / "checkpoints" / f"{STEPS:09d}")
-    files = [path for path in sorted(run.rglob("*")) if path.is_file() and "ctranslate2" not in str(path.parent)]
-    for path in rng.sample(files, rng.choice((1, 1, 2))):
+    files = [path for path in sorted(run.rglob("*")) if path.is_file() and path.parent.name not in UNUSED]
+    changed = rng.sample(files, rng.choice((1, 1, 2)))
+    for path in changed:
         replace(path, damage_text(path.read_bytes(), rng, path.suffix))
-    return resume_run(run, fixture) if is_intact_setting(run, fixture) else use_run(run)
+    if not is_intact_setting(run, fixture):
+        use_run(run)
+        return Outcome.OTHER_CONTENT
+    try:
+        return resume_run(run, fixture)
+    except WrongAnswerError as error:
+        raise WrongAnswerError(f"{error}: {[str(path.relative_to(run)) for path in changed]}") from None
 
 
 def attack_strange_names(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:

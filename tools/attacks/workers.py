@@ -41,7 +41,8 @@ def run_case(name: str, number: int, seed: int, fixture: Fixture, scratch: Path)
     system.reset_peak_memory()
     outcome, reason = _judge(name, Random(f"{seed} {name} {number}"), fixture, scratch)
     peak = system.peak_memory() or 0
-    if peak > MAX_PEAK_BYTES and outcome not in FALLS:
+    is_limited = ATTACKS[name].limits_success or outcome != Outcome.NO_EFFECT
+    if peak > MAX_PEAK_BYTES and is_limited and outcome not in FALLS:
         outcome, reason = Outcome.MEMORY, f"{peak >> 20} MiB ({outcome} {reason})"
     return Result(number, outcome, peak >> 20, reason)
 

@@ -28,6 +28,12 @@ from tongsa.training.journal import read_journal
 from tongsa.visualize.family import dev_score
 
 JOURNAL_FILE = "grid.jsonl"
+RECORD_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("run", "state", "metric", "split", "message"), str),
+    **dict.fromkeys(("score", "seconds"), (float, int)),
+    "steps": int,
+}
+"""Keys of a line of the journal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +218,19 @@ def _test_score(path: Path, metric: str) -> float:
 
 
 def _open_journal(path: Path) -> dict[str, Table]:
-    """Return the last record of each run; a line that a killed process left incomplete is removed."""
-    records = [record for record in read_journal(path) if "run" in record]
+    """Return the last record of each run; a damaged line, such as one of a killed process, is removed."""
+    records = [record for record in read_journal(path) if _is_record(record)]
     if path.exists():
         storage.write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
     return {record["run"]: record for record in records}
+
+
+def _is_record(record: Table) -> bool:
+    return (
+        record.keys() >= {"run", "state"}
+        and record["state"] in ("finished", "failed")
+        and all(name in RECORD_TYPES and isinstance(value, RECORD_TYPES[name]) for name, value in record.items())
+    )
 
 
 def _append_record(path: Path, record: Table) -> None:

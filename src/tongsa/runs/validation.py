@@ -11,11 +11,9 @@ from pathlib import Path
 from time import perf_counter
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
-from tongsa import bundle, storage
-from tongsa.bounded_files import MalformedTextError, UnreadableFileError
+from tongsa import bundle
 from tongsa.bundle import Bundle
 from tongsa.data.ledger import Pair
 from tongsa.data.model_summary import ModelSummary, choose_examples, find_control_tags
@@ -25,9 +23,9 @@ from tongsa.interface import load_tensors, named_tensors
 from tongsa.runs import hardware
 from tongsa.runs.card import model_card
 from tongsa.runs.plan_warnings import overfitting_warning
+from tongsa.runs.recent_weights import average_weights, list_recent, save_recent_weights
 from tongsa.runs.reporting import RunReporter
 from tongsa.runs.run import Run
-from tongsa.tensor_file import TensorMismatchError, load_finite
 from tongsa.training import checkpoint
 from tongsa.training.checkpoint_files import TrainingProgress
 from tongsa.training.distributed import DistributedContext
@@ -85,7 +83,8 @@ def _validate_on_main(
     score = report.metric_value(run.recipe.training.best_metric)
     is_best = progress.best_score is None or score >= progress.best_score  # at equal scores the later model is kept
     if run.recipe.training.average_last > 1 and progress.step:
-        _save_recent_weights(run, progress.step, tensors)
+        weights = tensors or named_tensors(run.bundle.model)
+        save_recent_weights(run.folder / "recent", progress.step, weights, run.recipe.training.average_last)
     if is_best:
         progress = replace(progress, best_score=score, best_step=progress.step, validations_since_best=0)
         save_best_model(run, progress, report, tensors)
@@ -169,52 +168,12 @@ def _with_score_threshold(run: Run, report: EvaluationReport) -> Bundle:
     return replace(run.bundle, profile=replace(profile, min_log_prob=threshold))
 
 
-def _save_recent_weights(run: Run, step: int, tensors: dict[str, Tensor] | None) -> None:
-    """Keep the weights of the last `training.average_last` validations, for their average at the end."""
-    folder = run.folder / "recent"
-    weights = tensors or named_tensors(run.bundle.model)
-    with storage.explain_os_errors(folder):
-        folder.mkdir(exist_ok=True)
-        temporary = folder / "new.part"
-        storage.remove(temporary)
-        save_file({name: value.detach().contiguous().cpu() for name, value in weights.items()}, temporary)
-        temporary.replace(folder / f"{step:09d}.safetensors")
-        for old in _recent_files(run)[: -run.recipe.training.average_last]:
-            old.unlink()
-
-
-def _recent_files(run: Run) -> list[Path]:
-    """Return the files of `_save_recent_weights` by step; other names in the folder are not ours."""
-    files = (run.folder / "recent").glob("*.safetensors")
-    return sorted(path for path in files if re.fullmatch("[0-9]{9,15}", path.stem))
-
-
-def _load_recent(run: Run, path: Path, log: Callable[[str], None]) -> dict[str, Tensor] | None:
-    """Return saved weights; None, and a line to `log`, for those that are damaged."""
-    try:
-        return load_finite(path, run.bundle.model)
-    except (TensorMismatchError, MalformedTextError) as error:
-        log(f"{path}: damaged ({error}); the average is that of the other weights")
-    except UnreadableFileError as error:
-        log(f"{path}: {error.reason}; the average is that of the other weights")
-    return None
-
-
 def finish_training(run: Run, progress: TrainingProgress, log: Callable[[str], None]) -> TrainingProgress:
     """Save the average of the last validated weights as the best model, if it scores better."""
-    recent = [path for path in _recent_files(run) if int(path.stem) <= progress.step]
-    if run.recipe.training.average_last > 1 and len(recent) > 1:
-        loaded = [
-            weights
-            for path in recent[-run.recipe.training.average_last :]
-            if (weights := _load_recent(run, path, log)) is not None
-        ]
-        if len(loaded) < 2:
-            return progress
-        average = {
-            name: torch.stack([weights[name].double() for weights in loaded]).mean(0).to(loaded[0][name].dtype)
-            for name in loaded[0]
-        }
+    count = run.recipe.training.average_last
+    recent = list_recent(run.folder / "recent", progress.step)[-count:] if count > 1 else []
+    average = average_weights(recent, run.bundle.model, log)
+    if average is not None:
         with temporary_weights(run, average):
             report = evaluate_dev(run)
         score = report.metric_value(run.recipe.training.best_metric)
