@@ -94,24 +94,24 @@ def test_unfinished_data_go_on_or_begin_again_and_touch_no_other_file(tmp_path: 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_records_are_sentences_or_are_left_out(tmp_path: Path, damage: str) -> None:
-    def damaged(name: str) -> Path:
+    def damage_file(name: str) -> Path:
         DAMAGES[damage](tmp_path / name)
         return tmp_path / name
 
     with pytest.raises(UnreadableFileError):
-        corpus._read_ledger(damaged("ledger.jsonl"))
+        corpus._read_ledger(damage_file("ledger.jsonl"))
     with pytest.raises(UnreadableFileError):
-        _test_score(damaged("scores.json"), "bleu")
-    assert system_outputs._load(damaged("outputs.json"), 1) is None
+        _test_score(damage_file("scores.json"), "bleu")
+    assert system_outputs._load(damage_file("outputs.json"), 1) is None
     with pytest.raises(InputError, match=r"damaged|other settings|pipe|link|journal"):
-        damaged("out.journal.json")
+        damage_file("out.journal.json")
         ResumableOutput(tmp_path / "out", {"model": "a"})
     if damage != "empty":  # no output of the teacher
-        damaged("targets.jsonl")
+        damage_file("targets.jsonl")
         with pytest.raises(UnreadableFileError):
             distillation._write_pairs(tmp_path)
     with pytest.raises(InputError):
-        distillation._check_same_job(damaged("job.json"), {"model": "a"})
+        distillation._check_same_job(damage_file("job.json"), {"model": "a"})
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,18 @@ def load_verified(weights: TensorFile, sha256: str, model: nn.Module) -> dict[st
     return tensors
 
 
+def load_finite(path: Path, model: nn.Module) -> dict[str, Tensor]:
+    """Return the tensors of a file without a checksum for a model; they must fit it and be finite."""
+    with open_tensors(path) as weights:
+        check_entries(weights.entries, model)
+        try:
+            tensors = {name: _read_tensor(weights, entry) for name, entry in weights.entries.items()}
+        except OSError as error:
+            raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
+    check_finite(tensors)
+    return tensors
+
+
 def _file_version(file: BinaryIO) -> tuple[int, int]:
     status = os.fstat(file.fileno())
     return status.st_size, status.st_mtime_ns

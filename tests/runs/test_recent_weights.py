@@ -66,13 +66,14 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_weights_are_refused_and_the_run_ends_without_them(damage: str, run: Path) -> None:
+def test_damaged_weights_are_left_out_and_that_is_said(
+    damage: str, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = run / "recent" / "000000002.safetensors"
     DAMAGES[damage](path)
-    with pytest.raises(InputError, match=r"000000002\.safetensors: .* Remove it; the average is then over the other"):
-        runs.resume(run, quiet=True)
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert runs.resume(run, quiet=True).step == STEPS
+    assert runs.resume(run).step == STEPS
+    text = capsys.readouterr().err.replace("\n", "")
+    assert "000000002.safetensors" in text and "the average is that of the other weights" in text
 
 
 def test_other_names_are_ignored(run: Path, reference: Path) -> None:

@@ -38,7 +38,7 @@ RECORD_TYPES: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class _RunRecord:
-    """What the journal says about a run that ended."""
+    """Line of the journal about a run that ended."""
 
     state: Literal["waiting", "finished", "failed"] = "waiting"
     metric: str = ""

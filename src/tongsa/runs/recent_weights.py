@@ -5,7 +5,7 @@ The header of a file has the SHA-256 of its tensors: a damaged file would change
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from tongsa import storage
 from tongsa.bounded_files import MalformedTextError, UnreadableFileError
-from tongsa.errors import InputError
-from tongsa.tensor_file import TensorMismatchError, check_entries, check_finite, read_entries
+from tongsa.tensor_file import TensorMismatchError, load_finite
 
 CHECKSUM = "sha256"
 
@@ -27,7 +26,7 @@ def save_recent_weights(folder: Path, step: int, tensors: Mapping[str, Tensor], 
     with storage.explain_os_errors(folder):
         folder.mkdir(exist_ok=True)
         temporary = folder / "new.part"
-        storage.remove(temporary)  # of a killed process; it may also be a link, which is not written through
+        storage.remove(temporary)
         save_file(tensors, temporary, metadata={CHECKSUM: _tensors_sha256(tensors)})
         temporary.replace(folder / f"{step:09d}.safetensors")
         for old in list_recent(folder)[:-keep]:
@@ -40,33 +39,30 @@ def list_recent(folder: Path, last_step: int | None = None) -> list[Path]:
     return sorted(path for path in paths if last_step is None or int(path.stem) <= last_step)
 
 
-def average_weights(paths: list[Path], model: nn.Module) -> dict[str, Tensor]:
-    """Return the mean of the weights in files that fit a model."""
-    loaded = [_load_verified(path, model) for path in paths]
+def average_weights(paths: Sequence[Path], model: nn.Module, log: Callable[[str], None]) -> dict[str, Tensor] | None:
+    """Return the mean of the weights in files; None for fewer than two. `log` gets a line for a file left out."""
+    loaded = [weights for path in paths if (weights := _load_verified(path, model, log)) is not None]
+    if len(loaded) < 2:
+        return None
     return {
         name: torch.stack([weights[name].double() for weights in loaded]).mean(0).to(loaded[0][name].dtype)
         for name in loaded[0]
     }
 
 
-def _load_verified(path: Path, model: nn.Module) -> dict[str, Tensor]:
+def _load_verified(path: Path, model: nn.Module, log: Callable[[str], None]) -> dict[str, Tensor] | None:
     try:
-        check_entries(read_entries(path), model)
+        tensors = load_finite(path, model)
         with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
-            checksum = (file.metadata() or {}).get(CHECKSUM)
-        check_finite(tensors)
+            if (file.metadata() or {}).get(CHECKSUM) == _tensors_sha256(tensors):
+                return tensors
+        reason = "damaged (its checksum is wrong)"
     except UnreadableFileError as error:
-        raise _unusable(path, error.reason) from None
+        reason = error.reason
     except (TensorMismatchError, MalformedTextError, SafetensorError, OSError) as error:
-        raise _unusable(path, f"damaged ({error})") from None
-    if checksum != _tensors_sha256(tensors):
-        raise _unusable(path, "damaged (its checksum is wrong)")
-    return tensors
-
-
-def _unusable(path: Path, reason: str) -> InputError:
-    return InputError(f"{path}: {reason}. Remove it; the average is then over the other validations.")
+        reason = f"damaged ({error})"
+    log(f"{path}: {reason}; the average is that of the other weights")
+    return None
 
 
 def _tensors_sha256(tensors: Mapping[str, Tensor]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from operator import attrgetter
@@ -166,12 +166,12 @@ def _with_score_threshold(run: Run, report: EvaluationReport) -> Bundle:
     return replace(run.bundle, profile=replace(profile, min_log_prob=threshold))
 
 
-def finish_training(run: Run, progress: TrainingProgress) -> TrainingProgress:
+def finish_training(run: Run, progress: TrainingProgress, log: Callable[[str], None]) -> TrainingProgress:
     """Save the average of the last validated weights as the best model, if it scores better."""
     count = run.recipe.training.average_last
     recent = list_recent(run.folder / "recent", progress.step)[-count:] if count > 1 else []
-    if len(recent) > 1:
-        average = average_weights(recent, run.bundle.model)
+    average = average_weights(recent, run.bundle.model, log)
+    if average is not None:
         with temporary_weights(run, average):
             report = evaluate_dev(run)
         score = report.metric_value(run.recipe.training.best_metric)
