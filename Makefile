@@ -12,7 +12,7 @@ TEST_PROCESSES ?= $(shell n=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); 
 # tests of one file stay in one process, so that they share its session fixtures
 PYTEST := $(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-data ladder check test test-slow test-all attack bench studies format pictures setup clean
+.PHONY: demo demo-data ladder check test test-slow test-all attack fuzz bench studies format pictures setup clean
 
 demo: $(CORE)
 	$(BIN)/tongsa demo
@@ -45,9 +45,14 @@ test-slow: $(READY) $(BROWSER)
 test-all: $(READY) $(BROWSER)
 	$(PYTEST) --cov --cov-report=term:skip-covered $(TESTS)
 
-# damaged and hostile model and run folders; ATTACK="--cases 100000 --minutes 60 --seed 2" tries more
+# damaged and hostile models, runs, jobs, corpora and command lines, 15 minutes with a new seed;
+# ATTACK="--cases 100000 --minutes 300 --seed 2" tries more
 attack: $(READY)
 	$(BIN)/python tools/attack.py $(ATTACK)
+
+# damaged and hostile corpora in all formats; FUZZ="--cases 100000 --minutes 60 --seed 2" tries more
+fuzz: $(READY)
+	$(BIN)/python tools/fuzz_corpora.py $(FUZZ)
 
 # takes about ten minutes on an idle machine; make bench BENCH="--peer-python …" uses transformers from elsewhere
 bench: $(READY)

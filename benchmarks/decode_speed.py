@@ -4,17 +4,19 @@
     python benchmarks/decode_speed.py runs/multi30k                     e.g. a run of recipes/multi30k-de-en.toml
     python benchmarks/decode_speed.py runs/multi30k --recipe runs/fast  and a run made for speed, with its
                                                                         shortlist if it has one
+    python benchmarks/decode_speed.py runs/news --texts news.de --references news.en --json     another task
     python benchmarks/decode_speed.py --record                          write to benchmarks/results/decoding.json
 
 Without a run, it trains recipes/multi30k-de-en.toml and its student recipes/multi30k-fast.toml for --budget each, and
 keeps both in runs/decode_speed.
 
 The time is measured from text to text, tokenization included, on torch's number of threads: torch and CTranslate2
-decode batches in parallel, one thread each. `ctranslate2_…` is the library itself: one call, batches of 64, its
-length penalty, one hypothesis; `tongsa_ctranslate2` is `Translator` with this engine. Contestants take turns; figures
-are medians, ratios are computed within a round. Batch 1 translates the first --few sentences one after another. BLEU is
-reported if references exist (FILE.en for FILE.de). `generate` runs Marian of transformers with the same sizes and
-random weights. Its outputs have the mean length of ours, so only its tokens per second are comparable.
+decode batches in parallel, one thread each. The setting "1 thread" is the speed per core. `ctranslate2_…` is the
+library itself: one call, batches of 64, its length penalty, one hypothesis; `tongsa_ctranslate2` is `Translator` with
+this engine. Contestants take turns; figures are medians, ratios are computed within a round and reported with the
+lowest and the highest. Batch 1 translates the first --few sentences one after another. BLEU is reported if there are
+references. `generate` runs Marian of transformers with the same sizes and random weights. Its outputs have the mean
+length of ours, so only its tokens per second are comparable.
 """
 
 import argparse
@@ -24,10 +26,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from machine import machine
@@ -51,25 +54,36 @@ RECIPES = Path(__file__).parent.parent / "recipes"
 MODELS = Path("runs/decode_speed")
 """Folder of the models that this script trains."""
 BEAMS = (1, 5)
+PER_CORE = "batch 64, 1 thread"
+BATCHES = ("batch 64", "batch 1", PER_CORE)
 Table = dict[str, Any]
 Output = tuple[str, int]
 """A text and its number of target tokens, with </s>."""
+Work = Callable[[list[str], int], list[Output]]
+"""Translate texts with a beam."""
 
 
 @dataclass
 class Contestant:
     name: str
-    work: Callable[[list[str], int], list[Output]]
-    """Translate texts with a beam."""
+    work: Work
+    """On torch's number of threads."""
+    work_per_core: Work | None
+    """On one thread; None if only batches on all threads are measured."""
     rounds: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Setting → (sentences, tokens) per second of each round."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     """Setting → outputs of the last round."""
 
-    def measure(self, setting: str, texts: list[str], beam: int, *, one_by_one: bool) -> None:
+    def measure(self, beam: int, batch: str, texts: list[str]) -> None:
+        """Measure a setting, on the first texts with a batch of 1."""
+        setting, threads = f"beam {beam}, {batch}", torch.get_num_threads()
+        work = self.work_per_core if batch == PER_CORE else self.work
+        torch.set_num_threads(1 if batch == PER_CORE else threads)
         start = perf_counter()
-        outputs = [self.work([text], beam)[0] for text in texts] if one_by_one else self.work(texts, beam)
+        outputs = [work([text], beam)[0] for text in texts] if batch == "batch 1" else work(texts, beam)
         seconds = perf_counter() - start
+        torch.set_num_threads(threads)
         tokens = sum(count for _, count in outputs)
         self.rounds.setdefault(setting, []).append((len(texts) / seconds, tokens / seconds))
         self.texts[setting] = [text for text, _ in outputs]
@@ -80,6 +94,7 @@ def main() -> int:
     parser.add_argument("run", type=Path, nargs="?", help="folder of a run that translates with a Transformer")
     parser.add_argument("--recipe", type=Path, help="a run made for speed: exported to int8, decoded greedily")
     parser.add_argument("--texts", type=Path, default=TEXTS, help="default: Multi30k's 1,000 German test sentences")
+    parser.add_argument("--references", type=Path, help="default: FILE.en for FILE.de, if it exists")
     parser.add_argument(
         "--budget", default="10m", help="training time of each model that is trained here (default: 10m)"
     )
@@ -88,7 +103,12 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_options(parser)
     options = parser.parse_args()
-    check_task(parser, options, differs=options.texts.name != TEXTS.name, task=f"the sentences of {TEXTS.name}")
+    check_task(
+        parser,
+        options,
+        differs=options.texts.name != TEXTS.name or bool(options.references),
+        task=f"the sentences of {TEXTS.name}",
+    )
     try:
         if options.run is None:
             options.run, options.recipe = train_model(options.budget), options.recipe or distil_student(options.budget)
@@ -142,22 +162,24 @@ def run_benchmark(options: argparse.Namespace) -> Table:
             )
         for contestant in contestants:
             contestant.work(texts[:32], 1)  # warm-up
+            if contestant.work_per_core:
+                contestant.work_per_core(texts[:32], 1)
         for number in range(1, options.rounds + 1):
-            for beam in BEAMS:
+            for beam, batch in product(BEAMS, BATCHES):  # the contestants of a setting are adjacent
                 for contestant in contestants:
-                    contestant.measure(f"beam {beam}, batch 64", texts, beam, one_by_one=False)
-                    if contestant.name != "generate":
-                        contestant.measure(f"beam {beam}, batch 1", texts[: options.few], beam, one_by_one=True)
-                    sentences, tokens = contestant.rounds[f"beam {beam}, batch 64"][-1]
-                    speed = f"{sentences:8.1f} sentences/s {tokens:9,.0f} tokens/s"
-                    print(f"round {number}  beam {beam}  {contestant.name:20} {speed}", file=sys.stderr, flush=True)
+                    if batch == "batch 64" or contestant.work_per_core:
+                        contestant.measure(beam, batch, texts[: options.few] if batch == "batch 1" else texts)
+                        sentences, tokens = contestant.rounds[f"beam {beam}, {batch}"][-1]
+                        speed = f"{sentences:8.1f} sentences/s {tokens:9,.0f} tokens/s"
+                        where = f"round {number}  beam {beam}, {batch:18}"
+                        print(f"{where}  {contestant.name:20} {speed}", file=sys.stderr, flush=True)
     return make_report({contestant.name: contestant for contestant in contestants}, options) | {"texts": len(texts)}
 
 
 def ours(loaded: Bundle, folder: Path) -> list[Contestant]:
-    translator = loaded.translator()
+    translate = make_work(loaded.translator())
     return [
-        Contestant("torch", make_work(translator)),
+        Contestant("torch", translate, translate),
         library_contestant("ctranslate2_float32", loaded, folder, int8=False),
         library_contestant("ctranslate2_int8", loaded, folder, int8=True),
         engine_contestant("tongsa_ctranslate2", loaded, folder, int8=False),
@@ -168,19 +190,24 @@ def library_contestant(name: str, loaded: Bundle, folder: Path, *, int8: bool) -
     """CTranslate2 as its documentation uses it."""
     import ctranslate2
 
-    path, threads = export(loaded.folder, "ctranslate2", folder / name, int8=int8), torch.get_num_threads()  # type: ignore[arg-type]
-    translator = ctranslate2.Translator(str(path), inter_threads=threads, intra_threads=1)
-    torch.set_num_threads(threads)  # CTranslate2 changes it
+    path = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
     max_length = load_metadata(path).exported_positions - 1
 
-    def work(texts: list[str], beam: int) -> list[Output]:
-        rows = [[str(token) for token in (*row, EOS)] for row in loaded.source_tokenizer.encode_all(texts)]
-        limit = min(max(map(len, rows)) + loaded.decoding.max_extra_tokens, max_length)
-        results = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
-        outputs = [[int(token) for token in result.hypotheses[0]] for result in results]
-        return [(loaded.target_tokenizer.decode(output), len(output) + 1) for output in outputs]
+    def on_threads(count: int) -> Work:
+        threads = torch.get_num_threads()
+        translator = ctranslate2.Translator(str(path), inter_threads=count, intra_threads=1)
+        torch.set_num_threads(threads)  # CTranslate2 changes it
 
-    return Contestant(name, work)
+        def work(texts: list[str], beam: int) -> list[Output]:
+            rows = [[str(token) for token in (*row, EOS)] for row in loaded.source_tokenizer.encode_all(texts)]
+            limit = min(max(map(len, rows)) + loaded.decoding.max_extra_tokens, max_length)
+            results = translator.translate_batch(rows, max_batch_size=64, beam_size=beam, max_decoding_length=limit)
+            outputs = [[int(token) for token in result.hypotheses[0]] for result in results]
+            return [(loaded.target_tokenizer.decode(output), len(output) + 1) for output in outputs]
+
+        return work
+
+    return Contestant(name, on_threads(torch.get_num_threads()), on_threads(1))
 
 
 def with_shortlist(loaded: Bundle) -> Bundle:
@@ -190,19 +217,22 @@ def with_shortlist(loaded: Bundle) -> Bundle:
 
 def engine_contestant(name: str, loaded: Bundle, folder: Path, *, int8: bool) -> Contestant:
     path = export(loaded.folder, "ctranslate2", folder / name, int8=int8)  # type: ignore[arg-type]
-    engine = CTranslate2Engine(path, torch.get_num_threads(), loaded.shortlist_sha256)
-    translator = Translator(
-        loaded.model,
-        loaded.source_tokenizer,
-        loaded.target_tokenizer,
-        loaded.decoding,
-        engine=engine,
-        load_shortlist=loaded.load_shortlist,
-    )
-    return Contestant(name, make_work(translator))
+
+    def on_threads(count: int) -> Work:
+        translator = Translator(
+            loaded.model,
+            loaded.source_tokenizer,
+            loaded.target_tokenizer,
+            loaded.decoding,
+            engine=CTranslate2Engine(path, count, loaded.shortlist_sha256),
+            load_shortlist=loaded.load_shortlist,
+        )
+        return make_work(translator)
+
+    return Contestant(name, on_threads(torch.get_num_threads()), on_threads(1))
 
 
-def make_work(translator: Translator) -> Callable[[list[str], int], list[Output]]:
+def make_work(translator: Translator) -> Work:
     def work(texts: list[str], beam: int) -> list[Output]:
         return [(result.text, len(result.tokens) + 1) for result in translator.translate(texts, beam=beam)]
 
@@ -253,12 +283,12 @@ def generate(run: Path, texts: list[str]) -> list[Contestant]:
             outputs += [("", generated.shape[1] - 1)] * len(batch)  # the text of random weights is useless
         return outputs
 
-    return [Contestant("generate", work)]
+    return [Contestant("generate", work, None)]
 
 
 def make_report(contestants: dict[str, Contestant], options: argparse.Namespace) -> Table:
-    reference_file = options.texts.with_suffix(".en")
-    has_references = reference_file != options.texts and reference_file.exists()
+    reference_file = options.references or options.texts.with_suffix(".en")
+    has_references = options.references or (reference_file != options.texts and reference_file.exists())
     references = list(read_lines(reference_file)) if has_references else []
 
     def score(texts: list[str]) -> Table:
@@ -279,28 +309,49 @@ def make_report(contestants: dict[str, Contestant], options: argparse.Namespace)
         for name, contestant in contestants.items()
     }
 
-    def ratio(ours: str, theirs: str, beams: tuple[int, int] = (5, 5), unit: int = 0) -> float | None:
-        if theirs not in contestants or ours not in contestants:
-            return None
-        pairs = zip(
-            contestants[ours].rounds[f"beam {beams[0]}, batch 64"],
-            contestants[theirs].rounds[f"beam {beams[1]}, batch 64"],
-            strict=True,
-        )
-        return round(median(mine[unit] / other[unit] for mine, other in pairs), 3)
-
-    return {
-        "torch_to_ctranslate2_float32": ratio("torch", "ctranslate2_float32"),
-        "torch_to_ctranslate2_float32_greedy": ratio("torch", "ctranslate2_float32", (1, 1)),
-        "torch_to_generate": ratio("torch", "generate", unit=1),
-        "recipe_to_ctranslate2_int8": ratio("recipe", "ctranslate2_int8", (1, 5)),
+    return ratios(contestants) | {
         "recipe_bleu_p": bleu_p_value(contestants, references),
         "contestants": rows,
+        "text_file": options.texts.name,
         "student": describe_student(options.recipe) if options.recipe else None,
         "seeds": training_seed(options.run),
         "rounds": options.rounds,
         "machine": machine() | {"threads": torch.get_num_threads()},
     }
+
+
+class Comparison(NamedTuple):
+    """Two contestants and the beams that they are compared with."""
+
+    ours: str
+    theirs: str
+    beams: tuple[int, int] = (5, 5)
+    unit: int = 0
+    """0: sentences per second; 1: tokens per second."""
+
+
+COMPARISONS = {
+    "torch_to_ctranslate2_float32": Comparison("torch", "ctranslate2_float32"),
+    "torch_to_ctranslate2_float32_greedy": Comparison("torch", "ctranslate2_float32", (1, 1)),
+    "torch_to_generate": Comparison("torch", "generate", unit=1),
+    "recipe_to_ctranslate2_int8": Comparison("recipe", "ctranslate2_int8", (1, 5)),
+}
+SUFFIXES = {"": "batch 64", "_batch_1": "batch 1", "_per_core": PER_CORE}
+
+
+def ratios(contestants: dict[str, Contestant]) -> Table:
+    """Return the median ratio over the rounds and its range, for each comparison and batch; None if not measured."""
+    table: Table = {}
+    for (name, (ours, theirs, beams, unit)), (suffix, batch) in product(COMPARISONS.items(), SUFFIXES.items()):
+        mine, others = (
+            contestants[who].rounds.get(f"beam {beam}, {batch}", []) if who in contestants else []
+            for who, beam in zip((ours, theirs), beams, strict=True)
+        )
+        pairs = zip(mine, others, strict=True) if mine and others else ()
+        values = [our_round[unit] / their_round[unit] for our_round, their_round in pairs]
+        table[f"{name}{suffix}"] = round(median(values), 3) if values else None
+        table[f"{name}{suffix}_range"] = [round(min(values), 3), round(max(values), 3)] if values else None
+    return table
 
 
 def describe_student(run: Path) -> Table:
@@ -318,10 +369,10 @@ def bleu_p_value(contestants: dict[str, Contestant], references: list[str]) -> f
 
 def as_text(report: Table) -> str:
     host = report["machine"]
-    settings = [f"beam {beam}, batch {batch}" for beam in BEAMS for batch in (64, 1)]
+    settings = [f"beam {beam}, {batch}" for beam, batch in product(BEAMS, BATCHES)]
     lines = [
-        f"{report['texts']:,} sentences, {report['rounds']} rounds; {host['cpu']}, {host['threads']} threads, "
-        f"torch {host['torch']}, {host['date']}; sentences/s (tokens/s) BLEU",
+        f"{report['text_file']}: {report['texts']:,} texts, {report['rounds']} rounds; {host['cpu']}, "
+        f"{host['threads']} threads, torch {host['torch']}, {host['date']}; sentences/s (tokens/s) BLEU",
         "",
         f"| contestant | {' | '.join(settings)} |",
         "|---|" + "--:|" * len(settings),
@@ -330,8 +381,11 @@ def as_text(report: Table) -> str:
         lines.append(
             f"| {name} | {' | '.join(cell(row[setting]) if setting in row else '–' for setting in settings)} |"
         )
-    names = [name for name in report if name.startswith(("torch_to", "recipe"))]
-    lines += ["", *(f"{name}: {report[name]}" for name in names if report[name] is not None)]
+    names = [f"{name}{suffix}" for name, suffix in product(COMPARISONS, SUFFIXES)]
+    ranges = {name: "–".join(map(str, report[f"{name}_range"] or ())) for name in names}
+    lines += ["", *(f"{name}: {report[name]} ({ranges[name]})" for name in names if ranges[name])]
+    if report["recipe_bleu_p"] is not None:
+        lines.append(f"recipe_bleu_p: {report['recipe_bleu_p']}")
     return "\n".join(lines)
 
 

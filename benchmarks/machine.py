@@ -38,8 +38,9 @@ def cpu_class(cpuinfo: str) -> CPUClass:
     # hypervisors shorten the model name to "AMD EPYC", so the generation is visible in the flags only
     if "EPYC" in model and "avx2" in flags and "avx512f" not in flags:
         return CPUClass("AMD EPYC, AVX2 only", "epyc")
-    if "EPYC" in model and "avx512f" in flags and "avx512_vp2intersect" not in flags:  # Zen 5 has it
-        return CPUClass("AMD EPYC, AVX-512 (Zen 4)", "zen4")
+    if "EPYC" in model and "avx512f" in flags:
+        generation = 5 if "avx512_vp2intersect" in flags else 4  # family 26, or 25
+        return CPUClass(f"AMD EPYC, AVX-512 (Zen {generation})", f"zen{generation}")
     if "Xeon" in model and "avx512f" in flags:
         return CPUClass("Xeon, AVX-512", "xeon")
     return CPUClass(model, re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-"))

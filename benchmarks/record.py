@@ -4,7 +4,7 @@ A script passes measurements to `record`. A measurement replaces the row with it
 digit for digit. A new row is added at the end of its table. The CPU, the date and the command are filled in here.
 
 The rows of one question on several CPUs have different ids. `{cpu}` in an id stands for the CPU class (epyc, zen4,
-xeon). An id without it belongs to the CPU of the existing row; on any other CPU the class is appended.
+zen5, xeon). An id without it belongs to the CPU of the existing row; on any other CPU the class is appended.
 """
 
 import argparse

@@ -5,8 +5,9 @@
 Four measurements, all on this machine, with the client in one process (load_client.py):
 
 - Rounds (--rounds): sentences/s of the same engine without a server (offline_rate.py), then responses/s of 64 clients
-  with one sentence each, then of 1, 4 and 16 times as many clients as a queue of 64 sentences holds. The share of a
-  round is its responses/s relative to its offline rate; that of an overload, relative to its 64 clients before. The
+  with one sentence each, then of 4 and 16 times as many clients. The server is the same for all loads, with a queue of
+  64 sentences. The share of a round is its responses/s relative to its offline rate; that of an overload, relative to
+  its 64 clients before. The
   client is wrk where it is installed (apt-get install wrk), otherwise the Python client, which takes more CPU time from
   the server. CPU seconds of server and client are reported: on a machine that both share, responses per CPU second of
   the server compare best with sentences per CPU second offline.
@@ -31,6 +32,7 @@ from typing import Any
 
 from load_client import PERCENTILES, LoadClient, LoadResult, has_wrk
 from load_server import Server, start_server
+from machine import machine
 from record import add_options, record, training_seed
 from rows import serve_load_rows
 from serve_rounds import OVERLOAD_FACTORS, OVERLOAD_QUEUE, OVERLOAD_SETTINGS, SHARE_CLIENTS, run_rounds, summarize
@@ -79,7 +81,8 @@ def memory_growth(memory: list[float]) -> float:
 
 
 def run_benchmark(options: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
-    result: dict[str, Any] = {"run": options.run.name, "texts": len(texts), "seconds": options.seconds}
+    result: dict[str, Any] = {"machine": machine(), "run": options.run.name, "texts": len(texts)}
+    result["seconds"] = options.seconds
     engine = ["--engine", options.engine]
     with start_server(options.run, *engine) as server:
         expected = LoadClient(server.port, texts).translate_all()
@@ -89,7 +92,7 @@ def run_benchmark(options: argparse.Namespace, texts: list[str]) -> dict[str, An
         client = LoadClient(server.port, texts, expected)
         result["unbatched"] = [client.run(count, options.seconds).report() for count in CLIENT_COUNTS]
     result |= {"client": options.client, "rounds": run_rounds(options, texts, expected)}
-    result |= summarize(result["rounds"])
+    result |= {"engine": result["rounds"][0]["offline"]["engine"]} | summarize(result["rounds"])
     with start_server(options.run, *engine, *OVERLOAD_SETTINGS) as server:
         client = LoadClient(server.port, texts, expected)
         result["before_overload"] = client.run(1, options.seconds).report()
@@ -125,7 +128,7 @@ def report_lines(result: dict[str, Any]) -> Iterator[str]:
 
 
 def round_lines(result: dict[str, Any]) -> Iterator[str]:
-    yield f"rounds           client: {result['client']}; per second, and per CPU second of the process"
+    yield f"rounds           engine {result['engine']}, client {result['client']}; per second, and per CPU second"
     for turn in result["rounds"]:
         offline = turn["offline"]
         yield (

@@ -19,8 +19,8 @@ from load_server import Server, start_server
 SHARE_CLIENTS = 64
 OVERLOAD_QUEUE = 64
 OVERLOAD_SETTINGS = ["--set", f"max_queued_sentences={OVERLOAD_QUEUE}"]
-OVERLOAD_FACTORS = (1, 4, 16)
-"""Clients relative to the sentences that the queue holds."""
+OVERLOAD_FACTORS = (4, 16)
+"""Clients relative to the sentences that the queue holds. Without overload they are as many."""
 
 
 def measure_offline(options: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
@@ -53,24 +53,19 @@ def measure_load(server: Server, client: LoadClient, clients: int, options: argp
 
 
 def run_rounds(options: argparse.Namespace, texts: list[str], expected: list[str]) -> list[dict[str, Any]]:
-    """Measure offline, 64 clients and each overload in turns, so that all rounds see the same machine."""
-    engine = ["--engine", options.engine]
-    with (
-        start_server(options.run, *engine) as unloaded,
-        start_server(options.run, *engine, *OVERLOAD_SETTINGS) as overloaded,
-    ):
-        clients = {server: LoadClient(server.port, texts, expected) for server in (unloaded, overloaded)}
+    """Measure offline, 64 clients and each overload of the same server in turns: all rounds see the same machine."""
+    with start_server(options.run, "--engine", options.engine, *OVERLOAD_SETTINGS) as server:
+        client = LoadClient(server.port, texts, expected)
 
-        def load(server: Server, count: int) -> dict[str, Any]:
-            return measure_load(server, clients[server], count, options)
+        def load(count: int) -> dict[str, Any]:
+            return measure_load(server, client, count, options)
 
-        for server in clients:  # warm-up
-            load(server, SHARE_CLIENTS)
+        load(SHARE_CLIENTS)  # warm-up
         return [
             {
                 "offline": measure_offline(options, texts),
-                "clients": load(unloaded, SHARE_CLIENTS),
-                "overload": {str(factor): load(overloaded, factor * OVERLOAD_QUEUE) for factor in OVERLOAD_FACTORS},
+                "clients": load(SHARE_CLIENTS),
+                "overload": {str(factor): load(factor * OVERLOAD_QUEUE) for factor in OVERLOAD_FACTORS},
             }
             for _ in range(options.rounds)
         ]

@@ -10,7 +10,7 @@ from record import Measurement, to_number, to_spread
 def share_rows(report: dict[str, Any], seeds: list[int] | None) -> Iterator[Measurement]:
     """Yield the throughput of 64 clients relative to the offline speed, and that of each overload."""
     rounds = report["rounds"]
-    notes = f"Medians of {len(rounds)} rounds; the client is {report['client']}."
+    notes = f"{report['engine']}. Medians of {len(rounds)} rounds; the client is {report['client']}."
     clients = [turn["clients"] for turn in rounds]
     offline = [turn["offline"] for turn in rounds]
     rates = [load["responses_per_second"] for load in clients]

@@ -1,14 +1,15 @@
 """Training time until sacreBLEU on the whole dev set reaches given values, with beam 5.
 
     python benchmarks/speedrun.py                                  one run, planned for 30 minutes of training
-    python benchmarks/speedrun.py --budgets 5m 13m 30m             one run each: a schedule fits one budget only
+    python benchmarks/speedrun.py --budgets 5m 8m 30m --seeds 1 2 3    one run each: a schedule fits one budget only
     python benchmarks/speedrun.py --journal runs/mine/journal.jsonl --marks 30 35      read an existing run
     python benchmarks/speedrun.py --record                         write the figures to benchmarks/results/training.json
 
 A budget is the time of the updates in the run's journal. Reading data, training the tokenizer, planning, checkpoints,
 weight averaging and validations are not included; they are reported separately. The number of steps is planned by a
 short run that is deleted. So a run may end a little before or after its budget; the measured time is reported. A mark
-is a BLEU value: it is reached at the first validation with at least this BLEU.
+is a BLEU value: it is reached at the first validation with at least this BLEU. With several seeds, each budget has the
+median, the lowest and the highest of its runs; the seeds take turns.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import tempfile
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -61,7 +62,8 @@ def main() -> int:
         if options.journal:
             runs = [summarize_journal(options.journal, options.marks)]
         else:
-            runs = [train_and_score(options, budget) for budget in budgets(options)]
+            # the seeds of a budget are hours apart if there are many: a slow hour affects all budgets
+            runs = [train_and_score(options, budget, seed) for seed in options.seeds for budget in budgets(options)]
     except InputError as error:
         print(f"speedrun: {error}", file=sys.stderr)
         return 2
@@ -71,7 +73,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 130
-    report = {"marks": earliest(runs, options.marks), "runs": runs, "seed": options.seed, "machine": machine()}
+    report = {"marks": earliest(runs, options.marks), "runs": runs, "budgets": spreads(runs), "machine": machine()}
     print(json.dumps(report, ensure_ascii=False) if options.json else as_text(report))
     if options.record:
         record_runs(runs, options)
@@ -83,7 +85,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--recipe", type=Path, default=RECIPE, help="default: recipes/multi30k-de-en.toml")
     parser.add_argument("--run", type=Path, default=Path("runs/speedrun"), help="each run gets a folder under this one")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", "--seed", nargs="+", type=int, default=[1], metavar="N", help="one run each")
     parser.add_argument("--marks", nargs="+", type=float, default=[30, 35, 38, 40, 42], metavar="BLEU")
     parser.add_argument("--validations", type=int, default=20, help="in each run, evenly spread (default: 20)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="data-parallel processes")
@@ -96,6 +98,8 @@ def parse_options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.journal and options.budgets:
         parser.error("--budgets: not allowed with --journal. Give the budget of that run with --budget.")
+    if options.journal and len(options.seeds) > 1:
+        parser.error("--seeds: a journal is one run. Give the seed of that run.")
     if options.record and options.journal and not options.budget:
         parser.error("--record: the budget of this journal is unknown. Give it with --budget.")
     if options.record and not set(budgets(options)) <= set(BUDGETS):
@@ -113,10 +117,10 @@ def budgets(options: argparse.Namespace) -> list[str]:
 
 def record_runs(runs: list[Table], options: argparse.Namespace) -> None:
     """Record each run, then the summary of all recorded seeds."""
-    seed = options.seed
-    if options.journal:
-        seed = (training_seed(options.journal.parent) or [seed])[0]
-    for budget, run in zip(budgets(options), runs, strict=True):
+    for run in runs:
+        budget, seed = run.get("budget") or options.budget, run.get("seed")
+        if options.journal:
+            seed = (training_seed(options.journal.parent) or options.seeds)[0]
         run = run | {"budget": budget}
         record("training", [speedrun_row(run, seed)], options.results)
         rows, curve = rows_of_this_cpu("training", options.results), speedrun_curve(run, seed)
@@ -126,18 +130,18 @@ def record_runs(runs: list[Table], options: argparse.Namespace) -> None:
         record("training", [speedrun_summary(budget, rows)], options.results)
 
 
-def train_and_score(options: argparse.Namespace, budget: str) -> Table:
+def train_and_score(options: argparse.Namespace, budget: str, seed: int) -> Table:
     """Train one run with `tongsa train`, read its journal, evaluate its best model."""
     from tongsa.runs import planner
 
     start = perf_counter()
-    folder = options.run / f"{budget}-seed{options.seed}"
+    folder = options.run / f"{budget}-seed{seed}"
     if folder.exists():
         raise InputError(
             f"{folder}: holds a run already. Remove it, choose another --run, "
             f"or read it with --journal {folder / 'journal.jsonl'}"
         )
-    settings = [*options.set, *SETTINGS, f"training.seed={options.seed}"]
+    settings = [*options.set, *SETTINGS, f"training.seed={seed}"]
     recipe = planner.resolve_recipe(options.recipe, data=(), dev=(), settings=settings)
     if not recipe.data.dev:
         raise InputError(f"{options.recipe}: no data.dev. Name a file with --set data.dev=FILE.")
@@ -149,7 +153,7 @@ def train_and_score(options: argparse.Namespace, budget: str) -> Table:
         f"training.checkpoint_every={training.checkpoint_every}",
         f"training.lr.warmup={training.lr.warmup}",
     ]
-    print(f"{budget}: {steps:,} steps", file=sys.stderr)
+    print(f"{budget}, seed {seed}: {steps:,} steps", file=sys.stderr)
     train(options, folder, settings)
     data = recipe.data
     scored = json.loads(tongsa("evaluate", str(folder), "--data", *map(str, data.paths(data.dev)), "--json"))
@@ -159,6 +163,7 @@ def train_and_score(options: argparse.Namespace, budget: str) -> Table:
     other = wall_seconds - summary["training_seconds"] - summary["evaluation_seconds"]
     return summary | {
         "budget": budget,
+        "seed": seed,
         "bleu": scored["bleu"],
         "signature": scored["signatures"]["bleu"],
         "sentences": scored["sentences"],
@@ -237,20 +242,47 @@ def earliest(runs: list[Table], marks: Sequence[float]) -> Table:
     return shortest
 
 
+def spreads(runs: list[Table]) -> Table:
+    """Return the best dev BLEU and the time to each mark over the seeds of each budget: median and range."""
+    table: Table = {}
+    for budget in dict.fromkeys(run["budget"] for run in runs if "budget" in run):
+        same = [run for run in runs if run.get("budget") == budget]
+        times = {
+            mark: [run["marks"][mark]["seconds"] for run in same if run["marks"][mark]] for mark in same[0]["marks"]
+        }
+        table[budget] = {
+            "seeds": [run["seed"] for run in same],
+            "best_bleu": spread([run["best_bleu"] for run in same]),
+            "last_bleu": spread([run["last_bleu"] for run in same]),
+            # a seed that does not reach the mark has no time, so its number is given, too
+            "marks": {mark: {"runs": len(values), "seconds": spread(values)} for mark, values in times.items()},
+        }
+    return table
+
+
+def spread(values: list[float]) -> Table | None:
+    return {"median": median(values), "range": [min(values), max(values)]} if values else None
+
+
 def as_text(report: Table) -> str:
     host = report["machine"]
-    head = f"{host['cpu']}, {host['cores']} cores, torch {host['torch']}, {host['date']}, seed {report['seed']}"
+    head = f"{host['cpu']}, {host['cores']} cores, torch {host['torch']}, {host['date']}"
     lines = [
         head,
         "",
-        "| budget | training | evaluation | other | steps | target tokens | tokens/s | val BLEU, kept | last |",
+        "| budget | seed | training | evaluation | other | steps | target tokens | tokens/s | val BLEU, kept | last |",
     ]
-    lines.append("|---|" + "--:|" * 8)
+    lines.append("|---|" + "--:|" * 9)
     for run in report["runs"]:
         times = [clock(run.get(f"{name}_seconds")) for name in ("training", "evaluation", "other")]
         counts = [f"{run[name]:,}" for name in ("steps", "tokens", "tokens_per_second")]
         scores = [f"{run.get('bleu', run['best_bleu']):.2f}", f"{run['last_bleu']:.2f}"]
-        lines.append(f"| {' | '.join([run.get('budget', '–'), *times, *counts, *scores])} |")
+        name = [run.get("budget", "–"), str(run.get("seed", "–"))]
+        lines.append(f"| {' | '.join([*name, *times, *counts, *scores])} |")
+    for budget, row in report["budgets"].items():
+        best, seeds = row["best_bleu"], len(row["seeds"])
+        low, high = best["range"]
+        lines += ["", f"{budget}: best val BLEU {best['median']:.2f} ({low:.2f}–{high:.2f}), {seeds} seeds"]
     lines += ["", "| val BLEU | time in training, shortest |", "|--:|--:|"]
     lines += [f"| {mark} | {clock(seconds)} |" for mark, seconds in report["marks"].items()]
     return "\n".join([*lines, "", *{run["signature"]: None for run in report["runs"] if "signature" in run}])

@@ -1,4 +1,4 @@
-"""Generate the benchmark tables of README.md, benchmarks/README.md and benchmarks/reports/ from benchmarks/results/.
+"""Generate the tables of the READMEs and of benchmarks/reports/ from benchmarks/results/.
 
     python benchmarks/tables.py            rewrite every table
     python benchmarks/tables.py --check    change nothing; exit 1 when a page disagrees with the results
@@ -8,8 +8,9 @@ A page marks the position of a table with two comments; everything between them 
     <!-- table: NAME -->
     <!-- end -->
 
-NAME is `measured` (the overview in the top README.md), a file of results without its suffix (`training`: its headline
-rows, for benchmarks/README.md), or a file and one of its tables (`training/kinds`, for the reports).
+NAME is `measured` (the overview in the top README.md), `demo-output` (what `make demo` prints), a file of results
+without its suffix (`training`: its headline rows, for benchmarks/README.md), or a file and one of its tables
+(`training/kinds`, for the reports).
 
 Each file of results is {"question": text, "rows": [row, …]}. A row is one measured value. All keys are required:
 
@@ -22,8 +23,8 @@ Each file of results is {"question": text, "rows": [row, …]}. A row is one mea
     baseline        the system or setting that the value is compared with, or null
     baseline_value  its result in the same unit; null where the value is already a ratio
     command         the shell lines that made the value; null where they were not recorded
-    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)" or "Xeon, AVX-512", else the
-                    model name; day of the measurement, or null
+    cpu, date       "AMD EPYC, AVX2 only", "AMD EPYC, AVX-512 (Zen 4)", the same with Zen 5, or
+                    "Xeon, AVX-512", else the model name; day of the measurement, or null
     seeds           list of the seeds behind the value; null where there is none or it was not recorded
     notes           limits of this value, or null
     details         further figures of the same measurement by name: numbers, strings or null; may be empty
@@ -40,6 +41,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from demo_output import demo_output
+
 Row = dict[str, Any]
 Results = dict[str, list[Row]]
 """Rows by the name of their file."""
@@ -50,6 +53,8 @@ KEYS = {"id", "table", "headline", "what", "value", "unit", "spread", "baseline"
 KEYS |= {"date", "seeds", "notes", "details"}
 NOT_RECORDED = "not recorded"
 LEFT_ALIGNED = {"What", "Result", "Result (spread)", "Baseline", "CPU", "Date", "Notes", "Report"}
+PLANNED = {"training/eight-minutes", "decoding/beam-1-batch-64-1-thread", "decoding/beam-5-batch-64-1-thread"}
+"""Tables that a benchmark can record and that may have no rows yet."""
 
 # The overview in the top README.md: what, result, report. {id} is a row's value, {id low} and {id high} its spread,
 # {id baseline} its baseline's value and {id NAME} a detail.
@@ -152,7 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def find_pages(root: Path) -> list[Path]:
-    return [root / "README.md", root / "benchmarks/README.md", *sorted((root / "benchmarks/reports").glob("*.md"))]
+    readmes = [root / name for name in ("README.md", "README.ko.md", "benchmarks/README.md")]
+    return [*readmes, *sorted((root / "benchmarks/reports").glob("*.md"))]
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -182,9 +188,11 @@ def generate_page(text: str, results: Results) -> str:
 def generate_table(name: str, results: Results) -> str:
     if name == "measured":
         return measured_table(results)
+    if name == "demo-output":
+        return demo_output(figures_by_name(results))
     file, _, table = name.partition("/")
     rows = [row for row in results.get(file, []) if (row["table"] == table if table else row["headline"])]
-    if not rows and results.get(file) == []:
+    if not rows and (results.get(file) == [] or name in PLANNED):
         return "Not measured yet."
     if not rows:
         raise ValueError(f"table {name}: no such rows in results/. Write FILE or FILE/TABLE.")
@@ -198,13 +206,19 @@ def check_every_table_is_shown(results: Results, pages: Iterable[str]) -> None:
         raise ValueError(f"no page shows {', '.join(sorted(hidden))}. Add <!-- table: NAME --> to a report.")
 
 
-def measured_table(results: Results) -> str:
+def figures_by_name(results: Results) -> dict[str, Any]:
+    """Return the value of each row by its id; spread, baseline and details by id and name."""
     figures: dict[str, Any] = {}
     for row in (row for rows in results.values() for row in rows):
         low, high = row["spread"] or (None, None)
         named = {"low": low, "high": high, "baseline": row["baseline_value"]} | row["details"]
         figures[row["id"]] = row["value"]
         figures |= {f"{row['id']} {name}": value for name, value in named.items()}
+    return figures
+
+
+def measured_table(results: Results) -> str:
+    figures = figures_by_name(results)
     cells = [
         [what, result.format_map(figures), f"[{report}](benchmarks/reports/{report}.md)"]
         for what, result, report in MEASURED

@@ -8,7 +8,8 @@
 Task: a Transformer of 3+3 layers, width 256, feed-forward width 1024, 4 heads, 8,000 joint subwords, tied embeddings,
 dropout 0.1, label smoothing 0.1, Adam, batches of about 4,096 target tokens, float32; sizes of the other kinds are in
 `models`. Each contestant is a process that waits on a pipe while another one works. They take turns, so that a ratio
-always compares measurements that are close in time. Figures are medians over the rounds.
+always compares measurements that are close in time. Figures are medians over the rounds, with the lowest and the
+highest of ratios and utilisation.
 
 - tokens/s: target tokens with </s> and without padding, over the time of whole updates, batching included.
 - utilisation: FLOP/s of the matrix products of an update (torch's counter, padding included), divided by the peak. The
@@ -258,6 +259,7 @@ def figures(contestant: Contestant) -> Table:
         "tokens_per_second": round(median(speeds), 1),
         "tokens_per_second_rounds": [round(speed, 1) for speed in speeds],
         "utilisation": round(median(shares), 4),
+        "utilisation_range": [round(min(shares), 4), round(max(shares), 4)],
         "padding": round(median(turn["padding"] for turn in contestant.rounds), 4),
         "peak_rss_mib": round(max(turn["peak_rss_mib"] for turn in contestant.rounds)),
         "tokens_per_update": round(contestant.facts["tokens_per_update"]),
@@ -290,12 +292,21 @@ def as_text(report: Table) -> str:
         "|---|" + "--:|" * 11,
     ]
     for name, row in (report["kinds"] | report["peers"]).items():
-        times = [f"{row[f'ratio_to_{peer}']:.2f}" if row[f"ratio_to_{peer}"] else "–" for peer in PEERS]
-        cells = [name, f"{row['tokens_per_second']:,.0f}", *times, f"{row['utilisation']:.0%}", f"{row['padding']:.1%}"]
+        times = [ratio_with_range(row, peer) for peer in PEERS]
+        low, high = row["utilisation_range"]
+        utilisation = f"{row['utilisation']:.0%} ({low:.0%}–{high:.0%})"
+        cells = [name, f"{row['tokens_per_second']:,.0f}", *times, utilisation, f"{row['padding']:.1%}"]
         keys = ("peak_rss_mib", "tokens_per_update", "mflop_per_token", "gemm_gflops", "parameters")
         lines.append(f"| {' | '.join([*cells, *(f'{row[key]:,}' for key in keys)])} |")
     lines += [f"{name}: {reason}" for name, reason in report["absent"].items()]
     return "\n".join(lines)
+
+
+def ratio_with_range(row: Table, peer: str) -> str:
+    if row[f"ratio_to_{peer}"] is None:
+        return "–"
+    low, high = row[f"ratio_to_{peer}_range"]
+    return f"{row[f'ratio_to_{peer}']:.2f} ({low:.2f}–{high:.2f})"
 
 
 if __name__ == "__main__":

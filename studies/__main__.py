@@ -94,7 +94,7 @@ def run_study(study: Study, options: argparse.Namespace) -> None:
 
 def generate_pages(*, check: bool = False) -> int:
     """Rewrite the pages and figures of the repository that disagree with the results; return the exit code."""
-    from studies.figures import render, write_figures
+    from studies.figures import stale_figures, write_figures
     from studies.pages import current_pages, studies_with_results
 
     stale = [path for path, text in current_pages().items() if path.read_text("utf-8") != text]
@@ -105,15 +105,15 @@ def generate_pages(*, check: bool = False) -> int:
             path.write_text(current_pages()[path], "utf-8")
             print(f"{path}: rewritten")
     for study, results in studies_with_results():
-        figure = study.folder / "figure.svg"
-        if figure.exists() and figure.read_bytes() == render(study, results["values"], "svg"):
-            continue
-        stale.append(figure)
-        if check:
-            print(f"{figure}: disagrees with the results. Run: python -m studies --pages", file=sys.stderr)
-        else:
+        figures = stale_figures(study, results["values"])
+        stale += figures
+        for figure in figures:
+            if check:
+                print(f"{figure}: disagrees with the results. Run: python -m studies --pages", file=sys.stderr)
+            else:
+                print(f"{figure}: drawn")
+        if figures and not check:
             write_figures(study, results["values"], study.folder)
-            print(f"{figure}: drawn")
     return int(check and bool(stale))
 
 

@@ -1,11 +1,13 @@
 """Figures of the studies: one style, colors for color-blind readers, the same bytes for the same values.
 
-Lines differ in color, dash and marker, so that a figure can be read in gray, too. Text is drawn as outlines of the font
-that matplotlib ships; no date and no random identifiers are written.
+Lines differ in color, dash and marker, so that a figure can be read in gray, too. Text is drawn as outlines: of the
+font that matplotlib ships, and for Hangul of fonts/korean.otf (made by tools/korean_font.py). No date and no random
+identifiers are written. A study draws its figure in English; the words of figure_words.py make it Korean.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
@@ -15,10 +17,17 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, fontManager
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from PIL import Image
 
+from studies.figure_words import to_korean
 from studies.intervals import Scale, scaled_interval
-from studies.study import Study, Values
+from studies.study import LANGUAGES, ROOT, Language, Study, Values
+
+KOREAN_FONT = ROOT / "fonts/korean.otf"
+FIGURE_FORMATS = ("svg", "png")
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 """Okabe and Ito (2008), the strongest first, and gray."""
@@ -96,18 +105,42 @@ def use_log_scale(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
+@cache
+def korean_font_name() -> str:
+    """Add the Korean font to those of matplotlib, and return its name."""
+    fontManager.addfont(KOREAN_FONT)
+    return FontProperties(fname=KOREAN_FONT).get_name()
+
+
 @contextmanager
-def figure_style(name: str) -> Iterator[None]:
+def figure_style(name: str, language: Language = "en") -> Iterator[None]:
     """Apply the style of all studies; identifiers in the SVG depend on the name alone."""
     parameters: Any = mpl.rcParamsDefault | STYLE | {"svg.hashsalt": name}
+    if language == "ko":
+        parameters["font.family"] = [STYLE["font.family"], korean_font_name()]
     with mpl.rc_context(parameters):
         yield
 
 
-def render(study: Study, values: Values, file_format: str) -> bytes:
-    """Return the figure as `svg` or `png`."""
-    with figure_style(study.name):
-        figure = study.figure(values)
+def translate_figure(figure: Figure) -> None:
+    """Replace the words of a figure by Korean ones: titles, axes, legends, notes, and labels of ticks."""
+    figure.canvas.draw()  # labels of categories do not exist before
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            labels = [label.get_text() for label in axis.get_ticklabels()]
+            korean = [to_korean(label) for label in labels]
+            if korean != labels:
+                axis.set_ticks(axis.get_ticklocs(), labels=korean)
+    for text in figure.findobj(Text):
+        text.set_text(to_korean(text.get_text()))
+
+
+def render_figure(name: str, draw: Callable[[], Figure], file_format: str, language: Language = "en") -> bytes:
+    """Return a figure as `svg` or `png`."""
+    with figure_style(name, language):
+        figure = draw()
+        if language == "ko":
+            translate_figure(figure)
         buffer = BytesIO()
         metadata = {"Date": None, "Creator": None} if file_format == "svg" else {"Software": None}
         figure.savefig(buffer, format=file_format, dpi=144, metadata=metadata)
@@ -117,6 +150,39 @@ def render(study: Study, values: Values, file_format: str) -> bytes:
     return data
 
 
+def render(study: Study, values: Values, file_format: str, language: Language = "en") -> bytes:
+    """Return the figure of a study as `svg` or `png`."""
+    return render_figure(study.name, lambda: study.figure(values), file_format, language)
+
+
+def figure_name(file_format: str, language: Language) -> str:
+    return f"figure.{file_format}" if language == "en" else f"figure.{language}.{file_format}"
+
+
+def is_current(path: Path, drawn: bytes) -> bool:
+    """Return whether a file has this figure: the same bytes of an SVG, the same pixels of a PNG.
+
+    The compression of a PNG may depend on the CPU.
+    """
+    if not path.is_file():
+        return False
+    if path.suffix == ".svg":
+        return path.read_bytes() == drawn
+    with Image.open(path) as old, Image.open(BytesIO(drawn)) as new:
+        return old.size == new.size and old.convert("RGB").tobytes() == new.convert("RGB").tobytes()
+
+
+def stale_figures(study: Study, values: Values) -> list[Path]:
+    """Return the figures of a study that disagree with its results."""
+    names = [(figure_name(suffix, language), suffix, language) for suffix in FIGURE_FORMATS for language in LANGUAGES]
+    return [
+        study.folder / name
+        for name, suffix, language in names
+        if not is_current(study.folder / name, render(study, values, suffix, language))
+    ]
+
+
 def write_figures(study: Study, values: Values, folder: Path) -> None:
-    for file_format in ("svg", "png"):
-        (folder / f"figure.{file_format}").write_bytes(render(study, values, file_format))
+    for language in LANGUAGES:
+        for file_format in FIGURE_FORMATS:
+            (folder / figure_name(file_format, language)).write_bytes(render(study, values, file_format, language))

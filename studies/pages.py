@@ -87,7 +87,7 @@ def _claim_cells(claim: Claim, language: Language) -> list[str]:
 
 
 def run_description(study: Study, results: Mapping[str, Any], language: Language) -> str:
-    """Return the command, and a line with seeds, CPU, date, duration and versions.
+    """Return the command, and a line with seeds, CPU, date, duration, versions and commit.
 
     A study that trains has no duration: it may have used runs that were there.
     """
@@ -95,10 +95,20 @@ def run_description(study: Study, results: Mapping[str, Any], language: Language
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
     seconds = results["seconds"]
     shown = f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}"
+    commit = (
+        Text(f", commit {results['commit']}", f", 커밋 {results['commit']}") if results.get("commit") else Text("", "")
+    )
+    parallel = Text("", "")
+    if results.get("processes", 1) > 1:
+        parallel = Text(
+            f" {results['processes']} trainings at the same time.", f" 학습 {results['processes']}개를 동시에 실행했다."
+        )
     duration = Text("", "") if study.trains else Text(f", {shown} seconds", f", {shown}초")
     line = Text(
-        f"Seeds {seeds}. {results['cpu']}, {results['cores']} cores, {results['date']}{duration.en}; {versions}.",
-        f"시드 {seeds}. {results['cpu']}, 코어 {results['cores']}개, {results['date']}{duration.ko}; {versions}.",
+        f"Seeds {seeds}. {results['cpu']}, {results['cores']} cores, {results['date']}{duration.en}; "
+        f"{versions}{commit.en}.{parallel.en}",
+        f"시드 {seeds}. {results['cpu']}, 코어 {results['cores']}개, {results['date']}{duration.ko}; "
+        f"{versions}{commit.ko}.{parallel.ko}",
     )[language]
     return f"```sh\n{results['command']}\n```\n\n{line}"
 

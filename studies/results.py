@@ -1,7 +1,8 @@
-"""results.json of a study: the measured values, and the command, machine, versions and seeds behind them."""
+"""results.json of a study: the measured values, and the command, commit, machine, versions and seeds behind them."""
 
 import json
 import math
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from benchmarks.machine import machine, this_cpu
-from studies.study import MeasureOptions, Study
+from studies.study import ROOT, MeasureOptions, Study
 
 DIGITS = 7
 """Significant digits of the numbers in results.json: those of float32."""
@@ -26,7 +27,9 @@ def measure_study(study: Study, options: MeasureOptions, command: str) -> dict[s
     return {
         "study": study.name,
         "command": command,
+        "commit": source_commit(),
         "quick": options.quick,
+        "processes": options.processes,
         "cpu": this_cpu().name,
         "cores": facts["cores"],
         "date": facts["date"],
@@ -40,6 +43,17 @@ def measure_study(study: Study, options: MeasureOptions, command: str) -> dict[s
         "seconds": round(time.perf_counter() - start, 1),
         "values": round_numbers(values),
     }
+
+
+def source_commit(repository: Path = ROOT.parent) -> str | None:
+    """Return the commit of the sources, with "-dirty" if files differ from it; None outside a clone of the project."""
+    if not (repository / ".git").exists():
+        return None
+    command = ["git", "-C", str(repository), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def round_numbers(value: Any) -> Any:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from studies.figures import COLORS, MARKERS, use_log_scale
 from studies.intervals import Interval, Scale, difference_interval, scaled_interval
+from studies.korean import with_object_particle
 from studies.study import Claim, Language, Table, Text, Values, Verdict
 from studies.trained_runs import seed_values
 
@@ -118,7 +119,7 @@ def difference_claim(
         ran=text.ran,
         seen=Text(
             f"{metric.name.en[0].upper()}{metric.name.en[1:]}, {pair[0]} minus {pair[1]}: {difference}.",
-            f"{metric.name.ko}, {pair[0]}에서 {pair[1]}을(를) 뺀 값: {difference}.",
+            f"{metric.name.ko}, {pair[0]}에서 {with_object_particle(pair[1])} 뺀 값: {difference}.",
         ),
         verdict=rule(setting_difference(values, metric, *pair)),
     )

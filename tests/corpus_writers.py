@@ -103,6 +103,16 @@ def parquet(pairs: Pairs) -> bytes:
     return stream.getvalue()
 
 
+def arrow(pairs: Pairs) -> bytes:
+    """Return a stream of batches, as `save_to_disk` writes it."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"source": [source for source, _ in pairs], "target": [target for _, target in pairs]})
+    stream = io.BytesIO()
+    with pyarrow.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+    return stream.getvalue()
+
+
 TEXT_WRITERS: dict[str, tuple[str, Callable[[Pairs], str]]] = {
     "TSV": (".tsv", tsv),
     "CSV": (".csv", csv_text),
@@ -115,7 +125,13 @@ TEXT_WRITERS: dict[str, tuple[str, Callable[[Pairs], str]]] = {
     "PO": (".po", po),
 }
 """Format → end of the name, and the writer of its text."""
-BINARY_WRITERS: dict[str, tuple[str, Callable[[Pairs], bytes]]] = {"MO": (".mo", mo), "Parquet": (".parquet", parquet)}
+
+
+BINARY_WRITERS: dict[str, tuple[str, Callable[[Pairs], bytes]]] = {
+    "MO": (".mo", mo),
+    "Parquet": (".parquet", parquet),
+    "Arrow": (".arrow", arrow),
+}
 
 
 def zstandard() -> Any:

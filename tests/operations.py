@@ -55,6 +55,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 GATE_MIXES: dict[str, Callable[[Values], Array]] = {
     "gru": lambda v: v["z"] * v["h"] + (1 - v["z"]) * v["n"],
+    "ssru_cell": lambda v: v["f"] * v["c"] + (1 - v["f"]) * v["n"],
     "lstm_cell": lambda v: v["f"] * v["c"] + v["i"] * v["g"],
     "lstm_hidden": lambda v: v["o"] * np.tanh(v["c"]),
 }

@@ -1,16 +1,31 @@
 """Damaged and hostile folders are refused, healed or harmless: a seeded part of `make attack`."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from attack import run_case
-from attack_cases import ATTACKS, Fixture, WrongAnswerError, make_fixture, use_model, use_run
+from attacks import ATTACKS
+from attacks.fixture import Fixture, make_fixture, resume_run, use_model, use_run
+from attacks.outcomes import FALLS, Outcome, WrongAnswerError, message_fault
+from attacks.workers import run_case
+from test_benchmark_tables import copy_pages, run_tables
 
 TOOLS = Path(__file__).parent.parent / "tools"
-CHEAP = ["model.toml", "model files", "model files, right checksums", "tokenizer", "labels", "run folder"]
+CHEAP = ["model.toml", "model files", "model files, right checksums", "run folder"]
+CHEAP += [name for name in ATTACKS if name.startswith("parser: ")]
+MESSAGES = {
+    "runs/a/model.toml: damaged (no format number). Copy the whole folder again.": "",
+    "decoding.beam: 0 is not at least 1": "",
+    "translate: --bem: unknown option; did you mean --beam?": "",
+    "damaged. Copy it again.": "no place",
+    "runs/a: damaged.": "no remedy",
+    "runs/a: Copy it again.": "no reason",
+    "runs/a: damaged (\x1b[2J). Copy it again.": "several lines, or control characters",
+}
 
 
 @pytest.fixture(scope="module")
@@ -19,25 +34,40 @@ def fixture(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_a_few_cases_of_each_attack_are_held(name: str, fixture: Fixture) -> None:
+def test_a_few_cases_of_each_attack_hold(name: str, fixture: Fixture, tmp_path: Path) -> None:
     for number in range(10):
-        outcome, reason = run_case(name, number, 1, fixture)
-        assert outcome in ("held", "memory"), reason  # the test process itself may be larger than a child
+        result = run_case(name, number, 1, fixture, tmp_path)
+        assert result.outcome not in FALLS or result.outcome == Outcome.MEMORY, result  # this process may be larger
 
 
-def test_intact_folders_are_accepted_and_a_changed_answer_is_noticed(fixture: Fixture) -> None:
-    """An attack that reported "held" for everything would prove nothing."""
-    use_model(fixture.run, fixture, same_answers=True)
-    use_run(fixture.run)
+def test_intact_folders_are_accepted_and_a_changed_answer_is_noticed(fixture: Fixture, tmp_path: Path) -> None:
+    """An attack that accepted everything would prove nothing."""
+    assert use_model(fixture.run, fixture.answers) == use_run(fixture.run) == Outcome.NO_EFFECT
     with pytest.raises(WrongAnswerError):
-        use_model(fixture.run, Fixture(fixture.run, ["other"]), same_answers=True)
+        use_model(fixture.run, ["other"])
+    run = shutil.copytree(fixture.run, tmp_path / "run")
+    resume_run(run, fixture)
+    (run / "model" / "weights.safetensors").write_bytes(b"other")
+    with pytest.raises(WrongAnswerError):
+        resume_run(run, fixture)
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_a_message_needs_a_place_a_reason_and_a_remedy(text: str) -> None:
+    assert message_fault(text) == MESSAGES[text]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_hundreds_of_cases_are_held() -> None:
+def test_hundreds_of_cases_are_held_and_recorded(tmp_path: Path) -> None:
     """In a process of its own: children of the test process would begin with its memory."""
-    command = [sys.executable, str(TOOLS / "attack.py"), "--seed", "7", "--cases", "300", "--minutes", "10"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    results = copy_pages(tmp_path) / "benchmarks/results"
+    command = [sys.executable, str(TOOLS / "attack.py"), "--cases", "12", "--minutes", "10", "--record"]
+    done = subprocess.run([*command, "--results", str(results)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert all(name in done.stdout for name in ATTACKS)
+    rows = {row["what"]: row for row in json.loads((results / "attack.json").read_text("utf-8"))["rows"]}
+    assert ATTACKS.keys() <= rows.keys()
+    for name in ATTACKS:
+        details = rows[name]["details"]
+        assert rows[name]["value"] == sum(count for column, count in details.items() if column != "peak, MiB")
+    assert run_tables("--root", str(tmp_path)).returncode == 0

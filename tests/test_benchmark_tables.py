@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TABLES = ROOT / "benchmarks/tables.py"
+TABLES, FIGURE = ROOT / "benchmarks/tables.py", ROOT / "benchmarks/ladder_figure.py"
 PAGES = [
     "README.md",
+    "README.ko.md",
     "benchmarks/README.md",
     *(f"benchmarks/reports/{path.name}" for path in sorted((ROOT / "benchmarks/reports").glob("*.md"))),
 ]
@@ -28,7 +29,8 @@ def copy_pages(target: Path) -> Path:
     """Copy the pages and the results, for a test that changes them."""
     for folder in ("results", "reports"):
         shutil.copytree(ROOT / "benchmarks" / folder, target / "benchmarks" / folder)
-    shutil.copy(ROOT / "README.md", target)
+    for name in ("README.md", "README.ko.md"):
+        shutil.copy(ROOT / name, target)
     shutil.copy(ROOT / "benchmarks/README.md", target / "benchmarks")
     return target
 
@@ -65,6 +67,14 @@ def test_the_check_fails_when_a_result_changes_and_passes_after_rewriting(copy: 
     assert run_tables("--check", "--root", str(copy)).returncode == 0
 
 
+def test_what_the_demo_prints_in_the_readmes_is_generated(copy: Path) -> None:
+    change_value(copy, "quality", "demo-long-epyc", 58.25)
+    assert run_tables("--root", str(copy)).returncode == 0
+    for name in ("README.md", "README.ko.md"):
+        assert "  test-long  exact match  58.25 %   BLEU  87.8   (500 sentences" in (copy / name).read_text("utf-8")
+        assert "Trained in 2:09, everything in 2:18." in (copy / name).read_text("utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_check_fails_when_a_table_is_edited_by_hand(copy: Path, page: str) -> None:
     path = copy / page
@@ -73,6 +83,18 @@ def test_the_check_fails_when_a_table_is_edited_by_hand(copy: Path, page: str) -
     done = run_tables("--check", "--root", str(copy))
     assert done.returncode == 1
     assert str(path) in done.stderr
+
+
+def test_the_figure_of_the_ladders_is_that_of_the_results(copy: Path) -> None:
+    def check() -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, str(FIGURE), "--check", "--root", str(copy)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert check().returncode == 0
+    path = copy / "benchmarks/results/ladder-phrasebook.json"
+    path.write_text(path.read_text("utf-8").replace('"17–21 words": 46.9', '"17–21 words": 56.9'), "utf-8")
+    done = check()
+    assert done.returncode == 1 and "ladder.svg: disagrees" in done.stderr and "ladder.ko.svg: disagrees" in done.stderr
 
 
 def test_a_table_that_no_page_shows_is_an_error(copy: Path) -> None:

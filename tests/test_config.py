@@ -1,8 +1,12 @@
 import dataclasses
+import math
 import re
 import tomllib
+import types
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -15,7 +19,9 @@ from tongsa.decoding.config import DecodingConfig
 from tongsa.models import KINDS
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs import planner
+from tongsa.runs.corpora import CorpusConfig
 from tongsa.runs.recipe import DataConfig, merge_tables, parse_recipe
+from tongsa.server.config import ServerConfig
 from tongsa.tokenization.subword import TokenizerConfig
 from tongsa.training.config import TrainingConfig
 
@@ -75,6 +81,49 @@ def test_every_value_of_a_wrong_type_gets_a_message_without_python_types(section
         assert str(error.value).startswith(f"{section}.{field.name}")
         message = str(error.value).replace(repr({"nested": object}), "").replace(repr(object), "")
         assert not re.search("typing|Literal|Union|<class|Annotated", message), message
+
+
+ROOTS = SECTIONS | {"server": ServerConfig} | dict(KINDS)
+EXTREMES = [math.nan, math.inf, -math.inf, 1e308, -1e308, 10**12, -(10**12), 10**30]
+
+
+def numeric_settings(hint: Any, key: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Callable[[Any], Any]]]:
+    """Yield the key of each number in a configuration, and a function that puts a value in the form of the setting."""
+    origin, options = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        hints = get_type_hints(hint, include_extras=True)
+        for field in dataclasses.fields(hint):
+            yield from numeric_settings(hints[field.name], (*key, field.name))
+    elif origin is tuple and dataclasses.is_dataclass(options[0]):
+        required = {"train": ["a.tsv"]} if options[0] is CorpusConfig else {"steps": 1}
+        for inner, wrap in numeric_settings(options[0]):
+            yield key, partial(_in_first_table, required, inner[-1], wrap)
+    elif origin is tuple:
+        count = 1 if options[-1] is Ellipsis else len(options)
+        yield from ((inner, lambda value: [value] * count) for inner, _ in numeric_settings(options[0], key))
+    elif origin in (Annotated, Union, types.UnionType):
+        yield from (setting for option in options for setting in numeric_settings(option, key))
+    elif hint in (int, float):
+        yield key, lambda value: value
+
+
+def _in_first_table(required: config.Table, name: str, wrap: Callable[[Any], Any], value: Any) -> list[config.Table]:
+    return [required | {name: wrap(value)}]
+
+
+@pytest.mark.parametrize("section", ROOTS)
+def test_no_setting_accepts_an_extreme_number(section: str) -> None:
+    """NaN would train nonsense in silence, and a huge size or count would never end or take all memory."""
+    settings = list(numeric_settings(ROOTS[section]))
+    assert settings
+    for key, wrap in settings:
+        for value in EXTREMES:
+            table: Any = wrap(value)
+            for name in reversed(key):
+                table = {name: table}
+            with pytest.raises(ConfigError) as error:
+                config.build_config(ROOTS[section], table, section)
+            assert str(error.value).startswith(f"{section}.{'.'.join(key)}"), (key, value)
 
 
 def test_a_missing_key_is_named() -> None:

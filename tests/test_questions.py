@@ -1,14 +1,18 @@
 """The numbers worked out in docs/questions.md and its Korean page are computed again."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 
+from tiny import padded_batch, tiny
 from tongsa.nn.norms import BatchNorm, build_norm
 from tongsa.nn.positions import sinusoids
+from tongsa.tokenization.special import BOS, EOS
+from tongsa.training.loss import cross_entropy
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = [DOCS / "questions.md", DOCS / "ko/questions.md"]
@@ -120,4 +124,35 @@ def test_both_pages_ask_the_same_questions_and_link_to_the_same_studies() -> Non
 
 
 def studies(answer: str) -> list[str]:
-    return [part.split("/")[0] for part in answer.split("studies/")[1:]]
+    """Return the studies and tests that an answer links to."""
+    return re.findall(r"\((?:\.\./)+(studies/\w+|tests/[\w/]+\.py)", answer)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=["en", "ko"])
+def test_every_answer_links_to_a_study_or_a_test(page: Path) -> None:
+    for answer in page.read_text("utf-8").split("\n### ")[1:]:
+        assert studies(answer), answer.splitlines()[0]
+        for target in re.findall(r"\]\(([^)#]+)", answer):
+            assert (page.parent / target).exists(), target
+
+
+def train_on_contexts(seed: int) -> tuple[float, float]:
+    """Return the cosine of two words with the same next word, and of one of them with a word that has another one."""
+    dog, cat, stone, barks, falls = range(4, 9)
+    texts = [[dog, barks, EOS], [cat, barks, EOS], [stone, falls, EOS]]
+    model = tiny("rnn_lm, tanh", seed).train()
+    inputs, nothing = padded_batch(*([BOS, *text[:-1]] for text in texts)), padded_batch([], [], [])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        loss, _ = cross_entropy(model(nothing, inputs), padded_batch(*texts), 0.0)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        optimizer.zero_grad()
+    vectors = dict(model.named_parameters())["decoder.embedding.weight"].detach()
+    same, other = (F.cosine_similarity(vectors[dog], vectors[word], dim=0).item() for word in (cat, stone))
+    return same, other
+
+
+def test_words_with_the_same_continuations_get_similar_embeddings() -> None:
+    same, other = torch.tensor([train_on_contexts(seed) for seed in range(8)]).mean(0).tolist()
+    assert same > other + 0.4

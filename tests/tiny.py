@@ -214,6 +214,27 @@ CONFIGS: dict[str, ModelConfig] = {
         dropout=0.1,
         tie_embeddings="all",
     ),
+    "transformer, tied decoder layers": TransformerConfig(
+        width=16,
+        ffn_width=24,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=3,
+        norm="pre",
+        tie_decoder_layers=True,
+        tie_embeddings="target",
+    ),
+    "transformer, ssru decoder": TransformerConfig(
+        width=16,
+        ffn_width=24,
+        heads=2,
+        encoder_layers=1,
+        decoder_layers=2,
+        norm="pre",
+        positions="learned",
+        max_positions=64,
+        decoder_cell="ssru",
+    ),
 }
 """By kind, or "kind, option" for an option that changes the equations."""
 assert {kind_of(name) for name in CONFIGS} == KINDS.keys(), "every kind needs a tiny model: the laws run over CONFIGS"

@@ -1,158 +1,145 @@
-"""Attack on the loading code: damaged and hostile model and run folders, in child processes with limits.
+"""Attack on the loading code: damaged and hostile models, runs, jobs, corpora and command lines, in child processes.
 
-Usage: python tools/attack.py [--seed N] [--cases N] [--minutes M] [--only ATTACK]
-Prints a table: attack, cases, held, and those that fell by a traceback, a hang, a wrong answer or too much memory.
-Exit code 1 if any fell. A case is a function of the seed, the attack and its number: --first repeats one.
+Usage: python tools/attack.py [--seed N] [--cases N] [--minutes M] [--processes P] [--only ATTACK] [--record]
+Prints a table: attack, cases, outcomes and the peak memory of a case. Exit code 1 if a case fell: a traceback, a hang,
+a wrong answer, a message without place, reason or remedy, or too much memory. A case is a function of the seed, the
+attack and its number: --seed N --only ATTACK --first N --cases 1 repeats it.
 """
 
 import argparse
 import os
-import resource
-import select
-import shutil
-import signal
+import shlex
 import sys
 import tempfile
 import time
-import traceback
-from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from random import Random
+from typing import Any
 
 import torch
 
-from attack_cases import ATTACKS, WEIGHTS, Fixture, WrongAnswerError, is_sentence, make_fixture
-from tongsa import system
-from tongsa.errors import InputError
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-BATCH_CASES, CASE_SECONDS = 500, 30.0
-"""Cases of one child process, and the seconds that a case may take."""
-MAX_PEAK_BYTES, MAX_ADDRESS_BYTES = 600 << 20, 12 << 30
-"""Peak memory (RSS) above which a case has fallen, and the limit of address space of a child."""
-OUTCOMES = ("held", "traceback", "hang", "wrong answer", "memory")
+from attacks import ATTACKS
+from attacks.fixture import make_fixture
+from attacks.outcomes import FALLS, HOLDS, Outcome
+from attacks.workers import Result, run_cases
 
-
-def run_case(name: str, number: int, seed: int, fixture: Fixture) -> tuple[str, str]:
-    """Run one case in this process; return its outcome and a reason."""
-    system.reset_peak_memory()
-    scratch = Path(tempfile.mkdtemp(prefix="attack-"))
-    try:
-        ATTACKS[name](Random(f"{seed} {name} {number}"), fixture, scratch)
-    except InputError as error:
-        if not is_sentence(error):
-            return "traceback", f"not a sentence: {str(error)[:300]!r}"
-    except WrongAnswerError as error:
-        return "wrong answer", str(error)
-    except Exception as error:  # noqa: BLE001 - that is what is counted
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return "traceback", f"{type(error).__name__}: {str(error)[:200]!r} ({Path(where.filename).name}:{where.lineno})"
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    peak = system.peak_memory() or 0
-    return ("memory", f"{peak >> 20} MiB") if peak > MAX_PEAK_BYTES else ("held", "")
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+COLUMNS = (*(str(outcome) for outcome in HOLDS), "fell", "peak, MiB")
+MAX_SHOWN = 10
+"""Cases of an attack that are listed when they fall."""
 
 
-def run_batch(name: str, numbers: range, seed: int, fixture: Fixture, output: int) -> None:
-    """Run cases in a child process; write the outcome of each as a line."""
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_BYTES, MAX_ADDRESS_BYTES))
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
-    for number in numbers:
-        outcome, reason = run_case(name, number, seed, fixture)
-        os.write(output, f"{number}\t{outcome}\t{' '.join(reason.split())}\n".encode()[:4000])
+@dataclass
+class AttackTable:
+    """Counts of one attack."""
+
+    name: str
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    peak_mib: int = 0
+    seconds: float = 0.0
+
+    def add(self, result: Result) -> None:
+        self.counts[result.outcome] += 1
+        self.peak_mib = max(self.peak_mib, result.peak_mib)
+
+    @property
+    def fallen(self) -> int:
+        return sum(self.counts[outcome] for outcome in FALLS)
+
+    def cells(self) -> list[int]:
+        """Return the values of COLUMNS."""
+        return [*(self.counts[outcome] for outcome in HOLDS), self.fallen, self.peak_mib]
 
 
-def child_lines(name: str, numbers: range, seed: int, fixture: Fixture) -> Generator[str, None, None]:
-    """Yield the lines of a child; end when it has ended, has crashed, or has hung and was killed."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            run_batch(name, numbers, seed, fixture, writer)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    buffer = b""
-    try:
-        while True:
-            if not select.select([reader], [], [], CASE_SECONDS)[0]:
-                yield f"{numbers[-1]}\thang\t"
-                return
-            data = os.read(reader, 1 << 16)
-            if not data:
-                return
-            *lines, buffer = (buffer + data).split(b"\n")
-            yield from (line.decode("utf-8", "replace") for line in lines)
-    finally:
-        os.close(reader)
-        os.kill(pid, signal.SIGKILL)  # at a deadline it would still run its whole batch
-        os.waitpid(pid, 0)
-
-
-def run_attack(
-    name: str, numbers: range, seed: int, fixture: Fixture, deadline: float
-) -> Iterator[tuple[int, str, str]]:
-    """Yield number, outcome and reason of each case. A child that crashes or hangs is replaced after that case."""
-    start = numbers.start
-    while start < numbers.stop and time.monotonic() < deadline:
-        batch = range(start, min(numbers.stop, start + BATCH_CASES))
-        with closing(child_lines(name, batch, seed, fixture)) as lines:
-            for line in lines:
-                number, outcome, reason = line.split("\t", 2)
-                if outcome == "hang":
-                    break
-                yield int(number), outcome, reason
-                start = int(number) + 1
-                if time.monotonic() > deadline:
-                    return
-            else:
-                outcome = "traceback"
-        if start < batch.stop:  # the child did not finish its batch
-            yield start, outcome, "killed after a hang" if outcome == "hang" else "the process crashed"
-            start += 1
-
-
-def attack_all(
-    seed: int, cases: int, minutes: float, only: str = "", first: int = 0
-) -> tuple[dict[str, Counter[str]], list[str]]:
-    """Run all attacks; return the counts of outcomes by attack, and a line for each case that fell."""
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    falls: list[str] = []
-    names = [name for name in ATTACKS if only in name]
-    total = sum(WEIGHTS.get(name, 1.0) for name in names)
-    with tempfile.TemporaryDirectory(prefix="attack-fixture-") as folder:
-        fixture, started = make_fixture(Path(folder)), time.monotonic()
+def attack_all(options: argparse.Namespace) -> Iterator[tuple[AttackTable, list[str]]]:
+    """Run the attacks; yield the counts of each, and a line for each case that fell."""
+    names = [name for name in ATTACKS if options.only in name]
+    deadline = time.monotonic() + 60 * options.minutes
+    with tempfile.TemporaryDirectory(prefix="attack-fixture-", ignore_cleanup_errors=True) as folder:
+        fixture = make_fixture(Path(folder))
         for i, name in enumerate(names):
-            table[name].clear()  # an attack without time for a case is shown with 0 cases
-            count = max(1, round(cases * WEIGHTS.get(name, 1.0) / total))
-            deadline = started + 60 * minutes * (i + 1) / len(names)
-            for number, outcome, reason in run_attack(name, range(first, first + count), seed, fixture, deadline):
-                table[name][outcome] += 1
-                if outcome != "held":
-                    falls.append(f"{name}, case {number}, seed {seed}: {outcome} {reason}")
-    return table, falls
+            started, table, falls = time.monotonic(), AttackTable(name), list[str]()
+            share = (deadline - started) / (len(names) - i)  # what an attack leaves belongs to those after it
+            count = options.cases or ATTACKS[name].cases
+            numbers = range(options.first, options.first + count)
+            ATTACKS[name].prepare(fixture)
+            for result in run_cases(
+                name, numbers, options.seed, fixture, processes=options.processes, deadline=started + share
+            ):
+                table.add(result)
+                if result.outcome in FALLS and len(falls) < MAX_SHOWN:
+                    falls.append(f"{name}, case {result.number}: {result.outcome} {result.reason}")
+            table.seconds = time.monotonic() - started
+            yield table, falls
+
+
+def record(tables: list[AttackTable], options: argparse.Namespace) -> None:
+    """Write the counts to benchmarks/results/attack.json."""
+    sys.path.insert(0, str(BENCHMARKS))
+    records: Any = import_module("record")
+    words = [word for word in sys.argv[1:] if word != "--record"]
+    if "--seed" not in words:
+        words += ["--seed", str(options.seed)]
+    command = shlex.join(["python", "tools/attack.py", *words])
+    rows = [
+        records.Measurement(
+            id=f"attack-{records.to_slug(table.name)}-{{cpu}}",
+            table="attacks",
+            headline=False,
+            what=table.name,
+            value=table.counts.total(),
+            unit="cases",
+            command=command,
+            seeds=[options.seed],
+            details=dict(zip(COLUMNS, table.cells(), strict=True)),
+        )
+        for table in tables
+    ]
+    total = sum(table.counts.total() for table in tables)
+    summary = records.Measurement(
+        id="attack-total-{cpu}",
+        table="total",
+        headline=True,
+        what="Damaged and hostile models, runs, jobs, corpora and command lines: cases that fell",
+        value=sum(table.fallen for table in tables),
+        unit=f"of {total:,} cases",
+        command=command,
+        seeds=[options.seed],
+        details={"cases": total, "peak, MiB": max(table.peak_mib for table in tables)},
+    )
+    records.record("attack", [summary, *rows], options.results)
 
 
 def main() -> int:
     """Run the attacks and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=1, help="seed of all cases")
-    parser.add_argument("--cases", type=int, default=10_000, help="cases of all attacks together")
-    parser.add_argument("--minutes", type=float, default=10.0, help="time limit; each attack has an equal share")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, help="seed of all cases (default: a random number, which is printed)")
+    parser.add_argument("--cases", type=int, default=0, help="cases of each attack (default: chosen for each)")
+    parser.add_argument("--minutes", type=float, default=15.0, help="time limit, shared by the attacks (default: 15)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="children (default: all CPUs)")
     parser.add_argument("--only", default="", help="a part of the name of an attack")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--record", action="store_true", help="write the figures to --results; then run tables.py")
+    parser.add_argument("--results", type=Path, default=BENCHMARKS / "results", metavar="FOLDER")
     options = parser.parse_args()
+    options.seed = int.from_bytes(os.urandom(4)) if options.seed is None else options.seed
     torch.set_num_threads(1)
-    table, falls = attack_all(options.seed, options.cases, options.minutes, options.only, options.first)
-    rows: list[tuple[str, ...]] = [("attack", "cases", *OUTCOMES)]
-    rows += [(name, *map(str, (counts.total(), *(counts[key] for key in OUTCOMES)))) for name, counts in table.items()]
-    for row in rows:
-        print(f"{row[0]:<32}" + "".join(f"{cell:>13}" for cell in row[1:]))
-    for line in falls[:50]:
+    print(f"seed {options.seed}\n{'attack':<36}{'cases':>9}" + "".join(f"{name:>15}" for name in COLUMNS), flush=True)
+    tables, falls = list[AttackTable](), list[str]()
+    for table, new in attack_all(options):
+        tables.append(table)
+        falls += new
+        cells = "".join(f"{cell:>15,}" for cell in table.cells())
+        print(f"{table.name:<36}{table.counts.total():>9,}{cells}   {table.seconds:,.0f} s", flush=True)
+    for line in falls:
         print(line)
+    if options.record:
+        record(tables, options)
     return 1 if falls else 0
 
 

@@ -19,7 +19,8 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from attack_cases import damage_bytes, is_sentence
+from attacks.damage import damage_bytes
+from attacks.outcomes import message_fault
 from corpus_writers import BINARY_WRITERS, COMPRESSORS, TEXT_WRITERS, Pairs
 from tongsa.data.corpus import read_pairs, read_texts
 from tongsa.data.ledger import Ledger
@@ -133,9 +134,7 @@ def run_case(number: int, seed: int, folder: Path) -> tuple[str, str, str]:
             pass
         outcome, reason = "read", ""
     except InputError as error:
-        outcome, reason = (
-            ("refused", "") if is_sentence(error) else ("traceback", f"not a sentence: {str(error)[:200]!r}")
-        )
+        outcome, reason = ("refused", "") if not message_fault(str(error)) else ("bad message", repr(str(error)[:300]))
     except HangError:
         outcome, reason = "hang", ""
     except Exception as error:  # noqa: BLE001 - that is what is counted

@@ -61,8 +61,8 @@ def load(
     path: Folder of a run or of a bundle. InputError is raised if it holds no model.
     task: "seq2seq", "classification" or "language_model": InputError is raised for a model of another task. A type
         checker then knows the class of the result.
-    engine: Decoding engine of a Translator: "torch", "ctranslate2", "ctranslate2-int8" (8-bit weights), or "auto":
-        CTranslate2 where it is installed and supports the model. The model is converted for it once.
+    engine: Decoding engine of a Translator: "torch", "ctranslate2", "torch-int8" or "ctranslate2-int8" (8-bit
+        weights), or "auto": CTranslate2 where it is installed and supports the model, which is converted for it once.
     ensemble: Other models that translate; the probabilities of all are averaged.
     lm: Language model for shallow fusion, with the weight `lm_weight`.
     quiet: Print nothing about the conversion.
@@ -154,7 +154,7 @@ def train_demo(run: "PathLike" = "runs/demo", *, settings: "Sequence[str]" = (),
 
 
 def distil(
-    teacher: "PathLike",
+    teacher: "Paths",
     recipe: "PathLike",
     *,
     run: "PathLike",
@@ -168,12 +168,13 @@ def distil(
 ) -> "Translator":
     """Train a student on the outputs of a teacher (Kim and Rush 2016), as `tongsa distil` does, and return it.
 
-    The arguments are described in `tongsa.runs.distillation.distil`.
+    Several teachers translate as an ensemble. The other arguments are described in `tongsa.runs.distillation.distil`.
     """
     from tongsa.runs import distillation
+    from tongsa.runs.planner import as_strings
 
     distillation.distil(
-        Path(teacher),
+        [Path(folder) for folder in as_strings(teacher)],
         recipe,
         run=Path(run),
         settings=settings,

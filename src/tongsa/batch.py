@@ -89,6 +89,13 @@ class Batch(NamedTuple):
     decoder_input: Padded
     target: Padded
 
+    @classmethod
+    def from_tokens(cls, sources: Sequence[TokenIds], targets: Sequence[TokenIds], appends_eos: bool = True) -> Self:
+        """Make a batch of token ids without <s> and </s>; labels get no </s>."""
+        sources = [append_eos(source) for source in sources]
+        targets = [append_eos(target) if appends_eos else target for target in targets]
+        return cls(pad(sources), pad([prepend_bos(target[:-1]) for target in targets]), pad(targets))
+
     def to(self, device: torch.device) -> "Batch":
         return Batch(*(side.to(device) for side in self))
 
@@ -131,9 +138,9 @@ class Examples(NamedTuple):
 
     def batch(self, indices: Indices) -> Batch:
         indices = indices if self.rows is None else self.rows[indices]
-        sources = [append_eos(self.source[row]) for row in indices]
-        targets = [append_eos(self.target[row]) if self.appends_eos else self.target[row] for row in indices]
-        return Batch(pad(sources), pad([prepend_bos(target[:-1]) for target in targets]), pad(targets))
+        return Batch.from_tokens(
+            [self.source[row] for row in indices], [self.target[row] for row in indices], self.appends_eos
+        )
 
     def release(self) -> None:
         self.source.release()

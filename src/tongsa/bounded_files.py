@@ -27,10 +27,10 @@ MAX_JSON_BYTES = 4 << 20
 """Size of descriptions, labels and the header of a tensor file."""
 MAX_TOKENIZER_BYTES = 64 << 20
 """Size of a SentencePiece model; 32,000 tokens need about 1 MB."""
-MAX_PROFILE_BYTES = 1 << 30
-"""Size of the profile of the training data: 4 bytes per word stem."""
-MAX_SHORTLIST_BYTES = 4 << 30
-"""Size of a shortlist: 4 bytes per candidate of a token."""
+MAX_PROFILE_BYTES = 128 << 20
+"""Size of the profile of the training data: 4 bytes per word stem, so 33 million stems."""
+MAX_SHORTLIST_BYTES = 128 << 20
+"""Size of a shortlist: 4 bytes per candidate of a token, so 524 candidates for each of 64,000 tokens."""
 MAX_WEIGHTS_BYTES = 1 << 40
 """Size of a tensor file; available memory is usually the lower limit."""
 MAX_LINE_BYTES = 1 << 20
@@ -101,6 +101,11 @@ def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
         return parse_json(read_bytes(path, max_bytes))
     except MalformedTextError as error:
         raise UnreadableFileError(path, f"damaged ({error})") from None
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a name from a description is that of a file in the same folder: no path, no special name."""
+    return bool(name) and name not in (".", "..") and not set(name) & set("/\\\0:")
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Bundle: a trained model as a folder with model.toml, weights.safetensors, tokenizer.model and card.md. No pickle."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,9 @@ from safetensors.torch import save as save_safetensors
 
 from tongsa import config as settings
 from tongsa import storage, tensor_file
-from tongsa.bounded_files import MAX_SHORTLIST_BYTES, UnreadableFileError
+from tongsa.bounded_files import MAX_PROFILE_BYTES, MAX_SHORTLIST_BYTES, UnreadableFileError
 from tongsa.bundle_description import (
+    DESCRIPTION_FILE,
     FORMAT_VERSION,
     LABELS_FILE,
     LOAD_REMEDY,
@@ -50,6 +51,10 @@ TASK_COMMAND_HINTS: dict[Task, str] = {
     "classification": "this model gives labels: use tongsa classify, evaluate, score or view",
     "language_model": "this is a language model: use tongsa sample, score, evaluate or view",
 }
+
+
+MAX_REPLACEMENTS_DURING_LOAD = 100
+"""A load begins again this many times if the model is replaced meanwhile; then an error is final."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +182,10 @@ def artifact_folder(folder: Path) -> Path:
 
 
 def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.Tensor] | None = None) -> None:
-    """Write a bundle, atomically, over an older one. `tensors` replace the model's weights, if given."""
+    """Write a bundle, atomically, over an older one. `tensors` replace the model's weights, if given.
+
+    Other processes may load the older one meanwhile.
+    """
     values = tensors if tensors is not None else named_tensors(bundle.model)
     content = {
         WEIGHTS_FILE: save_safetensors({name: value.detach().contiguous().cpu() for name, value in values.items()}),
@@ -187,8 +195,8 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
         content[LABELS_FILE if bundle.config.task == "classification" else TARGET_TOKENIZER_FILE] = (
             bundle.target_tokenizer.model_bytes
         )
-    if bundle.profile is not None:
-        content[PROFILE_FILE] = bundle.profile.to_bytes()
+    if bundle.profile is not None and len(profile := bundle.profile.to_bytes()) <= MAX_PROFILE_BYTES:
+        content[PROFILE_FILE] = profile  # a larger one could not be read again; a model works without one
     description: dict[str, Any] = {
         "format": FORMAT_VERSION,
         "kind": bundle.kind,
@@ -204,7 +212,7 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
     }
     content["model.toml"] = settings.dump_toml(description).encode("utf-8")
     content["card.md"] = card.encode("utf-8")
-    with storage.replace_folder(path) as folder:
+    with storage.lock_replacement(path), storage.replace_folder(path) as folder:
         for name, data in content.items():
             (folder / name).write_bytes(data)
 
@@ -212,7 +220,7 @@ def save_bundle(path: Path, bundle: Bundle, card: str, tensors: dict[str, torch.
 def find_bundle(path: Path) -> Path:
     """Return the folder of the bundle, given the folder of a run or of the bundle."""
     try:
-        storage.recover_folder(path / "model")
+        storage.wait_for_replacement(path / "model")
         for folder in (path / "model", path):
             if (folder / "model.toml").is_file():
                 return folder
@@ -237,25 +245,49 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
 
     Nothing in the folder is believed: settings have ranges, files have checksums, and the names, shapes and dtypes of
     the weights are compared with the settings before memory is taken.
+
+    The folder may be replaced meanwhile: if files of two models were read, the new one is loaded.
     """
-    folder = find_bundle(path)
+    for _ in range(MAX_REPLACEMENTS_DURING_LOAD):
+        before = _folder_version(path)
+        try:
+            return _load(find_bundle(path), device, own_kinds=own_kinds)
+        except InputError:
+            if _folder_version(path) == before:
+                raise
+    return _load(find_bundle(path), device, own_kinds=own_kinds)
+
+
+def _folder_version(path: Path) -> list[tuple[int, int] | None]:
+    """Return values that change when a bundle is replaced: the identity and age of its folder and of model.toml."""
+    versions: list[tuple[int, int] | None] = []
+    for part in (path / "model", path / "model" / DESCRIPTION_FILE, path, path / DESCRIPTION_FILE):
+        try:
+            status = part.stat()
+            versions.append((status.st_ino, status.st_ctime_ns))
+        except (OSError, ValueError):
+            versions.append(None)
+    return versions
+
+
+def _load(folder: Path, device: str, *, own_kinds: bool) -> Bundle:
     description = read_description(folder)
     config_class = _find_kind(description.kind, folder, own_kinds=own_kinds)
-    data, weights_sha256 = read_files(folder, description), description.sha256[WEIGHTS_FILE]
     try:
-        config = settings.build_config(config_class, description.model, "model")
-        source = SubwordTokenizer(data[TOKENIZER_FILE], description.jamo)
-        target = _target_tokenizer(data, source)
+        with tensor_file.open_tensors(folder / WEIGHTS_FILE) as weights:  # opened before the model may be replaced
+            data, sha256 = read_files(folder, description), description.sha256[WEIGHTS_FILE]
+            config = settings.build_config(config_class, description.model, "model")
+            source, target = _read_tokenizers(folder, data, jamo=description.jamo)
+            model = tensor_file.load_model(
+                weights,
+                sha256,
+                lambda: config.build(len(source), len(target)),
+                min_tensors=count_layers(config),
+                is_own_kind=is_own_kind(description.kind),
+            )
         profile = None
         if PROFILE_FILE in data:
             profile = TrainingProfile.from_bytes(data[PROFILE_FILE], description.source_language)
-        model = tensor_file.load_model(
-            folder / WEIGHTS_FILE,
-            weights_sha256,
-            lambda: config.build(len(source), len(target)),
-            min_tensors=count_layers(config),
-            is_own_kind=is_own_kind(description.kind),
-        )
     except UnreadableFileError:
         raise
     except (InputError, KeyError, TypeError, ValueError, AttributeError, SafetensorError) as error:
@@ -274,8 +306,26 @@ def load_bundle(path: Path, device: str = "cpu", *, own_kinds: bool = True) -> B
         term_replacement=description.term_replacement,
         summary=description.summary,
         folder=folder,
-        weights_sha256=weights_sha256,
+        weights_sha256=sha256,
     )
+
+
+def _read_tokenizers(folder: Path, data: Mapping[str, bytes], *, jamo: bool) -> tuple[SubwordTokenizer, Tokenizer]:
+    """Return the tokenizers of source and target, or one for both; raise BundleError with the path of a damaged one."""
+    readers: dict[str, Callable[[bytes], Tokenizer]]
+    readers = {
+        LABELS_FILE: LabelTokenizer.from_bytes,
+        TARGET_TOKENIZER_FILE: lambda content: SubwordTokenizer(content, jamo),
+    }
+    name = TOKENIZER_FILE
+    try:
+        source = SubwordTokenizer(data[name], jamo)
+        for name, read in readers.items():
+            if name in data:
+                return source, read(data[name])
+    except (InputError, ValueError) as error:
+        raise BundleError(f"{folder / name}: damaged ({error}). {LOAD_REMEDY}") from None
+    return source, source
 
 
 def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]:
@@ -290,13 +340,3 @@ def _find_kind(kind: str, folder: Path, *, own_kinds: bool) -> type[ModelConfig]
         return find_kind(kind, parent if (parent / "run.toml").exists() else folder)
     except settings.ConfigError as error:
         raise BundleError(f"{folder / 'model.toml'}: {error}") from None
-
-
-def _target_tokenizer(data: dict[str, bytes], source_tokenizer: SubwordTokenizer) -> Tokenizer:
-    if LABELS_FILE in data:
-        return LabelTokenizer.from_bytes(data[LABELS_FILE])
-    return (
-        SubwordTokenizer(data[TARGET_TOKENIZER_FILE], source_tokenizer.jamo)
-        if TARGET_TOKENIZER_FILE in data
-        else source_tokenizer
-    )

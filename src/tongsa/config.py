@@ -63,13 +63,14 @@ class AtMost:
 
 MAX_LAYERS, MAX_WIDTH, MAX_HEADS, MAX_KERNEL, MAX_DILATION = 1_000, 65_536, 1_024, 1_023, 4_096
 MAX_POSITIONS, MAX_VOCAB_SIZE, MAX_BEAM, MAX_THREADS = 1 << 20, 1 << 24, 10_000, 1_024
-MAX_COUNT, MAX_FACTOR = 10**12, 10**6
-"""Limits of steps, tokens and seeds, and of penalties and temperatures."""
+MAX_COLUMNS = 100_000
+MAX_COUNT, MAX_FACTOR = 10**11, 10**6
+"""Limits of steps, tokens and seeds, and of rates, factors, penalties, temperatures and seconds."""
 
 Positive = Annotated[int, In(1), AtMost(MAX_COUNT)]
 NonNegative = Annotated[int, In(0), AtMost(MAX_COUNT)]
-PositiveFloat = Annotated[float, In(0, open_low=True)]
-NonNegativeFloat = Annotated[float, In(0)]
+PositiveFloat = Annotated[float, In(0, open_low=True), AtMost(MAX_FACTOR)]
+NonNegativeFloat = Annotated[float, In(0), AtMost(MAX_FACTOR)]
 Fraction = Annotated[float, In(0, 1, open_high=True)]
 """A number in [0, 1)."""
 Layers = Annotated[int, In(1), AtMost(MAX_LAYERS)]
@@ -86,6 +87,8 @@ BeamWidth = Annotated[int, In(1), AtMost(MAX_BEAM)]
 ThreadCount = Annotated[int, In(0), AtMost(MAX_THREADS)]
 """Number of threads; 0 is PyTorch's default."""
 Penalty = Annotated[float, In(0), AtMost(MAX_FACTOR)]
+ColumnNumber = Annotated[int, In(0), AtMost(MAX_COLUMNS)]
+"""Column of a table, counted from 1; the reader of the table refuses 0 with an explanation."""
 MAX_SHOWN_CHARACTERS = 200
 """Longest value that an error message repeats."""
 
@@ -174,7 +177,9 @@ def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path
     try:
         return config_class(**values)
     except (ValueError, InputError) as error:
-        raise ConfigError(f"{key_path + ': ' if key_path else ''}{error}") from None
+        is_of_one_setting = str(error).partition(": ")[0] in names
+        separator = "" if not key_path else "." if is_of_one_setting else ": "
+        raise ConfigError(f"{key_path}{separator}{error}") from None
 
 
 @cache

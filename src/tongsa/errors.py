@@ -1,13 +1,35 @@
 """Exceptions that the command line prints as one message without a traceback, and the exit codes."""
 
 import errno
+import re
 
 EXIT_OK, EXIT_FAILURE, EXIT_INPUT_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 """Success; internal failure or lost worker; wrong input (explained in a message); interrupted, with all work saved."""
 
 
+MAX_WORD_CHARACTERS = 1000
+"""Longest word of a message: a path has at most some hundred characters, but an argument may have any length."""
+_CONTROL_CHARACTER = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys, that turn the direction of text, or that cannot be written as UTF-8."""
+_LONG_WORD = re.compile(rf"(\S{{{MAX_WORD_CHARACTERS},}}?)([:;,.'\"]*)(?!\S)")
+
+
 class InputError(Exception):
-    """Wrong user input. The message gives the location, the problem and the remedy. Exit code 2."""
+    """Wrong user input. The message gives the location, the problem and the remedy. Exit code 2.
+
+    Parts of it may come from files of strangers: control characters, which a terminal would obey, are escaped.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(readable_message(message))
+
+
+def readable_message(text: str) -> str:
+    """Return a message with control characters escaped, except line ends, and words of thousands of characters cut."""
+    if text.isprintable() and len(text) <= MAX_WORD_CHARACTERS:
+        return text
+    text = _CONTROL_CHARACTER.sub(lambda character: ascii(character[0])[1:-1], text)
+    return _LONG_WORD.sub(lambda word: f"{word[1][:60]}… ({len(word[1]):,} characters){word[2]}", text)
 
 
 class InterruptedRun(Exception):  # noqa: N818 - not an error

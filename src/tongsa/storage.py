@@ -2,12 +2,15 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from tongsa import bounded_files, system
 from tongsa.bounded_files import UnreadableFileError
@@ -118,6 +121,23 @@ def _acquire_lock(fd: int, folder: Path, deadline: float) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file atomically; create its folder if needed."""
+    with replacement_file(path) as file:
+        file.write(content)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Replace a text file atomically by lines that are written as they come; return their number."""
+    count = 0
+    with replacement_file(path) as file:
+        for line in lines:
+            file.write(line.encode("utf-8"))
+            count += 1
+    return count
+
+
+@contextmanager
+def replacement_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write that replaces `path`, atomically, if the block ends without an error."""
     with explain_os_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -125,10 +145,15 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise InputError(f"{path}: a device or a pipe, which cannot be replaced. Give the name of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        temporary.unlink(missing_ok=True)  # of a killed process; it may also be a link, which is not written through
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
         replace_file(temporary, path)
 
 
@@ -147,8 +172,8 @@ def write_text(path: Path, content: str) -> None:
 def replace_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces `path` at the end, after its files are synced to disk.
 
-    If the process is killed between the two renames, `recover_folder` finishes the replacement: the new folder is
-    complete by then.
+    Where the system can, both folders are swapped in one step. Elsewhere `path` is missing between two renames. If the
+    process is killed there, `recover_folder` finishes the replacement: the new folder is complete by then.
     """
     new, old = _swap_paths(path)
     with explain_os_errors(path):
@@ -164,11 +189,13 @@ def replace_folder(path: Path) -> Iterator[Path]:
         for file in new.iterdir():
             system.fsync_path(file)
         system.fsync_path(new)
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
+        if not (path.exists() and system.exchange_folders(new, path)):
+            if path.exists():
+                path.rename(old)
+            new.rename(path)
         system.fsync_path(path.parent)
-        shutil.rmtree(old, ignore_errors=True)
+        for replaced in (new, old):
+            shutil.rmtree(replaced, ignore_errors=True)
 
 
 def incoming_folder(path: Path) -> Path:
@@ -181,8 +208,18 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def table_sha256(table: Mapping[str, Any]) -> str:
+    """Return the checksum of a table that is written as JSON; the order of its keys does not matter."""
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode("utf-8")).hexdigest()
+
+
 def read_verified(path: Path, sha256: str, max_bytes: int) -> bytes:
-    """Return the content of a file of a folder with checksums; raise InputError if it is missing or damaged."""
+    """Return the content of a file of a folder with checksums; raise InputError if it is missing or damaged.
+
+    A damaged file is read as a stream and takes no memory.
+    """
+    if folder_file_sha256(path, max_bytes) != sha256:
+        raise UnreadableFileError(path, "damaged (its checksum is wrong)")
     content = bounded_files.read_bytes(path, max_bytes)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UnreadableFileError(path, "damaged (its checksum is wrong)")
@@ -198,8 +235,25 @@ def folder_file_sha256(path: Path, max_bytes: int = bounded_files.MAX_WEIGHTS_BY
             raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
 
 
+def wait_for_replacement(path: Path) -> None:
+    """Return when `path` is not between the two renames of a replacement; finish that of a killed process.
+
+    For readers of a folder that is replaced under `lock_replacement`: while its lock is held, they leave it alone.
+    """
+    deadline, (_, old) = time.monotonic() + LOCK_TIMEOUT_SECONDS, _swap_paths(path)
+    while not path.exists() and old.exists() and time.monotonic() < deadline:
+        try:
+            with lock_replacement(path, timeout=-inf):
+                recover_folder(path)
+        except LockTimeoutError:
+            time.sleep(0.001)
+
+
 def recover_folder(path: Path) -> None:
-    """Finish an interrupted replacement: if `path` is missing, the temporary folder was complete."""
+    """Finish an interrupted replacement: if `path` is missing, the temporary folder was complete.
+
+    Only for a process that has the exclusive right to replace it.
+    """
     new, old = _swap_paths(path)
     if not path.exists() and old.exists():
         (new if new.exists() else old).rename(path)

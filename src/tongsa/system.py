@@ -1,9 +1,10 @@
-"""Operating system services that differ between Linux, macOS and Windows: locks, fsync, memory, open files, loopback.
+"""Operating system services that differ between Linux, macOS and Windows: locks, renames, fsync, memory, open files.
 
 Windows has neither fcntl nor resource. It cannot open a folder, and cannot rename or delete a file that is open. All
 other modules use only functions of Python that every system has; `tests/test_system.py` checks this.
 """
 
+import ctypes
 import os
 import sys
 from contextlib import suppress
@@ -31,6 +32,8 @@ RENAMES_OPEN_FILES = fcntl is not None
 """False on Windows: a file must be closed before it is renamed or deleted."""
 LOCKED_BYTE = 1 << 40
 """Offset of the byte that is locked on Windows, far behind the content: a locked byte cannot be read by others."""
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+"""Arguments of Linux's renameat2: paths as usual; swap them."""
 LOOPBACK_INTERFACES = {"linux": "lo", "darwin": "lo0"}
 """Name of the network interface of 127.0.0.1, for Gloo; Windows finds it by the address."""
 
@@ -69,6 +72,21 @@ def open_without_waiting(path: Path) -> int:
     Windows has neither flag: there a link is followed, and pipes are no files.
     """
     return os.open(path, os.O_RDONLY | O_BINARY | O_NO_WAITING)
+
+
+def exchange_folders(first: Path, second: Path) -> bool:
+    """Swap two folders in one step, so that neither name is ever missing. Return False, with no change, if impossible.
+
+    It is possible on Linux, on most file systems.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (OSError, AttributeError):  # a C library without this function
+        return False
+    result: int = rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE)
+    return result == 0
 
 
 def fsync_path(path: Path) -> None:

@@ -3,12 +3,14 @@
     8 bytes: size of the header │ header: JSON, name → dtype, shape, begin and end of its data │ data
 
 The header is read first and compared with a model on the meta device, which has shapes and no data. So a file that does
-not fit is refused before memory is taken. The file is read once; the SHA-256 is computed from what was read.
+not fit, or has another SHA-256, is refused before memory is taken. The tensors are read into their own memory.
 """
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -49,18 +51,39 @@ class TensorEntry(NamedTuple):
     end: int
 
 
+class TensorFile(NamedTuple):
+    """An open file with the header that was read from it. A file that is replaced meanwhile stays the same here."""
+
+    path: Path
+    file: BinaryIO
+    data_begin: int
+    """First byte after the header."""
+    entries: dict[str, TensorEntry]
+
+
+@contextmanager
+def open_tensors(path: Path) -> Iterator[TensorFile]:
+    """Open a file and read its header; raise TensorMismatchError if that is damaged."""
+    with open_regular(path, MAX_WEIGHTS_BYTES) as file:
+        try:
+            data_begin, entries = _read_header(file, file.seek(0, os.SEEK_END))
+        except OSError as error:
+            raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
+        yield TensorFile(path, file, data_begin, entries)
+
+
 def load_model(
-    path: Path, sha256: str, build: Callable[[], EncoderDecoder], *, min_tensors: int, is_own_kind: bool
+    weights: TensorFile, sha256: str, build: Callable[[], EncoderDecoder], *, min_tensors: int, is_own_kind: bool
 ) -> EncoderDecoder:
     """Return a model with the weights of a file. Names, shapes and dtypes are compared before memory is taken.
 
     A file of fewer than `min_tensors` is refused before the model is built: many layers take time without data too. A
     kind of the user's own is built again in memory: it may hold tensors that are neither parameters nor buffers.
     """
-    if (count := len(read_entries(path))) < min_tensors:
+    if (count := len(weights.entries)) < min_tensors:
         raise TensorMismatchError(f"tensor names differ: {count} tensors, but {min_tensors} layers in the settings")
-    model = _build_on_meta(build, is_own_kind=is_own_kind)
-    tensors = load_verified(path, sha256, model)
+    model = build_on_meta(build, is_own_kind=is_own_kind)
+    tensors = load_verified(weights, sha256, model)
     check_finite(tensors)
     if is_own_kind:
         model = build()
@@ -70,7 +93,7 @@ def load_model(
     return model
 
 
-def _build_on_meta(build: Callable[[], EncoderDecoder], *, is_own_kind: bool) -> EncoderDecoder:
+def build_on_meta(build: Callable[[], EncoderDecoder], *, is_own_kind: bool) -> EncoderDecoder:
     """Return a model with shapes and no data; a kind of the user's own that has no such form is built in memory."""
     try:
         with torch.device("meta"):
@@ -81,35 +104,49 @@ def _build_on_meta(build: Callable[[], EncoderDecoder], *, is_own_kind: bool) ->
         raise TensorMismatchError(str(error).partition("\n")[0]) from None
 
 
-def load_verified(path: Path, sha256: str, model: nn.Module) -> dict[str, Tensor]:
+def load_verified(weights: TensorFile, sha256: str, model: nn.Module) -> dict[str, Tensor]:
     """Return the tensors of a file for a model, which may be on the meta device.
 
     Raise TensorMismatchError if they do not fit the model, InputError if the file is damaged or too large for memory.
+    The checksum is computed before memory is taken, so the file is read twice; the second time it is in the page cache.
     """
-    with open_regular(path, MAX_WEIGHTS_BYTES) as file:
+    check_entries(weights.entries, model)
+    _check_memory(weights.path, sum(entry.end - entry.begin for entry in weights.entries.values()))
+    try:
+        version = _file_version(weights.file)
+        weights.file.seek(0)
+        digest = hashlib.file_digest(weights.file, "sha256")  # type: ignore[arg-type]
+        if digest.hexdigest() != sha256:
+            raise UnreadableFileError(weights.path, "damaged (its checksum is wrong)")
+        tensors = {name: _read_tensor(weights, entry) for name, entry in weights.entries.items()}
+        if _file_version(weights.file) != version:
+            raise UnreadableFileError(weights.path, "it was changed while it was read")
+    except OSError as error:
+        raise UnreadableFileError(weights.path, f"cannot be read ({error.strerror})") from None
+    return tensors
+
+
+def load_finite(path: Path, model: nn.Module) -> dict[str, Tensor]:
+    """Return the tensors of a file without a checksum for a model; they must fit it and be finite."""
+    with open_tensors(path) as weights:
+        check_entries(weights.entries, model)
         try:
-            size = file.seek(0, 2)
-            header_end, entries = _read_header(file, size)
-            check_entries(entries, model)
-            _check_memory(path, size)
-            file.seek(0)
-            content = bytearray(size)
-            complete = file.readinto(content) == size  # type: ignore[attr-defined]
+            tensors = {name: _read_tensor(weights, entry) for name, entry in weights.entries.items()}
         except OSError as error:
             raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
-    if not complete or hashlib.sha256(content).hexdigest() != sha256:
-        raise UnreadableFileError(path, "damaged (its checksum is wrong)")
-    data = memoryview(content)[header_end:]
-    return {name: _copy_tensor(data, entry) for name, entry in entries.items()}
+    check_finite(tensors)
+    return tensors
+
+
+def _file_version(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
 
 
 def read_entries(path: Path) -> dict[str, TensorEntry]:
     """Return the descriptions of all tensors of a file, without their data."""
-    with open_regular(path, MAX_WEIGHTS_BYTES) as file:
-        try:
-            return _read_header(file, file.seek(0, 2))[1]
-        except OSError as error:
-            raise UnreadableFileError(path, f"cannot be read ({error.strerror})") from None
+    with open_tensors(path) as weights:
+        return weights.entries
 
 
 def _read_header(file: BinaryIO, size: int) -> tuple[int, dict[str, TensorEntry]]:
@@ -124,7 +161,7 @@ def _read_header(file: BinaryIO, size: int) -> tuple[int, dict[str, TensorEntry]
         raise TensorMismatchError("the header is not a table")
     header.pop("__metadata__", None)
     entries = {name: _parse_entry(name, value, size - header_end) for name, value in header.items()}
-    if max((entry.end for entry in entries.values()), default=0) != size - header_end:
+    if sum(entry.end - entry.begin for entry in entries.values()) != size - header_end:
         raise TensorMismatchError("the file has another size than its header says")
     return header_end, entries
 
@@ -156,19 +193,20 @@ def check_entries(entries: Mapping[str, TensorEntry], model: nn.Module) -> None:
 
 
 def _check_memory(path: Path, size: int) -> None:
-    """Raise UnreadableFileError if the file and its tensors do not fit into memory together."""
+    """Raise UnreadableFileError if the tensors of a file do not fit into memory."""
     available = system.available_memory()
-    if available is not None and 2 * size > available:
-        needed = f"loading takes {2 * size / 1e9:,.1f} GB of memory, and {available / 1e9:,.1f} GB are available"
+    if available is not None and size > available:
+        needed = f"loading takes {size / 1e9:,.1f} GB of memory, and {available / 1e9:,.1f} GB are available"
         raise UnreadableFileError(path, needed, "End other programs, or use a machine with more memory.")
 
 
-def _copy_tensor(data: memoryview, entry: TensorEntry) -> Tensor:
-    """Return a tensor in memory of its own, aligned as torch aligns tensors."""
-    tensor = torch.empty(entry.shape, dtype=entry.dtype)
+def _read_tensor(weights: TensorFile, entry: TensorEntry) -> Tensor:
+    tensor = torch.empty(entry.shape, dtype=entry.dtype, device="cpu")
     if entry.end > entry.begin:
-        values = torch.frombuffer(data[entry.begin : entry.end], dtype=entry.dtype)
-        tensor.copy_(values.view(entry.shape))
+        weights.file.seek(weights.data_begin + entry.begin)
+        content: Any = tensor.view(-1).view(torch.uint8).numpy()
+        if weights.file.readinto(content) != entry.end - entry.begin:  # type: ignore[attr-defined]
+            raise UnreadableFileError(weights.path, "it was changed while it was read")
     return tensor
 
 

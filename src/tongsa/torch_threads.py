@@ -21,13 +21,14 @@ def parallel_map(function: Callable[[T], R], items: Sequence[T], num_threads: in
     return _threaded_map(function, items, workers, num_threads // workers) if workers > 1 else map(function, items)
 
 
-def _threaded_map(function: Callable[[T], R], items: Sequence[T], workers: int, torch_threads: int) -> Iterator[R]:
-    with _torch_threads(torch_threads), ThreadPoolExecutor(workers) as pool:
+def _threaded_map(function: Callable[[T], R], items: Sequence[T], workers: int, threads: int) -> Iterator[R]:
+    with torch_threads(threads), ThreadPoolExecutor(workers) as pool:
         yield from pool.map(function, items)
 
 
 @contextmanager
-def _torch_threads(count: int) -> Iterator[None]:
+def torch_threads(count: int) -> Iterator[None]:
+    """Give torch's operations in the calling thread, and in threads that start meanwhile, this number of threads."""
     previous = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -16,7 +16,7 @@ from studies.intervals import (
     verdict_above,
     verdict_below,
 )
-from studies.study import Claim, Language, MeasureOptions, Study, Table, Text, Values, table_in
+from studies.study import LANGUAGES, Claim, Language, MeasureOptions, Study, Table, Text, Values, table_in
 from studies.trained_runs import TrainingPlan, train_all
 
 RECALL_DISTANCES, RECALL_STEPS = (4, 8, 16, 32, 64), 500
@@ -80,7 +80,10 @@ def claims(values: Values) -> list[Claim]:
 
 def _gradient_claim(values: Values) -> Claim:
     farthest = {name: mean_interval(values["gradients"][name][-1]) for name in LAYERS}
-    recurrent = ", ".join(f"{LAYER_NAMES[name].en} {farthest[name].mean:.0e}" for name in LAYERS[:-1])
+    recurrent = {
+        language: ", ".join(f"{LAYER_NAMES[name][language]} {farthest[name].mean:.0e}" for name in LAYERS[:-1])
+        for language in LANGUAGES
+    }
     attention = farthest["self-attention"]
     return Claim(
         source=Text("Hochreiter et al. 2001, cited in section 4", "4절에 인용된 Hochreiter et al. 2001"),
@@ -93,8 +96,8 @@ def _gradient_claim(values: Values) -> Claim:
             "학습하지 않은 층: 마지막 출력의 입력에 대한 그래디언트를 가까운 입력과 비교.",
         ),
         seen=Text(
-            f"At distance {values['distances'][-1]}: {recurrent}; self-attention {attention.show()}.",
-            f"거리 {values['distances'][-1]}에서 {recurrent}; 자기 어텐션 {attention.show()}.",
+            f"At distance {values['distances'][-1]}: {recurrent['en']}; self-attention {attention.show()}.",
+            f"거리 {values['distances'][-1]}에서 {recurrent['ko']}; 자기 어텐션 {attention.show()}.",
         ),
         verdict=combine_verdicts(
             [*(verdict_below(farthest[name], VANISHED) for name in LAYERS[:-1]), verdict_above(attention, KEPT)]

@@ -13,6 +13,7 @@ import tongsa
 from export.bundles import save_run, transformer
 from tongsa.config import dump_toml
 from tongsa.decoding.config import DecodingConfig
+from tongsa.runs.evaluation_page import evaluation_page
 
 from .conftest import Visitor
 
@@ -147,3 +148,27 @@ def test_axe_finds_nothing(visitor: Visitor, page_file: Path, scheme: str) -> No
     expect(page.locator(".sentence").first).to_be_visible()
     violations = Axe().run(page).response["violations"]
     assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in violations] == []
+
+
+@pytest.fixture(scope="module")
+def evaluation_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of `tongsa evaluate --by length position`, of a random model."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    run = write_runs(folder)[0]
+    pairs = [("word " * (i % 30), " ".join(WORDS[i % 7 : i % 7 + 4 + i % 9])) for i in range(1, 60)]
+    report = tongsa.evaluate(run, pairs=pairs, by=["length", "position"])
+    return evaluation_page(report, HOSTILE, ["test.tsv"]).save(folder / "slices.html")
+
+
+@pytest.mark.parametrize(("language", "caption"), [("en", "by position in the sentence"), ("ko", "문장 안의 위치별")])
+def test_the_page_of_an_evaluation_shows_the_slices_of_one_model(
+    visitor: Visitor, evaluation_file: Path, language: str, caption: str
+) -> None:
+    page = visitor.page(viewport={"width": 360, "height": 800})
+    page.goto(f"{evaluation_file.as_uri()}#language={language}")
+    expect(page.locator("#scores tbody th")).to_have_text(HOSTILE)
+    expect(page.locator("section h2")).to_have_count(2)  # scores and slices; nothing to compare with
+    expect(page.locator("#slices figcaption", has_text=caption)).to_have_count(2)  # recall and precision
+    expect(page.locator("#slices svg circle").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert Axe().run(page).response["violations"] == []

@@ -183,7 +183,7 @@ def unpacked_panel(html: str, panel: str) -> str:
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.tsv", reversing(200))
-    diverging = ["training.lr.schedule=constant", "training.lr.peak=1e30", "training.lr.warmup=1"]
+    diverging = ["training.lr.schedule=constant", "training.lr.peak=1e6", "training.lr.warmup=1"]
     diverging += ["training.clip_grad_norm=0", "training.steps=200", "training.checkpoint_every=1"]
     arguments = ["--data", "pairs.tsv", "--run", "r", *set_flags(*SMALL, *diverging)]
     result = run_command("train", *arguments, cwd=tmp_path)

@@ -45,10 +45,18 @@ def compare(folder: Path, *arguments: object) -> CommandResult:
     return run_command("compare", "recipe.toml", *arguments, "-o", "norm.html", cwd=folder)
 
 
+def words_of(text: str) -> str:
+    return " ".join(text.split())
+
+
 def test_a_recipe_is_trained_once_and_its_settings_are_compared_over_seeds(folder: Path) -> None:
     grid = ["--vary", "model.norm=pre,post", "--seeds", 2, "--json"]
     first = compare(folder, *grid)
     assert first.code == 0, first.stderr
+    before, after = "depends on how much the sentences differ", "(from the outputs of norm=pre,seed=1, if"
+    said = words_of(first.stderr)
+    assert said.index(before) < said.index("norm=pre,seed=1: chrf") < said.index(after)
+    assert "differences between seeds come on top" in said and said.count("found in four of five cases") == 1
     data = json.loads(first.stdout)
     assert [setting["name"] for setting in data["settings"]] == ["norm=pre", "norm=post"]
     assert [len(setting["systems"]) for setting in data["settings"]] == [2, 2]
@@ -60,6 +68,7 @@ def test_a_recipe_is_trained_once_and_its_settings_are_compared_over_seeds(folde
     again = compare(folder, *grid)
     assert "all have finished" in again.stderr and "sentences in" not in again.stderr
     assert again.stdout == first.stdout
+    assert "four of five cases" not in again.stderr  # nothing is trained: the result says it
 
 
 def test_a_run_that_fails_is_said_and_the_others_are_compared(folder: Path) -> None:
@@ -68,4 +77,13 @@ def test_a_run_that_fails_is_said_and_the_others_are_compared(folder: Path) -> N
     result = compare(folder, "theirs.txt", "--vary", "training.lr.scale=1,1e38", "--set", "training.clip_grad_norm=0")
     assert result.code == 1, result.stderr
     assert "1 of 2 runs failed; the others are complete." in result.stderr
+    said = words_of(result.stderr)
+    assert said.index("(from the outputs of theirs, if") < said.index("scale=1,seed=1: chrf")
     assert "theirs" in result.stdout and "scale=1,seed=1" in result.stdout
+
+
+def test_outputs_that_do_not_fit_are_refused_before_the_training(folder: Path) -> None:
+    (folder / "theirs.txt").write_text("가\n", "utf-8")
+    result = compare(folder, "theirs.txt", "--seeds", 2)
+    assert result.code == 2 and "theirs.txt: 1 lines, but the test set" in result.stderr
+    assert not list(folder.glob("norm/seed=*"))

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -52,6 +53,29 @@ def test_a_validation_computes_the_same_values_without_intervals(trained: Path) 
     assert {name: score.value for name, score in validated.scores.items()} == {
         name: score.value for name, score in evaluated.scores.items()
     }
+
+
+def test_a_page_has_the_same_scores_and_a_chart_of_each_slice(trained: Path, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "test.tsv", reversing(40, seed=9))
+    command = ["evaluate", trained, "--data", "test.tsv", "--by", "length", "frequency", "position"]
+    result = run_command(*command, "-o", "slices.html", cwd=tmp_path)
+    assert result.code == 0 and result.stdout == "" and "by length: length of the source" in result.stderr
+    embedded = re.search('id="data">(.*?)</script>', (tmp_path / "slices.html").read_text("utf-8"), re.DOTALL)
+    assert embedded
+    data = json.loads(embedded[1])["panels"]["compare"]
+    record = json.loads(run_command(*command, "--json", cwd=tmp_path).stdout)
+    for metric in data["metrics"]:
+        (score,) = metric["scores"]
+        assert [score["value"], score["low"], score["high"]] == [
+            record[metric["name"]],
+            *(record["intervals"][metric["name"]] or (None, None)),
+        ]
+    for chart in data["slices"]:
+        table = next(table for table in record["slices"] if table["by"] == chart["by"])
+        assert [part["label"] for part in chart["bins"]] == [part["label"] for part in table["bins"]]
+        values = [part["scores"][chart["metric"]]["value"] for part in table["bins"]]
+        assert [estimate["value"] for estimate in chart["lines"][0]] == values
+    assert {chart["by"] for chart in data["slices"]} == {"length", "frequency", "position"}
 
 
 def test_one_sentence_has_scores_but_no_interval(trained: Path) -> None:

@@ -356,7 +356,7 @@ CASES = {
         [f"{TRAIN} --set training.init_from=run --set model.width=32 --set model.ffn_width=64"],
     ),
     "diverged": Case(
-        f"{TRAIN} --set training.lr.peak=1e30 --set training.lr.schedule=constant --set training.steps=9",
+        f"{TRAIN} --set training.lr.peak=1e6 --set training.lr.schedule=constant --set training.steps=9",
         "Try a lower training.lr.peak",
         [f"{TRAIN.replace('new', 'lower')} --set training.lr.peak=1e-3 --set training.lr.schedule=constant"],
     ),
@@ -487,6 +487,16 @@ CASES = {
     ),
     "unknown tokenizer of a metric": Case(
         "evaluate run --data dev.tsv --tokenize x", "Use one of {", ["evaluate run --data dev.tsv --tokenize 13a"]
+    ),
+    "page of an evaluation as JSON": Case(
+        "evaluate run --data dev.tsv --by length --json -o slices.html",
+        "Leave out {flag}, or give another name.",
+        ["evaluate run --data dev.tsv --by length -o slices.html", "evaluate run --data dev.tsv --json -o slices.json"],
+    ),
+    "page of an evaluation without slices": Case(
+        "evaluate run --data dev.tsv -o slices.html",
+        "Add --by length.",
+        ["evaluate run --data dev.tsv --by length -o slices.html"],
     ),
     "demo in a full folder": Case(
         "demo --run full",
@@ -711,6 +721,12 @@ ELSEWHERE = {
     "tests/cli/test_data_report.py::test_wrong_arguments_are_refused_before_the_work": (
         "only the ablation trains models. Add --ablate.",
         "compares translations, not --task {options.task}. Leave it out.",
+    ),
+    "tests/runs/test_recent_weights.py::test_damaged_weights_are_refused_and_the_run_ends_without_them": (
+        "Remove it; the average is then over the other validations.",
+    ),
+    "tests/decoding/test_shortlist.py::test_a_shortlist_that_could_not_be_read_again_is_not_written": (
+        "Give fewer --candidates.",
     ),
     "tests/runs/test_data_clean.py::test_filters_that_drop_all_pairs_are_an_error": ("Loosen data.filters",),
     "tests/runs/test_data_clean.py::test_a_filter_that_cannot_run_is_left_out": (

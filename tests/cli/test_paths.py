@@ -41,6 +41,7 @@ INPUTS = [
     "classify X texts.txt",
     "sample X",
     "distil X --recipe recipe.toml --run new",
+    "distil model X --recipe recipe.toml --run new",
     "distil model --recipe X --run new",
     "export X --to ctranslate2",
     "shortlist X --data pairs.tsv",

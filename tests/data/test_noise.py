@@ -101,3 +101,7 @@ def test_the_command_writes_the_noise_of_all_its_settings(tmp_path: Path) -> Non
     expected = [add_noise(source, noise, text_seed(3, 0, i)) for i, source in enumerate(sources)]
     assert [line.split("\t")[0] for line in noised.read_text("utf-8").splitlines()] == expected
     assert run_command("data", "noise", corpus, "-o", tmp_path / "other.tsv").code == 2
+    (tmp_path / "cp949.csv").write_text("하나 둘,a\n셋 넷,b\n", "cp949")
+    reading = ["--columns", 2, 1, "--set", "data.encoding=cp949", "--set", "data.noise.case=1"]
+    assert run_command("data", "noise", tmp_path / "cp949.csv", "-o", tmp_path / "utf8.tsv", *reading).code == 0
+    assert (tmp_path / "utf8.tsv").read_text("utf-8") == "A\t하나 둘\nB\t셋 넷\n"

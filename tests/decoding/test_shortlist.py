@@ -197,3 +197,13 @@ def test_a_shortlist_that_cannot_be_learnt_is_not_written(run: Path, capsys: pyt
 def test_a_recipe_cannot_enable_a_shortlist() -> None:
     with pytest.raises(InputError, match=r"decoding.shortlist: "):
         parse_recipe({"data": {"train": ["a.tsv"]}, "decoding": {"shortlist": True}})
+
+
+def test_a_shortlist_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "shortlist.safetensors"
+    rows = np.broadcast_to(np.zeros((1, 1), dtype=np.int32), (len(TOKENIZER), 10**6))  # takes no memory
+    with pytest.raises(InputError, match=r"Give fewer --candidates\."):
+        shortlist.save_shortlist(path, Shortlist(ShortlistCandidates(rows, rows[0])), TOKENIZER, TOKENIZER)
+    assert not path.exists()
+    shortlist.save_shortlist(path, make_shortlist([5], [6]), TOKENIZER, TOKENIZER)
+    assert path.exists()

@@ -28,6 +28,7 @@ from tongsa.evaluation.significance import (
     bootstrap_interval,
     detectable_difference,
     holm,
+    largest_detectable_difference,
     paired_test,
     seed_interval,
     seed_test,
@@ -216,6 +217,14 @@ def test_the_detectable_difference_is_detected_with_the_stated_power() -> None:
         x, y = (values_of(hard + shift + random.normal(0, 10, 400)) for shift in (paired, 0))
         shown += seed_test([x], [y]).p_value < 0.05
     assert 68 <= shown <= 92  # 80 expected; the sd is 4
+
+
+def test_no_score_of_right_and_wrong_sentences_needs_a_larger_difference_than_the_bound() -> None:
+    for right in (1, 20, 50, 80):
+        values = values_of([100.0] * right + [0.0] * (100 - right))
+        bound = largest_detectable_difference(100)
+        assert detectable_difference(values) <= bound * math.sqrt(100 / 99)  # the sample variance divides by n − 1
+        assert (detectable_difference(values) > 0.99 * bound) == (right == 50)
 
 
 def test_labels_that_only_one_system_gives_are_compared() -> None:

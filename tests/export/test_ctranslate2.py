@@ -49,6 +49,7 @@ CASES: dict[str, dict[str, object]] = {
         "shared_norm": True,
         "sinusoid": SinusoidConfig(exponent="2i/(d-2)", layout="blocks", first_position=1),
     },
+    "tied decoder layers": {"tie_decoder_layers": True, "decoder_layers": 3},
     "two vocabularies": {"tie_embeddings": "target", "target": TARGET},
     "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET, "norm": "pre"},
 }
@@ -192,6 +193,7 @@ def test_int8_is_smaller_and_gives_the_same_translations(trained: Path, tmp_path
         ("value_width", 2),
         ("final_norm", "both"),
         ("residual", False),
+        ("decoder_cell", "ssru"),
     ],
 )
 def test_unsupported_setting_is_named(setting: str, value: object, tmp_path: Path) -> None:

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import tongsa
 from export.bundles import file_hashes, save_run, transformer
+from tiny import CONFIGS, padded_batch, sentence, tiny
 from tongsa.cli import main
+from tongsa.decoding.engines.torch_int8 import quantize_model
 from tongsa.decoding.glossary import Glossary
 from tongsa.errors import InputError
 from tongsa.export import export
+from tongsa.nn import int8_linear
+from tongsa.tokenization.special import BOS
 
 TEXTS = ["a b c", "g f e d c b a", "가 나", "", "a"]
 
@@ -117,6 +122,28 @@ def test_both_engines_agree_and_torch_does_what_ctranslate2_cannot(run: Path) ->
     assert not requests, "CTranslate2 has no such setting"
 
 
+@pytest.mark.skipif(not int8_linear.is_supported(), reason="this CPU has no VNNI instructions")
+@pytest.mark.parametrize("kind", [name for name, config in CONFIGS.items() if config.task == "seq2seq"])
+def test_torch_in_8_bits_has_nearly_the_probabilities_of_torch(kind: str) -> None:
+    model, source = tiny(kind), padded_batch(sentence(5), sentence(8))
+    target = padded_batch([BOS, *sentence(6, 1)], [BOS, *sentence(3, 1)])
+    model.requires_grad_(requires_grad=False)
+    with torch.inference_mode():
+        expected = model(source, target).softmax(-1)
+        quantize_model(model)
+        probabilities = model(source, target).softmax(-1)
+    assert_close(probabilities, expected, rtol=0, atol=0.15)
+    assert not torch.equal(probabilities, expected), "no product was computed in 8 bits"
+
+
+def test_8_bit_products_need_a_cpu_that_has_them(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    assert main(["translate", str(run), "--engine", "torch-int8"]) == 2
+    assert "engine torch-int8: needs a CPU with VNNI instructions. Use --engine torch." in capsys.readouterr().err
+
+
 def test_score_signature_names_the_engine(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pairs.tsv").write_text("a b\t가 나\n", "utf-8")
     coverage = ("--set", "decoding.coverage_penalty=0.2")
@@ -124,6 +151,7 @@ def test_score_signature_names_the_engine(run: Path, tmp_path: Path, capsys: pyt
         (): "ctranslate2",
         ("--engine", "torch"): "",
         ("--engine", "ctranslate2-int8"): "ctranslate2-int8",
+        **({("--engine", "torch-int8"): "torch-int8"} if int8_linear.is_supported() else {}),
         coverage: "",  # a setting that CTranslate2 lacks: torch searches
     }
     for flags, engine in cases.items():

@@ -33,6 +33,7 @@ CASES: dict[str, dict[str, object]] = {
     "unscaled dot product": {"attention": "dot"},
     "two heads of odd width": {"width": 18, "heads": 2},
     "untied embeddings": {"tie_embeddings": "none"},
+    "tied decoder layers": {"tie_decoder_layers": True, "decoder_layers": 3},
     "two vocabularies": {"tie_embeddings": "target", "target": TARGET},
     "two vocabularies, untied embeddings": {"tie_embeddings": "none", "target": TARGET},
     "learned positions": {"positions": "learned"},
@@ -197,6 +198,7 @@ def test_example_in_the_folder_gives_our_greedy_output(
         ("key_width", 6),
         ("final_norm", "both"),
         ("residual", False),
+        ("decoder_cell", "ssru"),
     ],
 )
 def test_unsupported_setting_is_named_with_a_remedy(setting: str, value: object, tmp_path: Path) -> None:

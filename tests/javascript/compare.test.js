@@ -8,6 +8,7 @@ import {
   compact, intervalText, ngramsOf, number, orderedSentences, pairOf, pValue, ranking, settingOf, signedNumber, unbeaten,
 } from "../../src/tongsa/visualize/assets/compare_data.js";
 import { commonSubsequence, compareWords, joinRuns } from "../../src/tongsa/visualize/assets/compare_differences.js";
+import { isViewed } from "../../src/tongsa/visualize/assets/compare_sentences.js";
 import { sliceLines } from "../../src/tongsa/visualize/assets/compare_tables.js";
 import { initialState } from "../../src/tongsa/visualize/assets/compare.js";
 
@@ -123,6 +124,13 @@ test("a slice without a value has no point", () => {
   const lines = sliceLines(slice);
   assert.equal(lines.length, 1);
   assert.deepEqual(lines[0].points.map(({ x }) => x), [0, 2]);
+});
+
+test("a sentence has a page if all chosen models are on it; a file of outputs needs none", () => {
+  const data = { systems: [{ origin: "run" }, { origin: "outputs" }, { origin: "model" }] };
+  const sentence = { view: { file: "page-view-1.html", systems: [0] } };
+  assert.deepEqual([[0, 1], [0, 2]].map((pair) => isViewed(data, sentence, pair)), [true, false]);
+  assert.equal(isViewed(data, { view: null }, [0, 1]), false);
 });
 
 test("after six colors, lines are dashed", () => {

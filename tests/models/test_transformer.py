@@ -104,6 +104,19 @@ def test_a_shared_norm_is_one_norm_for_all_sub_layers_and_is_saved_once() -> Non
     assert layer.self_attention_norm.norm.bias is layer.cross_attention_norm.norm.bias
 
 
+@pytest.mark.parametrize("norm_kind", ["layer", "batch"])
+def test_tied_decoder_layers_are_one_layer_that_is_saved_once(norm_kind: Any) -> None:
+    sizes: dict[str, Any] = {"width": 16, "ffn_width": 24, "heads": 2, "encoder_layers": 1, "norm_kind": norm_kind}
+    tied = TransformerConfig(**sizes, decoder_layers=3, tie_decoder_layers=True).build(9, 9)
+    single = TransformerConfig(**sizes, decoder_layers=1).build(9, 9)
+    assert [name for name, _ in tied.named_parameters()] == [name for name, _ in single.named_parameters()]
+    before = named_tensors(tied)["decoder.layers.0.feed_forward.down_projection.weight"].clone()
+    with torch.no_grad():
+        tied.get_submodule("decoder.layers.2.feed_forward.down_projection").weight.add_(1)  # type: ignore[operator]
+    after = named_tensors(tied)["decoder.layers.0.feed_forward.down_projection.weight"]
+    assert_close(after, before + 1)
+
+
 def test_the_bias_of_the_keys_has_no_effect() -> None:
     torch.manual_seed(1)
     heads = HeadConfig(count=2, key_width=4, value_width=4)

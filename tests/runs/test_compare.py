@@ -198,12 +198,13 @@ def test_views_show_the_sentences_in_which_systems_differ(runs: list[Path], tmp_
     )
     assert result.code == 0, result.stderr
     written = json.loads(ParsedPage((tmp_path / "my page.html").read_text("utf-8")).json_text)["panels"]["compare"]
-    assert [system["view"] for system in written["systems"]] == ["my%20page-view-1.html", "my%20page-view-2.html"]
-    assert [row["view"] for row in written["sentences"]["rows"]][:3] == [1, 2, None]
-    view = json.loads(ParsedPage((tmp_path / "my page-view-2.html").read_text("utf-8")).json_text)
-    assert [sentence["text"] for sentence in view["sentences"]] == [
-        row["source"] for row in written["sentences"]["rows"][:2]
-    ]
+    rows = written["sentences"]["rows"]
+    pages = [{"file": f"my%20page-view-{number}.html", "systems": [0, 1]} for number in (1, 2)]
+    assert [row["view"] for row in rows][:3] == [*pages, None]
+    view = json.loads(ParsedPage((tmp_path / "my page-view-2.html").read_text("utf-8")).json_text)["panels"]["family"]
+    assert [view["text"], view["reference"]] == [rows[1]["source"], rows[1]["reference"]]
+    for column, system in zip(view["columns"], written["systems"], strict=True):  # both models on one page
+        assert column["name"] == system["name"] and column["moments"] and column["tree"]["steps"]
 
 
 def test_curves_and_cost_come_from_the_journal(comparison: Comparison) -> None:

@@ -3,19 +3,27 @@
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from processes import ENVIRONMENT
 from tiny import SMALL, reversing, write_pairs
 from tongsa import runs
 from tongsa.errors import InputError
 from tongsa.runs.run import open_run
+from tongsa.storage import table_sha256
 from tongsa.training.checkpoint import latest_checkpoint
+from tongsa.training.checkpoint_files import DamagedCheckpointError, read_record
 from tongsa.training.journal import Journal, read_journal
 from tongsa.training.optimizer import build_optimizers
 
@@ -47,6 +55,14 @@ def change_tensors(checkpoint: Path, change: Callable[[Tensors], object]) -> Non
     save_file(tensors, state)
     new = hashlib.sha256(state.read_bytes()).hexdigest()
     progress.write_text(progress.read_text("utf-8").replace(old, new), "utf-8")
+    sign(progress)
+
+
+def sign(progress: Path) -> None:
+    """Give the counters of a checkpoint the right checksum."""
+    record = json.loads(progress.read_text("utf-8"))
+    del record["record_sha256"]
+    progress.write_text(json.dumps(record | {"record_sha256": table_sha256(record)}), "utf-8")
 
 
 def drop(prefix: str) -> Callable[[Tensors], None]:
@@ -63,18 +79,29 @@ def drop_all_traces_of_the_optimizer(checkpoint: Path) -> None:
     record = json.loads(progress.read_text("utf-8"))
     del record["tensors"]
     progress.write_text(json.dumps(record), "utf-8")
+    sign(progress)
+
+
+def drop_one_state_and_its_count(checkpoint: Path) -> None:
+    change_tensors(checkpoint, drop("optimizer 0/0/"))
+    set_progress(tensors=len(load_file(checkpoint / "state.safetensors")))(checkpoint)
 
 
 def set_progress(**changes: object) -> Callable[[Path], None]:
     def change(checkpoint: Path) -> None:
         record = json.loads((checkpoint / "progress.json").read_text("utf-8"))
         (checkpoint / "progress.json").write_text(json.dumps(record | changes), "utf-8")
+        sign(checkpoint / "progress.json")
 
     return change
 
 
 def first_weight(tensors: Tensors) -> torch.Tensor:
     return next(value for name, value in sorted(tensors.items()) if name.startswith("model/"))
+
+
+def is_moment(name: str) -> bool:
+    return name.endswith("/exp_avg_sq")
 
 
 def make_pipe(path: Path) -> None:
@@ -88,6 +115,12 @@ def with_tensors(change: Callable[[Tensors], object]) -> Callable[[Path], None]:
 
 CHECKPOINTS: dict[str, Callable[[Path], object]] = {
     "the state of one parameter is missing": with_tensors(drop("optimizer 0/0/")),
+    "the state of one parameter is missing, and was not counted": drop_one_state_and_its_count,
+    "one moment is missing": with_tensors(lambda tensors: tensors.pop(min(filter(is_moment, tensors)))),
+    "moments of another shape": with_tensors(
+        lambda tensors: tensors.update({min(filter(is_moment, tensors)): torch.ones(3)})
+    ),
+    "no list of parameters without state": set_progress(without_state=None),
     "no optimizer state": drop_all_traces_of_the_optimizer,
     "half precision": with_tensors(lambda tensors: tensors.update({k: v.half() for k, v in tensors.items()})),
     "a NaN": with_tensors(lambda tensors: first_weight(tensors).view(-1)[:1].fill_(torch.nan)),
@@ -114,6 +147,43 @@ def test_the_older_checkpoint_is_used_and_that_is_said(damage: str, run: Path, r
     saved, (message,) = latest_checkpoint(run / "checkpoints", opened, optimizers)
     assert saved and saved.progress.step == STEPS - EVERY
     assert f"{STEPS:09d}: " in message and message.endswith(f"The checkpoint of step {STEPS - EVERY} is used.")
+
+
+@pytest.mark.parametrize("change", [{"epoch": 7}, {"batch": 7}, {"best_score": 99.0}, {"loss_scale": 2.0}])
+def test_counters_that_were_changed_are_not_used(change: dict[str, object], run: Path) -> None:
+    progress = run / "checkpoints" / f"{STEPS:09d}" / "progress.json"
+    progress.write_text(json.dumps(json.loads(progress.read_text("utf-8")) | change), "utf-8")
+    saved, (message,) = latest_checkpoint(run / "checkpoints")
+    assert saved and saved.progress.step == STEPS - EVERY
+    assert "the checksum of progress.json is wrong" in message
+
+
+def test_no_changed_byte_of_a_checkpoint_is_used(run: Path) -> None:
+    """All bytes of the counters, and random ones of the tensors: another byte is refused or means the same."""
+    checkpoint, generator = run / "checkpoints" / f"{STEPS:09d}", Random(1)
+    intact = read_record(checkpoint)
+    for name, count in (("progress.json", None), ("state.safetensors", 200)):
+        path = checkpoint / name
+        content = path.read_bytes()
+        for position in range(len(content)) if count is None else generator.sample(range(len(content)), count):
+            changed = bytearray(content)
+            changed[position] ^= 1 << generator.randrange(8)
+            path.write_bytes(changed)
+            with suppress(DamagedCheckpointError, InputError):
+                assert read_record(checkpoint) == intact  # white space
+        path.write_bytes(content)
+    assert read_record(checkpoint) == intact
+
+
+def test_runs_with_changed_bytes_in_all_checkpoints_end_as_if_undisturbed(run: Path, reference: Path) -> None:
+    generator = Random(2)
+    for path in sorted((run / "checkpoints").glob("*/*")):
+        content = bytearray(path.read_bytes())
+        content[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+        path.write_bytes(content)
+    runs.resume(run, quiet=True)
+    for name in (f"checkpoints/{STEPS:09d}/state.safetensors", "model/weights.safetensors"):
+        assert (run / name).read_bytes() == (reference / name).read_bytes()
 
 
 def test_a_run_with_one_damaged_checkpoint_ends_with_the_same_bytes(
@@ -144,6 +214,60 @@ def test_weights_of_another_model_name_the_settings(run: Path) -> None:
     settings.write_text(settings.read_text("utf-8").replace("ffn_width = 64", "ffn_width = 32"), "utf-8")
     with pytest.raises(InputError, match="does not match the settings"):
         runs.resume(run, quiet=True)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import torch
+from tongsa import runs, system
+from tongsa.errors import InputError
+before = system.peak_memory()
+try:
+    if sys.argv[2:]:
+        runs.train(data=sys.argv[2], run=Path(sys.argv[1]), settings=sys.argv[3:], quiet=True)
+    else:
+        runs.resume(Path(sys.argv[1]), quiet=True)
+except InputError as error:
+    print(error)
+print((system.peak_memory() - before) >> 20)
+"""
+
+
+def refusal(*arguments: str) -> tuple[str, int]:
+    """Train or resume in a child process; return its message and the MiB of memory that it took."""
+    command = [sys.executable, "-c", CHILD, *arguments]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    *message, mebibytes = done.stdout.splitlines()
+    return "\n".join(message), int(mebibytes)
+
+
+def test_a_model_larger_than_memory_is_refused_before_it_is_built(run: Path, tmp_path: Path) -> None:
+    """By settings alone a model may take hundreds of gigabytes: of a new run, and of a run folder of a stranger."""
+    pairs = str(write_pairs(tmp_path / "pairs.tsv", reversing(60)))
+    sizes = ["model.width=65536", "model.ffn_width=65536", "model.encoder_layers=6"]
+    message, mebibytes = refusal(str(tmp_path / "new"), pairs, *SMALL, "training.steps=2", *sizes)
+    runs.train(data=pairs, run=tmp_path / "new", settings=[*SMALL, "training.steps=1"], quiet=True)  # smaller sizes
+    assert re.fullmatch(r"model: [\d,]+ parameters take [\d,.]+ GB of memory to train, .* another machine\.", message)
+    assert mebibytes < 600
+    settings = run / "run.toml"
+    settings.write_text(settings.read_text("utf-8").replace("\nwidth = 32\n", "\nwidth = 65536\n"), "utf-8")
+    message, mebibytes = refusal(str(run))
+    assert "does not match the settings in run.toml" in message
+    assert mebibytes < 600
+    shutil.rmtree(run / "checkpoints")
+    message, mebibytes = refusal(str(run))
+    assert "GB of memory to train" in message
+    assert mebibytes < 600
+
+
+def test_a_device_that_this_machine_does_not_have_is_a_sentence(run: Path) -> None:
+    settings = run / "run.toml"
+    for device in ("cuda:7", "mps", "cuda:99999", "tape", "meta"):
+        text = settings.read_text("utf-8")
+        settings.write_text(re.sub('(?m)^device = ".*"$', f'device = "{device}"', text), "utf-8")
+        with pytest.raises(InputError, match=f'training.device: \'{device}\' cannot be used .* Write "auto" or "cpu"'):
+            runs.resume(run, quiet=True)
 
 
 LINES = ['{"step": 1, "loss": 2.0}', "{", "[" * 5000, '{"step": "x"}', '{"step": 1' + "0" * 50 + "}", "3", "\x00"]

@@ -37,10 +37,10 @@ def set_flags(*more: str) -> list[str]:
     return [word for setting in (*SMALL, *more) for word in ("--set", setting)]
 
 
-def distil(folder_with_teacher: Path, run: str, *more: str) -> int:
+def distil(folder_with_teacher: Path, run: str, *more: str, teachers: tuple[str, ...] = ("teacher",)) -> int:
     command = [
         "distil",
-        str(folder_with_teacher / "teacher"),
+        *(str(folder_with_teacher / teacher) for teacher in teachers),
         "--recipe",
         str(folder_with_teacher / "student.toml"),
         "--run",
@@ -83,6 +83,26 @@ def test_distinct_nbest_outputs_become_pairs(folder_with_teacher: Path, capsys: 
     assert distil(folder_with_teacher, "too-many", "--beam", "3", "--nbest", "4") == 2
     assert "nbest 4" in capsys.readouterr().err
     assert not (folder_with_teacher / "too-many").exists()
+
+
+def test_several_teachers_translate_as_an_ensemble(
+    folder_with_teacher: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, second = folder_with_teacher, str(folder_with_teacher / "second-teacher")
+    train = ["train", str(folder / "student.toml"), *set_flags("training.steps=4", "training.seed=2"), "--run", second]
+    assert main(train) == 0
+    assert distil(folder, "of-two", "--init-from-teacher", teachers=("teacher", "second-teacher")) == 0
+    lines = (folder / "of-two/distilled/pairs.jsonl").read_text("utf-8").splitlines()
+    sources, targets = zip(*((record["source"], record["target"]) for record in map(json.loads, lines)), strict=True)
+    first, other = (bundle.load_bundle(folder / name) for name in ("teacher", "second-teacher"))
+    outputs, alone = (translator.translate(sources) for translator in (first.translator([other]), first.translator()))
+    assert list(targets) == [output.text for output in outputs] != [output.text for output in alone]
+    assert config.read_toml(folder / "of-two/run.toml")["training"]["init_from"] == str(folder / "teacher")
+    # a run that holds the outputs of two teachers is not continued with one
+    (folder / "of-two/run.toml").unlink()
+    capsys.readouterr()
+    assert distil(folder, "of-two", "--init-from-teacher") == 2
+    assert "of-two/distilled: made with another teacher" in capsys.readouterr().err
 
 
 def test_a_file_is_read_once_for_the_teacher_and_for_the_student(tmp_path: Path) -> None:

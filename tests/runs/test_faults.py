@@ -15,7 +15,7 @@ import pytest
 
 from processes import ENVIRONMENT, finish_successfully, journal_steps, saved_bytes, start_training, write_recipe
 from tongsa.training import checkpoint
-from tongsa.training.checkpoint_files import DamagedCheckpointError, read_progress
+from tongsa.training.checkpoint_files import DamagedCheckpointError, read_record
 
 STEPS, CHECKPOINT_EVERY, FAULTS = 1200, 5, 50
 SETTINGS = [
@@ -160,7 +160,7 @@ def can_damage(run: Path) -> bool:
 
 def is_intact(folder: Path) -> bool:
     try:
-        read_progress(folder)
+        read_record(folder)
     except DamagedCheckpointError:
         return False
     return True

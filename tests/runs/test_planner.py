@@ -176,10 +176,36 @@ def test_a_recipe_without_its_data_says_where_to_get_them(
         runs.train(path, run=tmp_path / "run", quiet=True)
     is_public = table["dataset"] in public_sets()
     remedy = f"Run tongsa data get {table['dataset']}" if is_public else f"Get {table['dataset']}"
-    assert str(error.value) == (
-        f"{path}: {table['folder']}/{train}: no such file. {remedy}, or pass --set data.folder=DIR."
-    )
+    folder = f"data/{table['dataset']}" if is_public else table["folder"]
+    assert str(error.value) == f"{path}: {folder}/{train}: no such file. {remedy}, or pass --set data.folder=DIR."
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_the_data_of_a_recipe_come_from_a_public_set_or_from_an_address(path: Path) -> None:
+    data = parse_recipe(config.read_toml(path)).data
+    files, public_set = {*data.train_files, *data.dev_files, *data.test}, public_sets().get(data.dataset)
+    if public_set:
+        assert files <= {file.name for file in public_set.files}
+        assert f"#   tongsa data get {data.dataset}\n" in path.read_text("utf-8") and not data.folder
+        return
+    assert "https://" in data.dataset and data.folder
+    for file in files:
+        name, _, rest = file.partition("/")
+        assert name not in public_sets() or rest in {entry.name for entry in public_sets()[name].files}
+
+
+def test_a_recipe_for_several_sets_says_how_to_get_each_missing_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe, data = ROOT / "recipes/koen-all.toml", parse_recipe(config.read_toml(ROOT / "recipes/koen-all.toml")).data
+    for file in {*data.train_files, *data.dev_files} - {"koen-tatoeba/kor.txt"}:
+        (tmp_path / "data" / file).parent.mkdir(parents=True, exist_ok=True)
+        content = b"a\tb\tc\td\n"
+        (tmp_path / "data" / file).write_bytes(gzip.compress(content) if file.endswith(".gz") else content)
+    with pytest.raises(InputError, match=r"data/koen-tatoeba/kor.txt: no such file. Run tongsa data get koen-tatoeba,"):
+        runs.train(recipe, run=tmp_path / "run", quiet=True)
 
 
 def test_the_remedy_for_missing_data_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

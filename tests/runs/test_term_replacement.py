@@ -28,9 +28,13 @@ KOREAN = [
 ]
 
 
+def replaced_sources(replacer: TermReplacer, seed: int = 0) -> list[str]:
+    return [replacer.replace_terms(row, pair.source, 1000 * seed + row) for row, pair in enumerate(PAIRS)]
+
+
 def test_words_are_replaced_by_their_translation_in_the_same_pair() -> None:
-    replacer = TermReplacer(PAIRS, share=1.0, seed=1)
-    for pair, source in zip(PAIRS, replacer.replaced_sources(0), strict=True):
+    replacer = TermReplacer(PAIRS, share=1.0)
+    for pair, source in zip(PAIRS, replaced_sources(replacer), strict=True):
         assert source != pair.source and source.endswith(" in os.Hund."), "a part of an identifier was replaced"
         words = pair.source.split()
         for before, after in zip(words, source.split(), strict=True):
@@ -38,7 +42,7 @@ def test_words_are_replaced_by_their_translation_in_the_same_pair() -> None:
 
 
 def test_korean_particles_are_not_part_of_a_term() -> None:
-    all_replacements = TermReplacer(KOREAN, share=1.0, seed=1).replacements
+    all_replacements = TermReplacer(KOREAN, share=1.0).replacements
     replaced_words = {
         (pair.source[replacement.start : replacement.end], replacement.target)
         for pair, replacements in zip(KOREAN, all_replacements, strict=True)
@@ -48,19 +52,19 @@ def test_korean_particles_are_not_part_of_a_term() -> None:
     assert not any(target.endswith(("를", "는", "가")) for _, target in replaced_words)
 
 
-def test_replacement_depends_on_seed_and_epoch_only_and_on_the_share() -> None:
-    first, second = TermReplacer(PAIRS, 0.5, seed=3), TermReplacer(PAIRS, 0.5, seed=3)
-    expected = list(first.replaced_sources(2))
-    assert list(second.replaced_sources(2)) == expected != list(first.replaced_sources(3))
-    assert list(TermReplacer(PAIRS, 0.5, seed=4).replaced_sources(2)) != expected
-    changed = sum(a != pair.source for a, pair in zip(first.replaced_sources(0), PAIRS, strict=True))
+def test_replacement_depends_on_pair_and_seed_only_and_on_the_share() -> None:
+    first, second = TermReplacer(PAIRS, 0.5), TermReplacer(PAIRS, 0.5)
+    expected = replaced_sources(first, 2)
+    assert second.replace_terms(7, PAIRS[7].source, 2007) == expected[7]
+    assert replaced_sources(second, 2) == expected != replaced_sources(first, 3)
+    changed = sum(a != pair.source for a, pair in zip(replaced_sources(first), PAIRS, strict=True))
     assert 0.2 * len(PAIRS) < changed < 0.8 * len(PAIRS)
-    assert list(TermReplacer(PAIRS, 0.0, seed=3).replaced_sources(0)) == [pair.source for pair in PAIRS]
+    assert replaced_sources(TermReplacer(PAIRS, 0.0)) == [pair.source for pair in PAIRS]
 
 
 def test_only_terms_of_a_glossary_are_replaced() -> None:
     glossary = Glossary.from_pairs([("Hund", "dog"), ("Mann", "gentleman")])
-    sources = TermReplacer(PAIRS, 1.0, 1, glossary).replaced_sources(0)
+    sources = replaced_sources(TermReplacer(PAIRS, 1.0, glossary))
     for pair, source in zip(PAIRS, sources, strict=True):
         assert source == pair.source or "dog" in source
         assert "gentleman" not in source, "its translation does not occur in the target"

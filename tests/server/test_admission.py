@@ -6,8 +6,11 @@ import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from live_server import WAIT_SECONDS, BlockedModel, live_server, wait_for
 from tongsa.server.admission import CHECK_SECONDS, QUEUED_PATHS, REFUSALS_PER_SECOND, Admission
@@ -16,6 +19,7 @@ from tongsa.server.config import ServerConfig
 from tongsa.server.metrics import ServerMetrics
 from tongsa.server.middleware import MAX_DISCARDED_BYTES, PROBE_PATHS
 from tongsa.server.model_pool import ModelPool
+from tongsa.server.room_line import RoomLine
 
 TRANSLATE = "/v1/translate"
 
@@ -103,6 +107,76 @@ def test_a_client_that_leaves_the_line_takes_no_room(run: Path) -> None:
         assert first.result()
         assert last.result()
         assert blocked.batches == [["a"], ["c"]]
+
+
+def test_an_admitted_request_is_not_refused_when_its_sentences_are_counted(run: Path) -> None:
+    with (
+        live_server(run, max_queued_sentences=3, batch_wait_ms=0, admission_timeout=WAIT_SECONDS) as server,
+        ThreadPoolExecutor(5) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+    ):
+        requests = [clients.submit(server.translate, "a")]
+        blocked.wait()
+        requests.append(clients.submit(server.translate, "b\nc\nd"))
+        wait_for(lambda: len(server.queue._room_line) == 1)
+        streamed = clients.submit(server.post, TRANSLATE, {"text": "e\nf", "stream": True})
+        wait_for(lambda: server.metric("tongsa_waiting_requests") == 1)
+        requests.append(clients.submit(server.translate, "g"))
+        wait_for(lambda: server.metric("tongsa_waiting_requests") == 2)
+        assert server.queue.queued_count == 0, "one sentence would fit, but a request before it waits for more room"
+        blocked.release.set()
+        assert all(request.result() for request in requests)
+        assert '"done":true' in streamed.result().text
+        assert blocked.batches[:2] == [["a"], ["b", "c", "d"]]
+
+
+def test_a_client_that_leaves_while_it_waits_for_room_makes_room_for_the_next(run: Path) -> None:
+    with (
+        live_server(run, max_queued_sentences=3, batch_wait_ms=0, admission_timeout=WAIT_SECONDS) as server,
+        ThreadPoolExecutor(2) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+    ):
+        first = clients.submit(server.translate, "a")
+        blocked.wait()
+        with server.socket() as leaving:
+            body = b'{"text": "b\\nc\\nd"}'
+            head = f"POST {TRANSLATE} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            leaving.sendall(head.encode() + body)
+            wait_for(lambda: len(server.queue._room_line) == 1)
+            last = clients.submit(server.translate, "e")
+            wait_for(lambda: server.metric("tongsa_waiting_requests") == 1)
+        wait_for(lambda: server.queue.queued_count == 1)
+        blocked.release.set()
+        assert first.result()
+        assert last.result()
+        assert blocked.batches == [["a"], ["e"]]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["come", "finish", "leave", "queue"]), st.integers(1, 9)), max_size=40))
+def test_room_is_granted_in_order_and_only_as_much_as_there_is(steps: list[tuple[str, int]]) -> None:
+    async def run_steps() -> None:
+        line, unfinished, waiting, granted = RoomLine(10), 0, list[Any](), list[Any]()
+        for step, number in steps:
+            if step == "come":
+                if line.has_room(number, unfinished):
+                    unfinished += number
+                else:
+                    waiting.append(line.append(number))
+            elif step == "finish":
+                unfinished = max(0, unfinished - number)
+            elif step == "leave" and waiting:
+                line.leave(waiting.pop(number % len(waiting)))
+            elif step == "queue" and granted:
+                unfinished += granted[0].sentences
+                line.leave(granted.pop(0))
+            futures = line.grant(unfinished)
+            assert futures == [request.has_room for request in waiting[: len(futures)]], "first come, first served"
+            granted, waiting = granted + waiting[: len(futures)], waiting[len(futures) :]
+            occupied = unfinished + sum(request.sentences for request in granted)
+            assert occupied <= 10
+            assert not waiting or occupied + waiting[0].sentences > 10, "there is room, but nobody gets it"
+
+    asyncio.run(run_steps())
 
 
 def test_refusals_are_paced_and_logged_as_a_number(caplog: pytest.LogCaptureFixture) -> None:

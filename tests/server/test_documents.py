@@ -128,7 +128,7 @@ def test_a_form_without_a_file_is_refused(server: LiveServer) -> None:
 def test_large_documents_and_too_many_of_them_are_refused(run: Path) -> None:
     limits = RequestLimits(document_bytes=1000, document_characters=50)
     with live_server(run, max_concurrent_documents=1, limits=limits) as server:
-        assert server.get("/v1/formats").json()["formats"][0]["max_bytes"] == 1000
+        assert server.get("/v1/formats").json()["formats"][0]["max_bytes"] == 500
         too_many_bytes = send(server, "a.txt", b"1" * 1001)
         assert (too_many_bytes.status_code, too_many_bytes.json()["code"]) == (413, "too_long")
         too_many_characters = send(server, "a.txt", b"a b\n" * 20)

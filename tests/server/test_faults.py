@@ -13,6 +13,7 @@ import pytest
 import tongsa
 from live_server import BlockedModel, LiveServer, live_server, random_model, sample_texts, wait_for
 from tongsa.server import documents
+from tongsa.server.api import documents as api_documents
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.queue import MODEL_FAILED
 
@@ -73,6 +74,44 @@ def test_a_request_that_is_abandoned_while_it_is_split_stops_costing(
         release.set()
         assert server.translate("g")
     assert created == ["a b", "g"], "sentences of a disconnected client were taken apart"
+
+
+def send_document_without_reading(server: LiveServer, content: bytes) -> socket.socket:
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + content + b"\r\n--x--\r\n"
+    head = "POST /v1/documents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+    client = server.socket()
+    client.sendall(f"{head}Content-Length: {len(form)}\r\n\r\n".encode() + form)
+    return client
+
+
+@pytest.mark.parametrize("stage", ["parse_document", "_create_sentence"])
+def test_a_document_that_is_abandoned_stops_costing_and_keeps_its_slot_while_it_is_parsed(
+    run: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    module: Any = documents if stage == "_create_sentence" else api_documents
+    work, calls, release = getattr(module, stage), list[str](), threading.Event()
+
+    def slow_work(*arguments: Any, **options: Any) -> Any:
+        calls.append(stage)
+        assert release.wait(60)
+        return work(*arguments, **options)
+
+    monkeypatch.setattr(module, stage, slow_work)
+    with live_server(run, max_concurrent_documents=1) as server:
+        client = send_document_without_reading(server, b"a b\nc d\n" * 1000)
+        wait_for(lambda: calls)
+        client.close()
+        if stage == "parse_document":
+            busy = server.client.post(f"{server.url}/v1/documents", files={"file": ("a.txt", b"1")})
+            assert (busy.status_code, server.context.document_slots.free) == (503, 0), "its memory is still taken"
+        else:
+            wait_for(lambda: server.metric("tongsa_requests_in_progress") == 0)
+        release.set()
+        wait_for(lambda: server.metric("tongsa_requests_in_progress") == 0)
+        assert server.context.document_slots.free == 1
+        assert server.translate("g")
+        assert server.metric("tongsa_source_tokens_total", model="en-ko") == server.queue.model.count_tokens("g")
+    assert calls == [stage] * (1 if stage == "parse_document" else 2), "a sentence of the document, and g"
 
 
 def test_a_full_queue_rejects_requests_and_recovers(run: Path) -> None:
@@ -182,6 +221,38 @@ def test_requests_that_take_too_long_get_503(run: Path) -> None:
         streamed = server.post(TRANSLATE, {"text": "e f", "stream": True})
         assert json.loads(streamed.text)["code"] == "timeout"
         blocked.release.set()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_chooses_a_shorter_deadline_for_its_request(run: Path, stream: bool) -> None:
+    with (
+        live_server(run, batch_wait_ms=0) as server,
+        ThreadPoolExecutor(1) as clients,
+        BlockedModel(server.queue.model.text_model, batches_before=1) as blocked,
+    ):
+        body = {"text": "a b\nc d", "stream": stream, "beam": 1}
+        assert server.post(TRANSLATE, body, headers={"X-Request-Timeout": "1e9"}).status_code == 200
+        patient = clients.submit(server.translate, "e f")
+        blocked.wait()
+        response = server.post(TRANSLATE, body, headers={"X-Request-Timeout": "0.3"})
+        assert response.status_code == (200 if stream else 503)
+        *_, last = [json.loads(line) for line in response.text.splitlines()]
+        assert last["code"] == "timeout"
+        assert "longer than 0.3 seconds" in last["error"]
+        wait_for(lambda: all(sentence.state == "cancelled" for sentence in server.queue._queue))
+        blocked.release.set()
+        assert patient.result()
+        assert blocked.batches[1:] == [["e f"]], "a sentence that nobody waits for was translated"
+
+
+@pytest.mark.parametrize("value", ["soon", "", "0", "-1", "nan", "1" * 5000])
+def test_a_deadline_that_is_no_number_of_seconds_is_refused_with_a_sentence(server: LiveServer, value: str) -> None:
+    response = server.post(TRANSLATE, {"text": "a"}, headers={"X-Request-Timeout": value})
+    if value.isdigit() and int(value[:20]):
+        assert response.status_code == 200, "longer than the server's own limit"
+    else:
+        assert (response.status_code, response.json()["code"]) == (400, "bad_request")
+        assert "X-Request-Timeout" in response.json()["error"]
 
 
 def test_a_reload_replaces_models_without_losing_requests(tmp_path: Path) -> None:

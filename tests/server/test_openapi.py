@@ -237,7 +237,7 @@ def malformed_requests(server: LiveServer) -> Iterator[PathAndResponse]:
 def unauthorized_requests(run: Path, file: Path) -> Iterator[PathAndResponse]:
     """Send no key, a wrong key, and too many requests with a right one."""
     key = {"X-API-Key": auth.create_key(file, "alice")}
-    with live_server(run, keys=file, rate=1) as server:
+    with live_server(run, keys=file, rate=2) as server:
         for operation in OPERATIONS:
             if 401 in operation.error_statuses:
                 body = next(body for path, body in REQUESTS if path == operation.path)

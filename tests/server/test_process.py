@@ -50,6 +50,10 @@ class ServerProcess:
                 return self.log[-1]
         raise AssertionError(f"the process ended without the event {name}: {self.log}")
 
+    def wait_for_event_with(self, part: str) -> None:
+        assert self.child.stderr
+        assert any(part in json.loads(line)["event"] for line in self.child.stderr)
+
 
 @contextmanager
 def server_process(*arguments: str, program: tuple[str, ...] = ("-m", "tongsa.cli")) -> Iterator[ServerProcess]:
@@ -104,6 +108,61 @@ def test_the_port_is_open_before_models_are_loaded_and_signals_lose_no_request(t
             assert {request.result().status_code for request in last} == {200}
         assert server.child.wait(WAIT_SECONDS) == 0
     assert old != new
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_log_that_nobody_reads_does_not_stop_the_server(run: Path) -> None:
+    with server_process(str(run)) as server, httpx2.Client(timeout=WAIT_SECONDS, trust_env=False) as client:
+        server.wait_for_event("model loaded")
+        wait_for(lambda: client.get(f"{server.url}/readyz").status_code == 200)
+        for _ in range(800):  # lines of more than 100 bytes, for a pipe that holds 64 KiB
+            assert client.get(f"{server.url}/nothing").status_code == 404
+        assert client.post(f"{server.url}/v1/translate", json={"text": "a b"}).status_code == 200
+        server.child.send_signal(signal.SIGTERM)
+        assert server.child.wait(WAIT_SECONDS) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full")
+def test_a_full_disk_for_the_log_does_not_stop_the_server(run: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tongsa.cli", "serve", str(run), "--port", str(port)]
+    with Path("/dev/full").open("w") as full, subprocess.Popen(command, stderr=full) as child:
+        try:
+            wait_for(lambda: child.poll() is not None or answers(f"http://127.0.0.1:{port}/readyz"))
+            assert answers(f"http://127.0.0.1:{port}/v1/models")
+            child.send_signal(signal.SIGTERM)
+            assert child.wait(WAIT_SECONDS) == 0
+        finally:
+            child.kill()
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx2.get(url, timeout=WAIT_SECONDS, trust_env=False).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+FEW_FILES_PROGRAM = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+from tongsa.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+def test_a_server_without_free_file_descriptors_serves_again_when_clients_leave(run: Path) -> None:
+    with server_process(str(run), program=("-c", FEW_FILES_PROGRAM)) as server:
+        server.wait_for_event("model loaded")
+        port = int(server.url.rpartition(":")[2])
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+        server.wait_for_event_with("socket.accept() out of system resource")
+        for client in clients:
+            client.close()
+        wait_for(lambda: answers(f"{server.url}/readyz"))
+        assert server.child.poll() is None
 
 
 def test_importing_the_server_does_not_import_torch() -> None:

@@ -1,6 +1,7 @@
 """Limits on what one client may cost the others: queue, batch memory, connections, threads, time."""
 
 import asyncio
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,6 +30,7 @@ from tongsa.server.api.v1 import stream_lines
 from tongsa.server.api.validation import MAX_COMBINING_MARKS, has_too_many_marks
 from tongsa.server.config import ServerConfig
 from tongsa.server.documents import create_documents
+from tongsa.server.http import Deadline
 from tongsa.server.main import coalesce, create_context, reload
 from tongsa.server.model_pool import parse_model_sources
 from tongsa.tokenization.labels import LabelTokenizer
@@ -57,7 +59,7 @@ def test_a_stream_that_is_not_read_takes_no_room_in_the_queue(run: Path) -> None
         documents = create_documents(queue.model, TranslateRequest(text=["a\nb\nc\nd\ne"]), context.config)
 
         async def pause_stream() -> tuple[int, int]:
-            stream = stream_lines(context, queue, documents)
+            stream = stream_lines(context, queue, documents, Deadline(math.inf, math.inf))
             await anext(stream)
             response = await asyncio.to_thread(server.post, TRANSLATE, {"text": "a b\nc d\ne f\ng a"})
             rest = [line async for line in stream]

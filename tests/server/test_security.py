@@ -1,7 +1,10 @@
 """Limits, keys, origins, logs: clients get no more than the limits allow and learn nothing about each other."""
 
+import difflib
+import gzip
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from tongsa.server.app import ROUTES
 from tongsa.server.auth import RateLimiter, client_network
 from tongsa.server.config import RequestLimits, ServerConfig
 from tongsa.server.errors import APIError
-from tongsa.server.middleware import JSONLogFormatter
+from tongsa.server.logs import JSONLogFormatter
 
 TRANSLATE = "/v1/translate"
 TERM = {"source": "a", "target": "b"}
@@ -53,6 +56,7 @@ ERRORS: list[tuple[str, dict[str, Any], int, str]] = [
     ("/v1/score", {"source": "a", "target": "가 나 다 라 " * 20}, 422, "160 tokens; the model"),
     ("/v1/attention", {"text": "a " * 300}, 413, "at most 500"),
     ("/v1/attention", {"text": "\n"}, 422, "text: empty text"),
+    ("/v1/attention", {"text": "\n" * 501}, 413, "501 characters"),
     ("/v1/tree", {"text": "a", "beam": 1000}, 422, "from 1 to 16"),
     ("/v1/trace", {"text": "a", "edits": [{"type": "nothing"}]}, 422, "edits[0].type"),
     ("/v1/trace", {"text": "a", "edits": [{"type": "head_off", "head": 0}]}, 422, "edits[0].head"),
@@ -77,6 +81,22 @@ def test_a_bad_request_gets_a_sentence_with_the_remedy(
     assert set(error) == {"error", "code"}
     assert part in error["error"]
     assert len(error["error"]) < 500
+
+
+@pytest.mark.parametrize("body", [{"text" * 90_000: "a"}, {"text": "a", "model": "en-ko" * 70_000}])
+def test_a_very_long_name_is_not_compared_with_the_known_ones(server: LiveServer, body: dict[str, Any]) -> None:
+    """The comparison takes time in proportion to the product of the lengths."""
+    compared = list[int]()
+
+    class CountingMatcher(difflib.SequenceMatcher[str]):
+        def set_seq2(self, b: Any) -> None:
+            compared.append(len(b))
+            super().set_seq2(b)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(difflib, "SequenceMatcher", CountingMatcher)
+        assert server.post(TRANSLATE, body).status_code in (404, 422)
+    assert 0 < max(compared) <= 100
 
 
 @pytest.mark.parametrize(
@@ -182,6 +202,56 @@ def test_the_rate_limit_gives_429_with_retry_after(run: Path) -> None:
         assert 1 <= int(responses[2].headers["retry-after"]) <= 31
         assert responses[2].json()["code"] == "too_many"
         assert server.get("/v1/models").status_code == 200
+
+
+def test_behind_a_proxy_the_address_before_it_has_the_rate_limit(run: Path) -> None:
+    with live_server(run, rate=2, proxies=("127.0.0.1",)) as server:
+
+        def statuses(*forwarded: str) -> list[int]:
+            headers = [{"X-Forwarded-For": addresses} for addresses in forwarded]
+            return [server.post(TRANSLATE, {"text": "a"}, headers=header).status_code for header in headers]
+
+        assert statuses(*["192.0.2.1"] * 3) == [200, 200, 429]
+        assert statuses("192.0.2.2") == [200]
+        assert statuses("198.51.100.7, 192.0.2.1", "198.51.100.8, 192.0.2.1") == [429] * 2, (
+            "a client may write the first"
+        )
+        assert statuses(*[f"2001:db8::{i}" for i in range(3)]) == [200, 200, 429], "one network"
+        assert statuses("2001:db8:0:1::1") == [200]
+        assert statuses("nonsense" * 1000, ",,", "") == [200] * 3
+
+
+def test_without_a_configured_proxy_nobody_chooses_an_address(run: Path) -> None:
+    with live_server(run, rate=2) as server:
+        headers = [{"X-Forwarded-For": f"192.0.2.{i}"} for i in range(3)]
+        statuses = [server.post(TRANSLATE, {"text": "a"}, headers=header).status_code for header in headers]
+    assert statuses == [200, 200, 429]
+
+
+@pytest.mark.parametrize("path", [TRANSLATE, "/translate", "/v1/documents", "/translate_file"])
+@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip"])
+def test_a_compressed_body_is_refused_with_a_sentence(server: LiveServer, path: str, encoding: str) -> None:
+    body = gzip.compress(b'{"text": "' + b"a" * 10_000_000 + b'"}')
+    response = server.send(path, body, headers={"Content-Encoding": encoding})
+    assert (response.status_code, response.json()["code"]) == (400, "bad_request")
+    assert "Content-Encoding" in response.json()["error"]
+
+
+def test_no_deadline_depends_on_the_clock_of_the_wall() -> None:
+    """Somebody may set it. It names files and dates of records; waiting is measured by the monotonic clock."""
+    folder = Path(auth.__file__).parent
+    users = {path.name for path in folder.rglob("*.py") if re.search(r"time\.time\(|datetime\.now\(", path.read_text())}
+    assert users == set()
+
+
+def test_attempts_without_a_right_key_have_a_rate_limit(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    alice = {"X-API-Key": auth.create_key(file, "127.0.0.1")}
+    with live_server(run, keys=file, rate=2) as server:
+        attempts: list[dict[str, str]] = [{"X-API-Key": "tongsa_a"}, {}, {"X-API-Key": "tongsa_b"}, {}]
+        statuses = [server.post(TRANSLATE, {"text": "a"}, headers=headers).status_code for headers in attempts]
+        assert statuses == [403, 401, 429, 429]
+        assert server.post(TRANSLATE, {"text": "a"}, headers=alice).status_code == 200, "a key of the same address"
 
 
 def test_each_key_has_its_own_rate_limit(run: Path, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_search_of_torch_has_the_machine_for_itself(exported_run: Path) -> Non
 
 
 def test_the_next_batch_is_searched_while_the_last_one_is_finished(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    second_search, overlapped = threading.Event(), list[bool]()
+    first_search, second_search, overlapped = threading.Event(), threading.Event(), list[bool]()
     finish = TranslateTask.finish
 
     def finish_during_search(*arguments: Any) -> Any:
@@ -97,13 +97,12 @@ def test_the_next_batch_is_searched_while_the_last_one_is_finished(run: Path, mo
         search = translator.search
 
         def count_searches(texts: Any, request: Any, source_tokens: Any) -> Any:
-            if texts == ["c d"]:
-                second_search.set()
+            (first_search if texts == ["a b"] else second_search).set()
             return search(texts, request, source_tokens)
 
         monkeypatch.setattr(translator, "search", count_searches)
         first = clients.submit(server.translate, "a b")
-        wait_for(lambda: server.queue._idle_workers == 1 and server.queue._unfinished_count == 1)
+        assert first_search.wait(WAIT_SECONDS), "both sentences would be in one batch"
         second = clients.submit(server.translate, "c d")
         assert first.result()
         assert second.result()
@@ -139,6 +138,36 @@ def test_a_sentence_that_is_searched_again_does_not_hold_up_its_batch(
         assert not any(request.done() for request, was_retried in zip(requests, retried, strict=True) if was_retried)
         release.set()
         assert [request.result()[0]["text"] for request in requests] == [translated["text"] for translated in expected]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_second_search_takes_one_worker_and_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ctranslate2")
+    run = looping_model(tmp_path / "loops")
+    export(run, "ctranslate2")
+    with live_server(run, output_checks=True, batch_wait_ms=0) as server, ThreadPoolExecutor(2) as clients:
+        assert server.queue.limits.workers == 2
+        translator = server.queue.model.text_model
+        other = "a b c d e f g" * 3
+        assert not server.translate(other)[0]["sentences"][0]["flags"], "choose another text"
+        retried = next(text for text in sample_texts(12) if server.translate(text)[0]["sentences"][0]["retried"])
+        is_searched_again, release, threads = threading.Event(), threading.Event(), list[int]()
+        search = translator.search
+
+        def blocking_search(sources: Any, request: Any, source_tokens: Any) -> Any:
+            if request.config.no_repeat_ngram:
+                threads.append(torch.get_num_threads())
+                is_searched_again.set()
+                assert release.wait(WAIT_SECONDS)
+            return search(sources, request, source_tokens)
+
+        monkeypatch.setattr(translator, "search", blocking_search)
+        first = clients.submit(server.translate, retried)
+        assert is_searched_again.wait(WAIT_SECONDS)
+        assert server.translate(other), "the other worker has stopped"
+        release.set()
+        assert first.result()[0]["sentences"][0]["retried"]
+        assert threads == [1]
 
 
 def test_one_sentence_is_in_the_next_batch_whatever_document_waits(run: Path) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from live_server import LiveServer, live_server
+from live_server import LiveServer, live_server, wait_for
 from tongsa.document_formats.formats import FORMATS
 from tongsa.server import auth
 from tongsa.server.config import RequestLimits
@@ -132,6 +132,45 @@ def test_a_key_is_sent_in_the_form_and_the_address_needs_none(run: Path, tmp_pat
         url = url_of(send(server, "a.txt", b"1", {"Authorization": f"Bearer {key}"}))
         assert server.client.get(url, headers={"Host": "rebound.example"}).status_code == 421
         assert server.client.get(url, headers={"Origin": "https://example.org"}).status_code == 403
+
+
+FORM = "--x\r\nContent-Disposition: form-data; name={}\r\n\r\n"
+
+
+def large_form(server: LiveServer, *fields: tuple[str, str]) -> tuple[bytes, bytes]:
+    """Return the beginning and the end of a request whose file is larger than a body without a key may be."""
+    size = 2 * server.context.config.limits.body_bytes
+    start = "".join(FORM.format(f'"{name}"') + value + "\r\n" for name, value in fields)
+    start += FORM.format('"file"; filename="a.txt"') + "\n" * size
+    end = "\n" * size + "\r\n" + "".join(FORM.format(name) + value + "\r\n" for name, value in LANGUAGES.items())
+    end += "--x--\r\n"
+    head = f"POST /translate_file HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(start + end)}\r\n"
+    head += "Content-Type: multipart/form-data; boundary=x\r\nConnection: close\r\n\r\n"
+    return (head + start).encode(), end.encode()
+
+
+@pytest.mark.parametrize(("fields", "status"), [((), b"401"), ((("api_key", "wrong"),), b"403")])
+def test_a_large_file_is_not_read_without_a_key(
+    run: Path, tmp_path: Path, fields: tuple[tuple[str, str], ...], status: bytes
+) -> None:
+    auth.create_key(tmp_path / "keys", "alice")
+    with live_server(run, keys=tmp_path / "keys") as server, server.socket() as client:
+        client.sendall(large_form(server, *fields)[0])
+        assert client.recv(65536).split(b" ")[1] == status, "the rest of the body has not been sent"
+
+
+def test_a_client_that_has_sent_no_key_yet_takes_no_slot(run: Path, tmp_path: Path) -> None:
+    key = auth.create_key(tmp_path / "keys", "alice")
+    with live_server(run, keys=tmp_path / "keys", max_concurrent_documents=1) as server:
+        with server.socket() as slow, server.socket() as client:
+            slow.sendall(large_form(server)[0][:100_000])
+            wait_for(lambda: server.metric("tongsa_requests_in_progress") == 1)
+            start, end = large_form(server, ("api_key", key))
+            client.sendall(start)
+            wait_for(lambda: server.context.document_slots.free == 0)
+            client.sendall(end)
+            assert client.recv(65536).startswith(b"HTTP/1.1 200")
+        wait_for(lambda: server.context.document_slots.free == 1)
 
 
 def test_files_expire_and_bytes_are_counted() -> None:

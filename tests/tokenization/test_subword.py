@@ -57,7 +57,7 @@ def test_decode_inverts_encode(model: ModelType, jamo: bool, text: str) -> None:
 @settings(max_examples=50)
 def test_decode_inverts_a_sampled_segmentation(model: ModelType, text: str, alpha: float, seed: int) -> None:
     tokenizer = trained_tokenizer(model, jamo=True)
-    assert tokenizer.decode(next(tokenizer.sample_all([text], alpha, seed))) == normalize(text)
+    assert tokenizer.decode(tokenizer.sample_all([text], alpha, [seed])[0]) == normalize(text)
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "갔다.", "running"]) | st.just("zebra")))
@@ -70,7 +70,7 @@ def test_each_unknown_word_is_one_unk(words: list[str]) -> None:
 def test_without_byte_fallback_an_unknown_character_is_unk() -> None:
     tokenizer = trained_tokenizer("unigram", byte_fallback=False)
     assert tokenizer.encode("dog 😀😀")[-1] == UNK
-    assert next(tokenizer.sample_all(["dog 😀😀"], 0.5, 0)).count(UNK) == 1
+    assert tokenizer.sample_all(["dog 😀😀"], 0.5, [0])[0].count(UNK) == 1
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe", "char", "word"])
@@ -108,21 +108,27 @@ def test_token_strings_show_spaces_and_composed_syllables() -> None:
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_a_sample_depends_on_text_alpha_and_seed_only(model: ModelType) -> None:
     tokenizer = trained_tokenizer(model)
-    first = list(tokenizer.sample_all(TEXTS, 0.3, 7))
-    next(tokenizer.sample_all(TEXTS, 0.9, 1))
-    assert list(tokenizer.sample_all(TEXTS, 0.3, 7)) == first
-    assert list(tokenizer.sample_all(TEXTS, 0.3, 8)) != first
+    seeds = range(7, 7 + len(TEXTS))
+    first = tokenizer.sample_all(TEXTS, 0.3, seeds)
+    tokenizer.sample_all(TEXTS, 0.9, seeds)
+    assert tokenizer.sample_all(TEXTS[::-1], 0.3, seeds[::-1]) == first[::-1]
+    assert [tokenizer.sample_all([text], 0.3, [seed])[0] for text, seed in zip(TEXTS, seeds, strict=True)] == first
+    assert tokenizer.sample_all(TEXTS, 0.3, [seed + 1 for seed in seeds]) != first
     assert len({tuple(tokens) for tokens in first}) > 4  # four texts with more than four segmentations
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe", "char", "word"])
 def test_alpha_zero_is_the_plain_encoding(model: ModelType) -> None:
-    assert list(trained_tokenizer(model).sample_all(TEXTS, 0, 7)) == trained_tokenizer(model).encode_all(TEXTS)
+    assert trained_tokenizer(model).sample_all(TEXTS, 0, range(len(TEXTS))) == trained_tokenizer(model).encode_all(
+        TEXTS
+    )
 
 
 @pytest.mark.parametrize("model", ["char", "word"])
 def test_char_and_word_models_have_one_segmentation(model: ModelType) -> None:
-    assert list(trained_tokenizer(model).sample_all(TEXTS, 0.5, 7)) == trained_tokenizer(model).encode_all(TEXTS)
+    assert trained_tokenizer(model).sample_all(TEXTS, 0.5, range(len(TEXTS))) == trained_tokenizer(model).encode_all(
+        TEXTS
+    )
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
@@ -131,22 +137,22 @@ def test_another_process_samples_the_same(model: ModelType, tmp_path: Path) -> N
     trained_tokenizer(model).save(path)
     program = (
         "import sys; from pathlib import Path; from tongsa.tokenization.subword import SubwordTokenizer;"
-        "print(*SubwordTokenizer.load(Path(sys.argv[1])).sample_all(['the cats ran away', '갔다'], 0.2, 5))"
+        "print(*SubwordTokenizer.load(Path(sys.argv[1])).sample_all(['the cats ran away', '갔다'], 0.2, [5, 6]))"
     )
     answer = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
-    rows = trained_tokenizer(model).sample_all(["the cats ran away", "갔다"], 0.2, 5)
+    rows = trained_tokenizer(model).sample_all(["the cats ran away", "갔다"], 0.2, [5, 6])
     assert answer.stdout.strip() == " ".join(map(str, rows))
 
 
 def test_bpe_without_dropout_equals_sentencepiece() -> None:
     tokenizer = trained_tokenizer("bpe")
-    assert list(tokenizer.sample_all(TEXTS, 1e-12, 0)) == tokenizer.encode_all(TEXTS)
+    assert tokenizer.sample_all(TEXTS, 1e-12, range(len(TEXTS))) == tokenizer.encode_all(TEXTS)
     assert all(len(part) == 1 for part in bpe_dropout("▁the", {"th": 0.0, "▁the": -1.0}, 1.0, Random(0)))
 
 
 def test_a_large_alpha_gives_the_most_probable_segmentation() -> None:
     tokenizer = trained_tokenizer("unigram")
-    cold = tokenizer.sample_all(TEXTS, 1000.0, 0)
+    cold = tokenizer.sample_all(TEXTS, 1000.0, range(len(TEXTS)))
     for drawn, best in zip(cold, tokenizer.encode_all(TEXTS), strict=True):
         scores = [sum(map(tokenizer._processor.get_score, tokens)) for tokens in (drawn, best)]
         assert scores[0] == pytest.approx(scores[1], abs=1e-3)

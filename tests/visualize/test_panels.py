@@ -37,6 +37,7 @@ ROLES = {
     "structured_self_attention": {"hops"},
     "structured_self_attention, decoder": {"hops", "cross"},
     "transformer": {"cross", "encoder", "decoder"},
+    "transformer, ssru decoder": {"cross", "encoder"},
     "transformer_classifier": {"encoder"},
     "transformer_lm": {"decoder"},
 }

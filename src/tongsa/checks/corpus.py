@@ -1,12 +1,12 @@
 """Checks of a corpus: train/test leakage, duplicates, copies, dropped lines, unknown tokens, labels."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tongsa.bounded_files import MAX_WEIGHTS_BYTES, MalformedTextError, UnreadableFileError, parse_json, read_lines
 from tongsa.checks.finding import LEVELS, MAX_EXAMPLES, Finding, format_pair, level_for_share, percent
 from tongsa.data.ledger import Pair
 from tongsa.tokenization.special import UNK
@@ -178,8 +178,13 @@ def check_dropped(ledger_path: Path) -> Finding:
 
 
 def _read_ledger(ledger_path: Path) -> list[dict[str, Any]]:
-    with ledger_path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    """Return the entries of a ledger; the last one has the totals."""
+    try:
+        entries = [parse_json(line) for line in read_lines(ledger_path, MAX_WEIGHTS_BYTES)]
+        int(entries[-1]["totals"]["read"])
+    except (MalformedTextError, IndexError, KeyError, TypeError, ValueError):
+        raise UnreadableFileError(ledger_path, "damaged") from None
+    return entries
 
 
 def check_unknown_tokens(pairs: Sequence[Pair], texts: Sequence[str], tokenizer: Tokenizer, name: str) -> Finding:

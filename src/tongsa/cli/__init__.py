@@ -22,6 +22,7 @@ from tongsa.errors import (
     InterruptedRun,
     LostWorkerError,
     describe_os_error,
+    readable_message,
 )
 
 DESCRIPTION = """\
@@ -141,5 +142,5 @@ def _report_os_error(error: OSError) -> int:
 
 
 def _report(message: str, exit_code: int) -> int:
-    print(message, file=sys.stderr)  # noqa: T201
+    print(readable_message(message), file=sys.stderr)  # noqa: T201
     return exit_code

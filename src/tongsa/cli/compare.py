@@ -59,7 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--each-run", action="store_true", help="compare runs one by one, also those of one setting")
     parser.add_argument(
-        "--views", type=int, default=0, metavar="N", help="also write attention and beam of the N top sentences"
+        "--views",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also write pages of the N top sentences: attention and beam of all models",
     )
     parser.add_argument(
         "--table",
@@ -80,12 +84,13 @@ def run(options: argparse.Namespace) -> int:
     from tongsa.runs.comparison import compare_systems
 
     check_outputs(options)
+    comparison_options = read_options(options)
     if is_grid(options):
-        grid = train_grid_runs(options)
+        grid = train_grid_runs(options, comparison_options)
         systems, failures, test_set = grid.systems, grid.failures, grid_test_set(options, grid.systems[0])
     else:
         systems, failures, test_set = options.systems, "", read_test_set(options)
-    comparison = compare_systems(systems, test_set, read_options(options), log=print_status)
+    comparison = compare_systems(systems, test_set, comparison_options, log=print_status)
     if is_stream(options.output):
         write_page(options.output, comparison.page.html)
     else:

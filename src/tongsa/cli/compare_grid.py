@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from tongsa.cli.grid_arguments import grid_plan
 from tongsa.errors import InputError
 
 if TYPE_CHECKING:
+    from tongsa.runs.compared_systems import ComparisonOptions
     from tongsa.runs.evaluation import EvaluationSet
 
 GRID_OPTIONS = ("vary", "budget")
@@ -32,14 +34,23 @@ def is_grid(options: argparse.Namespace) -> bool:
     return has_recipe and is_asked
 
 
-def train_grid_runs(options: argparse.Namespace) -> TrainedGrid:
+def train_grid_runs(options: argparse.Namespace, comparison: "ComparisonOptions") -> TrainedGrid:
     """Train the runs that are not finished, in the folder named like the page: runs/norm for -o runs/norm.html."""
+    from tongsa.runs.comparison_power import PowerRemark
     from tongsa.runs.grid import describe_failures, train_grid
 
     recipe, *others = options.systems
     check_test_files(options, recipe)
     plan = grid_plan(options, grid_folder(options.output), recipe=recipe)
-    runs = train_grid(plan)
+    planned = plan.plan_folder(plan.all_variants[0])
+    power = PowerRemark(
+        plan=planned,
+        read=partial(grid_test_set, options, planned),
+        options=comparison,
+        seeds=options.seeds,
+        others=others,
+    )
+    runs = train_grid(plan, remark=power)
     finished = [run.folder for run in runs if run.state == "finished"]
     failures = describe_failures(runs, plan.command)
     if len(finished) + len(others) < 2:
@@ -70,7 +81,7 @@ def grid_test_set(options: argparse.Namespace, run: Path) -> "EvaluationSet":
     from tongsa.runs.recipe import parse_recipe
 
     settings = run / "run.toml"
-    data = parse_recipe(config.read_toml(settings), str(settings)).data
+    data = parse_recipe(config.read_folder_toml(settings), str(settings)).data
     return EvaluationSet(
         files=options.data or data.paths(data.test),
         columns=tuple(options.columns or data.columns),

@@ -23,6 +23,7 @@ Evaluate a model on a test set. Each score is printed with its 95 % bootstrap in
   tongsa evaluate runs/mine --data test.de test.en --beam 5 --metrics bleu chrf --json
   tongsa evaluate runs/mine --data test.tsv --set decoding.coverage_penalty=0.2
   tongsa evaluate runs/mine --data test.tsv --by length frequency --csv -o slices.csv
+  tongsa evaluate runs/mine --data test.tsv --by length position -o slices.html
 
 A classifier is scored by accuracy and macro F1, a language model by perplexity.
 Lines of the test set that are also in the training files of the run are reported on standard error.
@@ -68,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from tongsa.cli.data_format import data_format
     from tongsa.runs.evaluation import EvaluationOptions, EvaluationSet, evaluate_on, report_json
+    from tongsa.runs.evaluation_page import evaluation_page
+    from tongsa.visualize.family import column_names
 
+    is_page = is_page_output(options)
     loaded = load_model(options)
     is_seq2seq, decoding = loaded.config.task == "seq2seq", decoding_settings(options)
     flags = [name for name in SEQ2SEQ_ONLY if getattr(options, name)] + (["set"] if decoding else [])
@@ -88,4 +92,20 @@ def run(options: argparse.Namespace) -> None:
         ),
         log=print_status,
     )
-    print_result(report_json(report) if options.json else report.as_csv() if options.csv else str(report))
+    if is_page:
+        print_status(str(report))
+        print_result(evaluation_page(report, column_names([options.run])[0], options.data).html)
+    else:
+        print_result(report_json(report) if options.json else report.as_csv() if options.csv else str(report))
+
+
+def is_page_output(options: argparse.Namespace) -> bool:
+    """Return whether the output is a page; raise InputError if there is nothing to draw or another format is asked."""
+    if options.output.suffix.lower() != ".html":
+        return False
+    if options.json or options.csv:
+        flag = "--json" if options.json else "--csv"
+        raise InputError(f"-o {options.output}: the page is an HTML file. Leave out {flag}, or give another name.")
+    if not options.by:
+        raise InputError(f"-o {options.output}: a page of charts by length, frequency or position. Add --by length.")
+    return True

@@ -26,10 +26,12 @@ COMMAND_SECTIONS = {
     "shortlist": ("data format",),
     "sample": ("sampling",),
     "serve": (SERVER_SECTION,),
-    "data noise": ("data noise",),
+    "data noise": ("data noise", "data format"),
     "data clean": ("data cleaning",),
     "data why": ("data cleaning",),
-    "data back-translate": ("decoding", "sampling"),
+    "data split": ("data format",),
+    "data align": ("data format",),
+    "data back-translate": ("decoding", "sampling", "data format"),
 }
 """The sections whose keys `--set` of a command accepts."""
 TYPE_NAMES = {int: "whole number", float: "number", str: "text", bool: "true or false", Path: "path"}

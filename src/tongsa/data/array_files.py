@@ -12,7 +12,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tongsa import storage
+from tongsa.bounded_files import MalformedTextError, is_file_name, parse_json, read_lines
+
 PROGRESS_FILE = "progress.jsonl"
+MAX_PROGRESS_BYTES = 64 << 20
+"""Size of the record of progress: about 200 bytes for each block."""
 
 
 class ArrayFiles:
@@ -66,26 +71,26 @@ class ArrayFiles:
         progress = self._last_progress()
         for path in self.folder.iterdir():
             if path.name != PROGRESS_FILE:
-                os.truncate(path, progress["sizes"].get(path.name, 0))
+                _remove_unless_regular(path)
+                if path.exists():
+                    os.truncate(path, progress["sizes"].get(path.name, 0))
         return int(progress["count"])
 
     def _last_progress(self) -> dict[str, Any]:
         path = (self.folder or Path()) / PROGRESS_FILE
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        _remove_unless_regular(path)
+        lines = list(read_lines(path, MAX_PROGRESS_BYTES)) if path.exists() else []
         for i in reversed(range(len(lines))):  # a crash may have cut the last line
-            try:
-                progress: dict[str, Any] = json.loads(lines[i])
-            except ValueError:
-                continue
-            if all(self._size(name) >= size for name, size in progress["sizes"].items()):
-                path.write_bytes(b"".join(line + b"\n" for line in lines[: i + 1]))
+            progress = _parse_progress(lines[i])
+            if progress and all(self._size(name) >= size for name, size in progress["sizes"].items()):
+                storage.write_text(path, "".join(f"{line}\n" for line in lines[: i + 1]))
                 return progress
         path.unlink(missing_ok=True)
         return {"count": 0, "sizes": {}}
 
     def _size(self, name: str) -> int:
         path = (self.folder or Path()) / name
-        return path.stat().st_size if path.exists() else -1
+        return path.stat().st_size if path.is_file() and not path.is_symlink() else -1
 
     def close(self) -> None:
         """Close the files of a folder; arrays in memory stay readable."""
@@ -93,6 +98,24 @@ class ArrayFiles:
             for stream in self._streams.values():
                 stream.close()
             self._streams.clear()
+
+
+def _parse_progress(line: str) -> dict[str, Any] | None:
+    """Return the progress of a line; None if the line is damaged."""
+    try:
+        progress = parse_json(line)
+        sizes = progress["sizes"]
+        numbers = [progress["count"], *sizes.values()]
+    except (MalformedTextError, KeyError, TypeError, AttributeError):
+        return None
+    is_valid = all(map(is_file_name, sizes)) and all(type(number) is int and number >= 0 for number in numbers)
+    return progress if is_valid else None
+
+
+def _remove_unless_regular(path: Path) -> None:
+    """Remove a link, a pipe or a folder where a file is written: it would lead out of the folder, or wait."""
+    if path.is_symlink() or not path.is_file():
+        storage.remove(path)
 
 
 def release_pages(array: NDArray[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Names of data files: patterns such as corpus-*.tsv.gz stand for the files that match, sorted."""
+"""Names that stand for data files: patterns such as corpus-*.tsv.gz, and folders of saved data sets."""
 
 import glob
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tongsa.data.compression import format_suffix
 from tongsa.data.formats import FORMATS
+from tongsa.data.formats.arrow import is_saved_dataset, saved_files
 from tongsa.data.records import CorpusError
 
 
@@ -19,7 +20,7 @@ def expand_patterns(files: Sequence[str | Path], folder: str | Path = "", *, par
     names: list[str] = []
     waiting: tuple[str, list[str]] | None = None  # the source files
     for file, found_names in zip(map(str, files), matches, strict=True):
-        if not parallel or format_suffix(Path(file)) in FORMATS:
+        if not parallel or is_saved_dataset(Path(folder) / file) or format_suffix(Path(file)) in FORMATS:
             names += found_names
         elif waiting is None:
             waiting = file, found_names
@@ -34,12 +35,15 @@ def expand_patterns(files: Sequence[str | Path], folder: str | Path = "", *, par
     return names + (waiting[1] if waiting is not None else [])
 
 
-def has_pattern(name: str) -> bool:
-    return glob.has_magic(name)
+def has_pattern(name: str, folder: str | Path = "") -> bool:
+    """Return whether a name stands for other files: a pattern, or the folder of a saved data set."""
+    return glob.has_magic(name) or is_saved_dataset(Path(folder) / name)
 
 
 def _match(file: str, folder: Path) -> list[str]:
-    if not has_pattern(file) or (folder / file).exists():
+    if is_saved_dataset(folder / file):
+        return [str(Path(file) / name) for name in saved_files(folder / file)]
+    if not glob.has_magic(file) or (folder / file).exists():
         return [file]
     names = sorted(glob.glob(file, root_dir=folder, recursive=True))  # noqa: PTH207 - pathlib has no absolute patterns
     names = [name for name in names if not (folder / name).is_dir()]

@@ -47,9 +47,9 @@ class NoiseConfig:
         return self.share > 0 and any(rates)
 
 
-def text_seed(seed: int, epoch: int, index: int) -> int:
-    """Return the seed of the noise of one text: different for each run, epoch and text."""
-    return (seed << 96) | (epoch << 48) | index
+def text_seed(seed: int, epoch: int, index: int, stream: int = 0) -> int:
+    """Return the random seed of one text: different for each run, epoch, text and use (`stream`: 0 is noise)."""
+    return (seed << 96) | (epoch << 48) | (stream << 44) | index
 
 
 def add_noise(text: str, config: NoiseConfig, seed: int) -> str:

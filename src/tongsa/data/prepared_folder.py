@@ -13,6 +13,7 @@ from math import inf
 from pathlib import Path
 
 from tongsa import storage, system
+from tongsa.bounded_files import UnreadableFileError, is_file_name, read_json
 from tongsa.data.array_files import PROGRESS_FILE, ArrayFiles
 from tongsa.errors import InputError
 
@@ -78,13 +79,20 @@ def _describe_file(path: Path) -> dict[str, object]:
 def find_damage(folder: Path) -> str:
     """Return what is wrong with the files of a folder; "" if they are as its manifest says."""
     try:
-        files = dict(json.loads((folder / MANIFEST_FILE).read_text("utf-8"))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        files = {
+            name: (entry["size"], entry["sha256"]) for name, entry in read_json(folder / MANIFEST_FILE)["files"].items()
+        }
+    except (UnreadableFileError, ValueError, KeyError, TypeError, AttributeError):
         return f"{MANIFEST_FILE} is missing or damaged"
-    for name, description in files.items():
+    for name, (size, sha256) in files.items():
+        if not is_file_name(name):
+            return f"{MANIFEST_FILE} names {name[:100]!r}, which is not a file of this folder"
         path = folder / name
-        if not path.is_file() or path.stat().st_size != description["size"]:
-            return f"{name} is missing or has another size"
-        if storage.file_sha256(path) != description["sha256"]:
-            return f"{name} is damaged"
+        try:
+            if not path.is_file() or path.stat().st_size != size:
+                return f"{name} is missing or has another size"
+            if storage.folder_file_sha256(path) != sha256:
+                return f"{name} is damaged"
+        except UnreadableFileError as error:
+            return f"{name}: {error.reason}"
     return ""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tongsa import storage
 from tongsa.batch import Padded
-from tongsa.bounded_files import MAX_SHORTLIST_BYTES, UnreadableFileError, open_regular
+from tongsa.bounded_files import MAX_JSON_BYTES, MAX_SHORTLIST_BYTES, UnreadableFileError, open_regular
 from tongsa.errors import InputError
 from tongsa.program import format_command
 from tongsa.tokenization.lexicon import ShortlistCandidates, shortlist_candidates
@@ -65,6 +65,11 @@ def learn_shortlist(
 
 
 def save_shortlist(path: Path, shortlist: Shortlist, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
+    size = sum(array.nbytes for array in shortlist.candidates)
+    if size > MAX_SHORTLIST_BYTES - MAX_JSON_BYTES:
+        raise InputError(
+            f"shortlist: {size:,} bytes; a shortlist may have {MAX_SHORTLIST_BYTES:,}. Give fewer --candidates."
+        )
     storage.write_bytes(
         path,
         save(
@@ -107,7 +112,7 @@ def _arrays_sha256(candidates: ShortlistCandidates) -> str:
     """Return the checksum of the arrays, which is stored beside them."""
     digest = hashlib.sha256()
     for array in candidates:
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

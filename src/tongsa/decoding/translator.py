@@ -93,6 +93,11 @@ class Translator(TextModel):
         )
         self.batch_search = BatchSearch(self.engine, self.torch_engine, batch_tokens, len(target_tokenizer))
 
+    @property
+    def engine_name(self) -> str:
+        """Name of the engine that runs the search where it can."""
+        return self.engine.name if self.engine else self.torch_engine.name
+
     def __call__(self, text: str) -> Translation:
         return self.translate([ensure_text(text)])[0]
 

@@ -180,6 +180,8 @@ def decoding_signature(translator: Translator, config: DecodingConfig) -> str:
         settings["fusion"] = translator.fusion.weight
     if translator.engine and translator.engine.supports(pad([[UNK, EOS]]), config):  # otherwise torch searches
         settings["engine"] = translator.engine.name
+    elif translator.torch_engine.name != "torch":
+        settings["engine"] = translator.torch_engine.name
     return "".join(f"|{name}:{value}" for name, value in settings.items())
 
 

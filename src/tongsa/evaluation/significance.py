@@ -148,9 +148,21 @@ def detectable_difference(
     """
     values = jackknife_values(a) if b is None else np.subtract(*map(jackknife_values, comparable([a, b])))
     variance = values.var(ddof=1) / len(values) if len(values) > 1 else math.nan
+    return float(_detection_factor(power, level) * np.sqrt(2 * variance if b is None else variance))
+
+
+def largest_detectable_difference(sentences: int, *, power: float = 0.8, level: float = 0.05) -> float:
+    """Return an upper bound of `detectable_difference` for scores of 0 or 100 per sentence, before outputs are known.
+
+    No such score varies more than one of 50, where half of the sentences are right.
+    """
+    return _detection_factor(power, level) * math.sqrt(2 * 50**2 / sentences)
+
+
+def _detection_factor(power: float, level: float) -> float:
+    """Return how many standard errors a difference must have to be found."""
     normal = NormalDist()
-    factor = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
-    return float(factor * np.sqrt(2 * variance if b is None else variance))
+    return normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
 
 
 class SeedTest(NamedTuple):

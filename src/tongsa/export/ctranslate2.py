@@ -33,6 +33,7 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "norm_kind": ("layer", "rms"),
     "final_norm": ("auto",),
     "residual": (True,),
+    "decoder_cell": ("attention",),
 }
 """Supported values, for the settings that CTranslate2 supports only in part."""
 

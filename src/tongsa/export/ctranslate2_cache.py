@@ -19,6 +19,7 @@ from tongsa.config import did_you_mean
 from tongsa.decoding.engines.ctranslate2 import CTranslate2Engine, import_library
 from tongsa.decoding.engines.ctranslate2_files import METADATA_FILE, ExportMetadata, load_metadata
 from tongsa.decoding.engines.names import ENGINE_NAMES, EngineName
+from tongsa.decoding.engines.torch_int8 import quantize_model
 from tongsa.errors import InputError
 from tongsa.export import SOURCE_TOKENIZER_FILE, default_folder, require_replaceable, write_model, write_tokenizers
 from tongsa.export.ctranslate2 import CONVERSION_VERSION, check_supported
@@ -39,10 +40,13 @@ def load_engine(bundle: Bundle, name: EngineName, log: Log) -> CTranslate2Engine
     """Return the engine that decodes with a model from disk, or None for torch. A line to `log` tells of a conversion.
 
     "auto" is None where CTranslate2 is not installed or does not support the model. It is also None where the
-    conversion fails, with the reason to `log`. With another name these are errors.
+    conversion fails, with the reason to `log`. With another name these are errors. "torch-int8" rounds the weights of
+    the bundle's model.
     """
     check_engine_name(name)
-    if name == "torch" or (name == "auto" and find_spec("ctranslate2") is None):
+    if name == "torch-int8":
+        quantize_model(bundle.model)
+    if name in ("torch", "torch-int8") or (name == "auto" and find_spec("ctranslate2") is None):
         return None
     try:
         check_supported(bundle)

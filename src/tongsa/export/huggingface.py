@@ -29,6 +29,7 @@ SUPPORTED_VALUES: dict[str, tuple[Any, ...]] = {
     "attention_window": (0,),
     "final_norm": ("auto",),
     "residual": (True,),
+    "decoder_cell": ("attention",),
 }
 """Supported values, for the settings that Hugging Face supports only in part."""
 

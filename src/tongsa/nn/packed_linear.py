@@ -15,6 +15,8 @@ enough: torch's fused optimizers and changes through `.data` leave the number as
 
 oneDNN compiles a kernel for each shape, in about 0.5 ms, and keeps it, in about 0.6 MiB. So products have few numbers
 of rows, ROW_COUNTS: others are padded by zeros, which are dropped again. Larger products are left to MKL.
+
+Weights that were quantized have products in 8 bits instead (nn/int8_linear.py).
 """
 
 import weakref
@@ -25,6 +27,8 @@ from typing import Literal, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from tongsa.nn.int8_linear import quantized_product, quantized_weight
 
 ROW_COUNTS: tuple[int, ...] = (
     *range(1, 9),
@@ -73,6 +77,8 @@ _copies: dict[tuple[int, Layout], _Copy] = {}
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation = "none") -> Tensor:  # (…, output)
     """Return the activation of xWᵀ + b; x is (…, input)."""
     rows = x.numel() // weight.shape[1]
+    if rows and in_inference_mode() and (quantized := quantized_weight(weight)) is not None:
+        return _activate(quantized_product(x, quantized, bias), activation)
     if not in_inference_mode() or not 0 < rows <= MAX_ROWS or x.dtype != torch.float32:
         return _activate(F.linear(x, weight, bias), activation)
     copy = _copy(weight, "transposed" if rows == 1 else "packed")

@@ -4,9 +4,10 @@ A tag in front of each synthetic source marks the synthetic pairs for the new mo
 is the mirror image: a model of the same direction writes the targets of monolingual sources.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tongsa import storage
 from tongsa.data.corpus import CorpusError, raw_lines, read_texts
@@ -25,6 +26,8 @@ class BackTranslation:
     """First word of each synthetic source; "" for none."""
     self_train: bool = False
     """The texts are sources, and the model writes the targets."""
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `read_texts`: columns, header, encoding, languages."""
 
 
 def back_translate(
@@ -39,19 +42,28 @@ def back_translate(
     texts_path = output.with_name(output.name + ".texts")
     translations_path = output.with_name(output.name + ".translations")
     with storage.explain_os_errors(output), Ledger(output.with_name(output.name + ".ledger.jsonl")) as ledger:
-        texts = list(read_texts(files, ledger))
-        if not texts:
-            raise CorpusError(f"{files[0]}: no text. Give a file with one text per line.")
-        content = "".join(f"{pair.target}\n" for pair in texts).encode()
-        if not texts_path.exists() or texts_path.read_bytes() != content:
-            storage.write_bytes(texts_path, content)
+        _write_texts(files, texts_path, config, ledger)
         run_job(job, str(texts_path), translations_path, quiet=quiet)
-        lines = [_format_pair(*item, config, ledger) for item in zip(texts, raw_lines(translations_path), strict=True)]
+        texts = read_texts(files, Ledger(None), **config.reading)  # again: they need not fit into memory
+        items = zip(texts, raw_lines(translations_path), strict=True)
+        storage.write_lines(output, (_format_pair(text, translation, config, ledger) for text, translation in items))
         ledger.check()
-        storage.write_text(output, "".join(lines))
     for path in (texts_path, translations_path):
         storage.remove(path)
     return ledger
+
+
+def _write_texts(files: Sequence[str], path: Path, config: BackTranslation, ledger: Ledger) -> None:
+    """Write the texts to translate; a file with the same texts, of a killed command, stays as it is."""
+    new = path.with_name(path.name + ".new")
+    count = storage.write_lines(new, (f"{pair.target}\n" for pair in read_texts(files, ledger, **config.reading)))
+    if not count:
+        storage.remove(new)
+        raise CorpusError(f"{files[0]}: no text. Give a file with one text per line.")
+    if path.exists() and storage.file_sha256(path) == storage.file_sha256(new):
+        storage.remove(new)
+    else:
+        storage.replace_file(new, path)
 
 
 def _format_pair(text: Pair, raw_translation: bytes, config: BackTranslation, ledger: Ledger) -> str:

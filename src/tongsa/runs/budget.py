@@ -34,7 +34,7 @@ def fit_memory_limit(run: Run, distributed: DistributedContext = SINGLE_PROCESS)
     training = run.recipe.training
 
     def measure() -> str:
-        examples = EpochExamples(run.data, run.recipe)(0)
+        examples = EpochExamples(run.data, run.recipe).clean(0)
         lengths = examples.lengths
         batches = epoch_order(lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
         largest = max(batches, key=lambda rows: len(rows) * int(lengths[rows].max(axis=0).sum()))

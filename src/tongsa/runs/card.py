@@ -12,6 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tongsa import storage
+from tongsa.bounded_files import (
+    MAX_TOML_BYTES,
+    MAX_WEIGHTS_BYTES,
+    UnreadableFileError,
+    parse_json,
+    read_bytes,
+    read_lines,
+)
 from tongsa.data.public_sets.table import public_sets
 from tongsa.evaluation.evaluate import EvaluationReport
 from tongsa.evaluation.score_tables import format_interval
@@ -67,18 +75,20 @@ Decoding: `{json.dumps(asdict(bundle.decoding))}`
 """
 
 
-def add_test_scores(folder: Path, run: Run, report: EvaluationReport, leakage: str = "") -> None:
-    """Add the scores on the test set to the card of a bundle, unless it has them already.
+def add_test_scores(folder: Path, run: Run, report: EvaluationReport, leakage: str = "", label: str = "") -> None:
+    """Add the scores on a test set to the card of a bundle, unless it has them already.
 
-    `leakage` says how much of the test set is in the training data.
+    `leakage` says how much of the test set is in the training data, `label` names the test set of a corpus.
     """
-    card = (folder / CARD_FILE).read_text("utf-8")
-    if TEST_HEADING in card or not card.startswith("---\n"):  # an older version of tongsa wrote no metadata
+    card = read_bytes(folder / CARD_FILE, MAX_TOML_BYTES).decode("utf-8", "replace")
+    heading = f"\n{TEST_HEADING}{f' `{label}`' if label else ''} ({report.sentences:,} pairs)\n"
+    if heading in card or not card.startswith("---\n"):  # an older version of tongsa wrote no metadata
         return
     metadata, body = card.split("\n---\n", 1)
     remark = f"\n{leakage}\n" if leakage else ""
-    section = f"\n{TEST_HEADING} ({report.sentences:,} pairs)\n{_score_table(report)}\n{remark}"
-    storage.write_text(folder / CARD_FILE, f"{metadata}\n{_hub_result(run, report, 'test')}---\n{body}{section}")
+    section = f"{heading}{_score_table(report)}\n{remark}"
+    hub_result = "" if label else _hub_result(run, report, "test")  # the metadata have one test set
+    storage.write_text(folder / CARD_FILE, f"{metadata}\n{hub_result}---\n{body}{section}")
 
 
 def _title(run: Run) -> str:
@@ -149,9 +159,11 @@ def _data(run: Run) -> str:
 
 def _drop_counts(run: Run) -> str:
     """Return the number of dropped pairs by reason, from the last line of the ledger."""
-    with (run.folder / "ledger.jsonl").open(encoding="utf-8") as ledger:
-        (last_line,) = deque(ledger, maxlen=1)
-    dropped = json.loads(last_line)["totals"]["dropped"]
+    try:
+        (last_line,) = deque(read_lines(run.folder / "ledger.jsonl", MAX_WEIGHTS_BYTES), maxlen=1)
+        dropped = {str(reason): int(count) for reason, count in parse_json(last_line)["totals"]["dropped"].items()}
+    except (UnreadableFileError, ValueError, KeyError, TypeError, AttributeError):  # ValueError: also an empty ledger
+        return "the ledger of dropped pairs is missing or damaged"
     reasons = ", ".join(f"{count:,} {reason.replace('-', ' ')}" for reason, count in dropped.items())
     return f"{sum(dropped.values()):,} dropped ({reasons})" if dropped else "none dropped"
 

@@ -100,7 +100,7 @@ def collect_systems(
         language = evaluation_set.target_language or languages[1]
         tokenize = choose_bleu_tokenizer(language, test_set.references, log)
     outputs = [system_outputs(system, test_set, options.decoding, log) for system in systems]
-    scored = {name: _score_outputs(name, test_set, outputs, tokenize) for name in metrics if name != "comet"}
+    scored = {name: score_outputs(name, test_set, outputs, tokenize) for name in metrics if name != "comet"}
     if comet:
         scored["comet"] = [
             comet_statistics(comet, test_set.sources, output.texts, test_set.references) for output in outputs
@@ -128,7 +128,7 @@ def _default_metrics(task: Task, systems: Sequence[System]) -> tuple[str, ...]:
     return models[0].metrics if models and task == "seq2seq" else TASK_METRICS[task]
 
 
-def _score_outputs(
+def score_outputs(
     metric: str, test_set: AlignedTestSet, outputs: Sequence[SystemOutputs], tokenize: str
 ) -> list[MetricStatistics]:
     """Return the statistics of all systems under a metric."""
@@ -153,7 +153,7 @@ def check_statistics(
     if obstacle := _perplexity_obstacle(systems):
         remarks += [obstacle] if any(system.model for system in systems) else []
     else:
-        statistics["perplexity"] = [_perplexity(output) for output in outputs]
+        statistics["perplexity"] = [perplexity_statistics(output) for output in outputs]
     for name, values in list(statistics.items()):
         undefined = [system.name for system, value in zip(systems, values, strict=True) if math.isnan(value.value())]
         if undefined:
@@ -165,7 +165,8 @@ def check_statistics(
     return statistics, remarks
 
 
-def _perplexity(output: SystemOutputs) -> MetricStatistics:
+def perplexity_statistics(output: SystemOutputs) -> MetricStatistics:
+    """Return the statistics of the references' log-probabilities, which a model has and a file of outputs has not."""
     rows = np.array(output.log_probs, dtype=np.float64).reshape(-1, 2)
     return MetricStatistics("perplexity", output.perplexity_signature, rows, perplexity_scores)
 
@@ -188,8 +189,7 @@ def _test_set_remarks(test_set: AlignedTestSet, languages: tuple[str, str]) -> I
         text = f"Only {count} sentences: the intervals are rough, and only large differences can be seen."
         yield Remark("few_sentences", text, {"count": count})
     if dropped:
-        text = f"{dropped:,} lines of the test set could not be used and are left out."
-        yield Remark("dropped", text, {"count": dropped})
+        yield dropped_remark(dropped)
     target = languages[1]
     if target and language_name(target) != target and not _looks_like(target, test_set.references):
         text = f"The references do not look like {language_name(target)}, the language that the models write."
@@ -225,8 +225,17 @@ def _leakage(system: System, test_set: AlignedTestSet) -> Remark | None:
     same, lines = int(finding.numbers.get("same", 0)), len(test_set.pairs)
     if finding.level == "ok" or not same:
         return None
-    text = f"{system.name}: {same:,} of {lines:,} test lines are in its training files, so its scores are too high."
-    return Remark("leakage", text, {"name": system.name, "same": same, "lines": lines})
+    return leakage_remark(system.name, same, lines)
+
+
+def dropped_remark(count: int) -> Remark:
+    text = f"{count:,} lines of the test set could not be used and are left out."
+    return Remark("dropped", text, {"count": count})
+
+
+def leakage_remark(name: str, same: int, lines: int) -> Remark:
+    text = f"{name}: {same:,} of {lines:,} test lines are in its training files, so its scores are too high."
+    return Remark("leakage", text, {"name": name, "same": same, "lines": lines})
 
 
 def _fitted_steps(groups: Sequence[SettingGroup], systems: Sequence[System]) -> Iterator[Remark]:

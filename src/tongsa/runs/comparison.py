@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tongsa import bundle
+from tongsa.bundle import Bundle
 from tongsa.data.sentence_splitter import split_sentences
 from tongsa.errors import InputError
 from tongsa.evaluation.comparison import MetricComparison, compare_settings, describe_pair
@@ -31,8 +33,8 @@ from tongsa.runs.evaluation import EvaluationSet
 from tongsa.runs.systems import Log
 from tongsa.storage import write_text
 from tongsa.visualize.comparison import comparison_page
+from tongsa.visualize.family import MAX_RUNS, family_page, source_tokens
 from tongsa.visualize.page import Page
-from tongsa.visualize.panels import view
 
 TABLES = {".csv": csv_table, ".md": markdown_table, ".tex": latex_table}
 """Suffix of a file → the main table in its format."""
@@ -107,24 +109,21 @@ class Comparison:
         return Path(path)
 
     def save_views(self, page: Path, count: int) -> list[Path]:
-        """Write a page with attention and beam of each model for the sentences that differ most, and link to them.
+        """Write a page for each of the sentences that differ most, with attention and beam of all models side by side.
 
         Call it before `save`: the links go into the page.
         """
         language = self.compared.languages[0]
         rows = [row for row in self.data["sentences"]["rows"] if is_viewable(row["source"], language)][:count]
+        models = load_models(self.compared)
         files: list[Path] = []
-        for number, (system, facts) in enumerate(zip(self.compared.systems, self.data["systems"], strict=True), 1):
-            if not rows or system.origin == "outputs":
-                continue
-            path = page.with_name(f"{page.stem}-view-{number}.html")
-            try:
-                files.append(view(system.path, [row["source"] for row in rows]).save(path))
-            except InputError:  # nothing to show, or a sentence that is too long for this model
-                continue
-            facts["view"] = quote(path.name)
-        for number, row in enumerate(rows if files else (), 1):
-            row["view"] = number
+        for row in rows:
+            path = page.with_name(f"{page.stem}-view-{len(files) + 1}.html")
+            columns = {i: model for i, model in models.items() if is_readable(model, row["source"])}
+            if columns:
+                named = {self.compared.systems[i].name: model for i, model in columns.items()}
+                files.append(family_page(named, row["source"], row["reference"]).save(path))
+                row["view"] = {"file": quote(path.name), "systems": list(columns)}
         return files
 
     def _repr_html_(self) -> str:
@@ -151,6 +150,23 @@ def check_suffix(path: str | Path) -> str:
     if suffix not in SUFFIXES:
         raise InputError(f"-o {path}: unknown format. Give a name that ends in {', '.join(SUFFIXES)}.")
     return suffix
+
+
+def load_models(compared: ComparedSystems) -> dict[int, Bundle]:
+    """Return the models of a page side by side, by their index: all, or the first run of each setting."""
+    indices = [i for i, system in enumerate(compared.systems) if system.model]
+    if len(indices) > MAX_RUNS:
+        indices = [group.members[0] for group in compared.groups if group.members[0] in indices][:MAX_RUNS]
+    return {i: bundle.load_bundle(compared.systems[i].path) for i in indices}
+
+
+def is_readable(model: Bundle, source: str) -> bool:
+    """Return whether the page has room for this sentence in the tokens of this model."""
+    try:
+        source_tokens("", model.text_model(), source)
+    except InputError:
+        return False
+    return True
 
 
 def is_viewable(source: str, language: str) -> bool:

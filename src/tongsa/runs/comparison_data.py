@@ -107,7 +107,6 @@ def system_data(compared: ComparedSystems, index: int) -> dict[str, Any]:
         "size_bytes": system.model.size_bytes if system.model else None,
         "decoding": outputs.decoding,
         "sentences_per_second": finite(speed, digits=1),
-        "view": "",
         **training_summary(system.records),
     }
 

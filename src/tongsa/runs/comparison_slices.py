@@ -16,10 +16,7 @@ from tongsa.evaluation.slices import (
 )
 from tongsa.runs.compared_systems import ComparedSystems
 from tongsa.runs.comparison_data import setting_estimate
-from tongsa.runs.evaluation_slices import training_word_counts
-
-WORD_SCORES = {"frequency": ("f1",), "position": ("recall", "precision")}
-"""Scores of words that the page shows for each slice."""
+from tongsa.runs.evaluation_slices import WORD_SCORES, training_word_counts
 
 
 def slice_data(compared: ComparedSystems) -> list[dict[str, Any]]:

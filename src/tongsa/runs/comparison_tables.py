@@ -42,10 +42,12 @@ def metric_title(name: str) -> str:
 
 
 def terminal_table(names: Sequence[str], metrics: Sequence[MetricComparison]) -> str:
-    """Return scores with intervals in lines of at most 80 columns; the best of the first metric comes first."""
+    """Return scores with n and intervals in lines of at most 80 columns; the best of the first metric comes first."""
     order = metrics[0].ranking()
-    labels = ["system", *(_shorten(_with_runs(names[i], metrics[0], i)) for i in order)]
-    columns = [[_heading(metric), *(_score(metric, i) for i in order)] for metric in metrics]
+    labels = ["system", "", *(_shorten(_with_runs(names[i], metrics[0], i)) for i in order)]
+    columns = [
+        [_heading(metric), f"n = {metric.sentences:,}", *(_score(metric, i) for i in order)] for metric in metrics
+    ]
     first_width = max(map(len, labels))
     blocks: list[list[str]] = []
     width = TERMINAL_WIDTH + 1  # the first metric begins a block
@@ -140,13 +142,14 @@ def _rows(names: Sequence[str], metrics: Sequence[MetricComparison]) -> list[Tab
 
 
 def csv_table(names: Sequence[str], metrics: Sequence[MetricComparison]) -> str:
-    """Return a row for each setting with value, low and high of each metric."""
-    columns = [f"{metric.name}{suffix}" for metric in metrics for suffix in ("", "_low", "_high")]
+    """Return a row for each setting with value, low, high and number of sentences of each metric."""
+    columns = [f"{metric.name}{suffix}" for metric in metrics for suffix in ("", "_low", "_high", "_n")]
+    counts = [str(metric.sentences) for metric in metrics]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["system", "runs", *columns])
     for name, runs, cells in _rows(names, metrics):
-        writer.writerow([name, runs, *(text for cell in cells for text in cell)])
+        writer.writerow([name, runs, *(text for cell, n in zip(cells, counts, strict=True) for text in (*cell, n))])
     return stream.getvalue()
 
 

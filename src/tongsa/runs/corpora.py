@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from tongsa.config import In, NonNegative, Positive, PositiveFloat, check_ranges
+from tongsa.config import ColumnNumber, In, NonNegative, NonNegativeFloat, Positive, PositiveFloat, check_ranges
 
 DRAWS_STREAM = 1
 """Third part of the seed of the draws; the order of an epoch has the first two, seed and epoch."""
@@ -21,14 +21,21 @@ class CorpusConfig:
     """Files of pairs, as data.train."""
     dev: tuple[str, ...] = ()
     """Its part of the development set. If no corpus has one, a part of each corpus is split off."""
+    dev_fraction: Annotated[float, In(0, 1, open_high=True)] = 0.0
+    """Fraction of its sources held out for the development set though other corpora name files; 0: data.dev_fraction
+    if none does."""
+    test: tuple[str, ...] = ()
+    """Its own test set, scored once at the end of training with its tag, apart from data.test."""
     tag: str = ""
     """Tag before each source, such as <2ko> or <bible>: one token, which tells the model direction or domain."""
     weight: PositiveFloat = 1.0
     """Mean number of times that a pair is drawn in an epoch, before data.temperature."""
-    columns: tuple[int, int] = (1, 2)
+    columns: tuple[ColumnNumber, ColumnNumber] = (1, 2)
     """Columns of source and target, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
     """The first line of each TSV or CSV file names the columns."""
+    encoding: str = ""
+    """Encoding of its files; without it data.encoding."""
     source_language: str = ""
     """Language code such as `en`; without it data.source_language."""
     target_language: str = ""
@@ -39,6 +46,8 @@ class CorpusConfig:
         check_tag(self.tag)
         if not self.train:
             raise ValueError("train: no files. Name the files of the corpus.")
+        if self.dev and self.dev_fraction:
+            raise ValueError("dev_fraction: not beside dev. Leave one of them out.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +58,7 @@ class StageConfig:
     """Updates of this stage."""
     max_tokens: NonNegative = 0
     """Only pairs with at most this many tokens on each side; 0 is no limit."""
-    weights: tuple[Annotated[float, In(0)], ...] = ()
+    weights: tuple[NonNegativeFloat, ...] = ()
     """Weight of each corpus, in the order of data.corpora; 0 leaves a corpus out. Without it those of the corpora."""
 
     def __post_init__(self) -> None:

@@ -50,6 +50,8 @@ class PreparedData:
     """The same object as `train` if no dev set was split off."""
     test: PairStore
     """Empty without a test set, and on ranks other than 0."""
+    corpus_tests: tuple[tuple[DataConfig, PairStore], ...]
+    """Test set of each corpus that has one, with the settings of the corpus; empty on ranks other than 0."""
     source_tokenizer: SubwordTokenizer
     target_tokenizer: Tokenizer
     task: Task
@@ -63,12 +65,24 @@ class PreparedData:
 
 def check_data_files(data: DataConfig, origin: str) -> None:
     """Raise CorpusError for the first file that cannot be opened; `origin` is the recipe that names it."""
-    for path in data.paths([*data.train_files, *data.dev_files, *data.test, *data.glossary_files]):
+    per_corpus = [(file, corpus.encoding) for corpus in data.per_corpus for file in (*corpus.train, *corpus.dev)]
+    tests = [(file, corpus.encoding) for corpus in data.per_corpus for file in corpus.test]
+    shared = [(file, data.encoding) for file in (*data.test, *data.glossary_files)]
+    for file, encoding in [*per_corpus, *tests, *shared]:
+        path = data.paths([file])[0]
         if data.dataset and not path.exists():
-            is_public = data.dataset in public_sets()
-            remedy = "Run " + format_command("data get {}", data.dataset) if is_public else f"Get {data.dataset}"
+            name = _public_set_of(file) or data.dataset
+            is_public = name in public_sets()
+            remedy = "Run " + format_command("data get {}", name) if is_public else f"Get {name}"
             raise CorpusError(f"{origin}: {path}: no such file. {remedy}, or pass --set data.folder=DIR.")
-        check_files([path], data.encoding)
+        check_files([path], encoding)
+
+
+def _public_set_of(file: str) -> str:
+    """Return the public set of a file that a recipe for several sets names as SET/FILE, or ""."""
+    name, _, rest = file.partition("/")
+    public_set = public_sets().get(name)
+    return name if public_set and rest in {set_file.name for set_file in public_set.files} else ""
 
 
 def prepare_data(
@@ -79,7 +93,8 @@ def prepare_data(
     if distributed.is_main_process:
         with storage.explain_os_errors(folder), Ledger(folder / "ledger.jsonl") as ledger:
             prepared = _prepare(recipe, folder, ledger, reader)
-        prepared = replace(prepared, test=_read_test(recipe, folder, reader))
+        test, corpus_tests = _read_tests(recipe, folder, reader)
+        prepared = replace(prepared, test=test, corpus_tests=corpus_tests)
     distributed.barrier()
     return prepared if distributed.is_main_process else _prepare(recipe, folder, Ledger(None), reader)
 
@@ -89,12 +104,13 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
     data, task = recipe.data, recipe.model.task
     if not data.train_files:
         raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
-    check_files(data.paths(data.test), data.encoding)
+    for config in (data, *data.per_corpus):
+        check_files(data.paths(config.test), config.encoding)
     preparation = reader.preparation.with_cache(data.cache)
     _check_task(data, task)
     corpora = data.per_corpus
     stores = [reader.read(corpus, task, corpus.train, ledger) for corpus in corpora]
-    dev: PairStore | None = PairStore.concatenate([reader.read(corpus, task, corpus.dev, ledger) for corpus in corpora])
+    dev = PairStore.concatenate([reader.read(corpus, task, corpus.dev, ledger) for corpus in corpora])
     for store, corpus in zip(stores, corpora, strict=True):
         if not store:
             raise CorpusError(no_pairs_message(data.paths(corpus.train)[0], ledger, _CHECK_COLUMNS))
@@ -102,18 +118,19 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         raise CorpusError(f"{data.dev_files[0]}: no usable pair. Remove data.dev to split a dev set off from train.")
     labels = LabelTokenizer.from_texts(PairStore.concatenate(stores).targets) if task == "classification" else None
     remarks: list[str] = []
-    if not data.dev_files:
-        stores, dev = split_corpora(stores, data, task, preparation)
+    stores, split_off = split_corpora(stores, data, task, preparation)
     stores = [
         clean_training_pairs(corpus, task, store, ledger, preparation) if corpus.filters.is_on else store
         for store, corpus in zip(stores, corpora, strict=True)
     ]
     train = PairStore.concatenate(stores)
     if not data.dev_files:
-        origin = "the training pairs, too few to split" if dev is None else "pairs split off from train"
-        dev = train if dev is None else dev
+        origin = "the training pairs, too few to split" if split_off is None else "pairs split off from train"
+        dev = train if split_off is None else split_off
         remarks.append(f"no dev file: validating on {origin} ({len(dev):,})")
-    assert dev is not None  # noqa: S101 - mypy
+    elif split_off is not None:
+        dev = PairStore.concatenate([dev, split_off])
+        remarks.append(f"{len(split_off):,} of {len(dev):,} dev pairs split off from train")
     if labels is not None:
         dev = _drop_unknown_labels(dev, labels, ledger)
     source, target = build_tokenizers(train, recipe, labels, folder, preparation)
@@ -136,6 +153,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         corpus_sizes=_corpus_sizes(stores, kept),
         dev=dev,
         test=PairStore([]),
+        corpus_tests=(),
         source_tokenizer=source,
         target_tokenizer=target,
         task=task,
@@ -167,7 +185,7 @@ def _term_replacer(train: PairStore, recipe: Recipe) -> TermReplacer | None:
     if recipe.model.task != "seq2seq":
         raise InputError("data.term_replacement: only a model that translates can learn it. Leave it out.")
     glossary = Glossary.read(data.paths(data.glossary_files)[0]) if data.glossary else None
-    replacer = TermReplacer(train, data.term_replacement, recipe.training.seed, glossary)
+    replacer = TermReplacer(train, data.term_replacement, glossary)
     if not any(replacer.replacements):
         raise InputError(
             "data.term_replacement: no training pair contains a term and its translation. "
@@ -176,15 +194,20 @@ def _term_replacer(train: PairStore, recipe: Recipe) -> TermReplacer | None:
     return replacer
 
 
-def _read_test(recipe: Recipe, folder: Path, reader: CorpusReader) -> PairStore:
-    data = recipe.data
-    if not data.test:
-        return PairStore([])
+def _read_tests(
+    recipe: Recipe, folder: Path, reader: CorpusReader
+) -> tuple[PairStore, tuple[tuple[DataConfig, PairStore], ...]]:
+    """Return the test set of the run and those of its corpora."""
+    data, task = recipe.data, recipe.model.task
+    if not data.test_files:
+        return PairStore([]), ()
+    corpora = [corpus for corpus in data.per_corpus if data.corpora and corpus.test]
     with storage.explain_os_errors(folder), Ledger(folder / "test-ledger.jsonl") as ledger:
-        pairs = reader.read(data, recipe.model.task, data.test, ledger)
-    if not pairs:
-        raise CorpusError(no_pairs_message(data.paths(data.test)[0], ledger, _CHECK_COLUMNS))
-    return pairs
+        stores = [reader.read(config, task, config.test, ledger) for config in (data, *corpora)]
+    for config, store in zip((data, *corpora), stores, strict=True):
+        if config.test and not store:
+            raise CorpusError(no_pairs_message(data.paths(config.test)[0], ledger, _CHECK_COLUMNS))
+    return stores[0], tuple(zip(corpora, stores[1:], strict=True))
 
 
 def _drop_unknown_labels(pairs: PairStore, labels: LabelTokenizer, ledger: Ledger) -> PairStore:

@@ -50,14 +50,23 @@ def train_dev_split(
 def split_corpora(
     stores: Sequence[PairStore], data: DataConfig, task: Task, preparation: Preparation
 ) -> tuple[list[PairStore], PairStore | None]:
-    """Split a dev set off from each corpus; return what is left of each, and no dev set if all are too small."""
-    max_dev = max(1, MAX_DEV_PAIRS[task] // len(stores))
-    parts = []
-    for store, corpus in zip(stores, data.per_corpus, strict=True):
+    """Split a dev set off from the corpora; return what is left of each, and no dev set if none is large enough.
+
+    If any corpus has dev files, only those with a `dev_fraction` are split; otherwise all are.
+    """
+    default = 0.0 if data.dev_files else data.dev_fraction
+    fractions = [corpus.dev_fraction or default for corpus in data.corpora] or [default]
+    max_dev = max(1, MAX_DEV_PAIRS[task] // max(1, sum(fraction > 0 for fraction in fractions)))
+    train: list[PairStore] = []
+    held_out: list[PairStore] = []
+    for store, corpus, fraction in zip(stores, data.per_corpus, fractions, strict=True):
         tag = corpus.tag if data.corpora and task == "seq2seq" else None
-        parts.append(train_dev_split(store, data.dev_fraction, DEV_SPLIT_SEED, max_dev, preparation, tag))
-    held_out = [dev for train, dev in parts if dev is not train]
-    return [train for train, _ in parts], PairStore.concatenate(held_out) if held_out else None
+        parts = store, store
+        if fraction:
+            parts = train_dev_split(store, fraction, DEV_SPLIT_SEED, max_dev, preparation, tag)
+        train.append(parts[0])
+        held_out += parts[1:] if parts[1] is not parts[0] else []
+    return train, PairStore.concatenate(held_out) if held_out else None
 
 
 def _dev_rows(

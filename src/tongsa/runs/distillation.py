@@ -2,6 +2,7 @@
 
 The teacher translates the sources of the student's recipe once, with beam search. The student is trained on these
 outputs, which are more regular than human translations, and needs less search. Dev and test stay human translations.
+Several teachers translate as an ensemble: the mean of their probabilities, token by token.
 """
 
 import hashlib
@@ -11,6 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tongsa import storage
+from tongsa.bounded_files import (
+    MAX_JSON_BYTES,
+    MAX_WEIGHTS_BYTES,
+    MalformedTextError,
+    UnreadableFileError,
+    open_regular,
+    parse_json,
+    read_bytes,
+)
 from tongsa.config import Table
 from tongsa.data.chunks import ChunkReader
 from tongsa.data.corpus import CorpusError
@@ -34,7 +44,7 @@ DISTILLED_FOLDER = "distilled"
 
 
 def distil(
-    teacher: Path,
+    teachers: Sequence[Path],
     recipe: str | Path,
     *,
     run: Path,
@@ -46,31 +56,32 @@ def distil(
     init_from_teacher: bool = False,
     quiet: bool = False,
 ) -> TrainingProgress:
-    """Train a student on the outputs of a teacher.
+    """Train a student on the outputs of a teacher, or of several teachers as an ensemble.
 
-    If killed while the teacher translates, the same call continues. After that, `resume` continues the training.
+    If killed while the teachers translate, the same call continues. After that, `resume` continues the training.
 
     Args:
-        teacher: Folder of the teacher's run or model.
+        teachers: Folders of the teachers' runs or models; all have the same tokenizers.
         recipe: Recipe of the student.
         run: Folder of the new run.
         settings: Assignments as for `--set`.
         budget: Time limit of the training, such as "20m".
-        beam: Beam size of the teacher; the default is the teacher's own.
+        beam: Beam size of the teachers; the default is that of the first.
         nbest: Number of outputs per source.
         keep_references: Train on the recipe's own pairs too.
-        init_from_teacher: Use the teacher's tokenizers, and copy its weights where names and shapes match: the first
-            layers of each stack. ("Shrink and fine-tune", Shleifer and Rush 2020, copies evenly spaced layers.)
+        init_from_teacher: Use the first teacher's tokenizers, and copy its weights where names and shapes match: the
+            first layers of each stack. ("Shrink and fine-tune", Shleifer and Rush 2020, copies evenly spaced layers.)
         quiet: Print nothing.
 
     """
     time_budget = parse_budget(budget, settings)
-    overrides: Table = {"training": {"init_from": str(teacher)}} if init_from_teacher else {}
+    overrides: Table = {"training": {"init_from": str(teachers[0])}} if init_from_teacher else {}
     reader = CorpusReader()
     data = resolve_recipe(recipe, settings=settings, overrides=overrides, reader=reader).data
     _check_student(run, data, recipe)
     decoding_overrides = {} if beam is None else {"beam": beam}
-    job = TranslateJobConfig(models=ModelSpec(run=teacher), decoding_overrides=decoding_overrides, nbest=nbest)
+    models = ModelSpec(run=teachers[0], ensemble=tuple(teachers[1:]))
+    job = TranslateJobConfig(models=models, decoding_overrides=decoding_overrides, nbest=nbest)
     pairs = _distil_pairs(job, run / DISTILLED_FOLDER, _unique_sources(data, reader), quiet=quiet)
     references = data.paths(data.train) if keep_references else []
     train_files = [str(path.resolve()) for path in (pairs, *references)]
@@ -106,7 +117,7 @@ def _distil_pairs(job: TranslateJobConfig, folder: Path, sources: str, *, quiet:
     fingerprint = translate_lines.fingerprint()
     sources_sha256 = hashlib.sha256(sources.encode()).hexdigest()
     _check_same_job(folder / "job.json", fingerprint | {"sources": sources_sha256})
-    if not (folder / "sources.txt").exists():
+    if not (folder / "sources.txt").is_file():
         storage.write_text(folder / "sources.txt", sources)
     if not pairs.exists():
         if not (folder / "targets.jsonl").exists():
@@ -121,7 +132,7 @@ def _check_same_job(path: Path, fingerprint: Mapping[str, Any]) -> None:
     text = json.dumps(fingerprint, indent=1, ensure_ascii=False)
     if not path.exists():
         storage.write_text(path, text)
-    elif path.read_text("utf-8") != text:
+    elif read_bytes(path, MAX_JSON_BYTES) != text.encode("utf-8"):
         raise InputError(
             f"{path.parent}: made with another teacher, other sources or other decoding settings. "
             "Give the same ones, remove this folder, or choose another --run."
@@ -148,7 +159,13 @@ def _teacher_record(source: str, translation: Translation) -> str:
 
 
 def _write_pairs(folder: Path) -> None:
-    records = map(json.loads, (folder / "targets.jsonl").read_text("utf-8").split("\n")[:-1])
-    pairs = ((record["source"], target) for record in records for target in record["targets"])
-    lines = [json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n" for source, target in pairs]
-    storage.write_text(folder / "pairs.jsonl", "".join(lines))
+    path = folder / "targets.jsonl"
+    with open_regular(path, MAX_WEIGHTS_BYTES) as file, storage.replacement_file(folder / "pairs.jsonl") as pairs:
+        for line in file:
+            try:
+                record = parse_json(line)
+                outputs = [{"source": str(record["source"]), "target": str(target)} for target in record["targets"]]
+            except (MalformedTextError, KeyError, TypeError):
+                raise UnreadableFileError(path, "damaged") from None
+            for pair in outputs:
+                pairs.write(f"{json.dumps(pair, ensure_ascii=False)}\n".encode())

@@ -20,6 +20,8 @@ from tongsa.runs.training_files import read_training_pairs
 
 SliceName = Literal["length", "frequency", "position"]
 SLICE_NAMES: tuple[SliceName, ...] = ("length", "frequency", "position")
+WORD_SCORES = {"frequency": ("f1",), "position": ("recall", "precision")}
+"""Scores of words that a page shows for each slice."""
 
 
 def check_slices(names: Sequence[str], task: Task) -> None:

@@ -9,13 +9,14 @@ import math
 import os
 import shutil
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
 from tongsa import config, storage
-from tongsa.config import Table
+from tongsa.bounded_files import UnreadableFileError, read_json
+from tongsa.config import ConfigError, NonNegative, Table
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.runs.grid_display import GridDisplay
 from tongsa.runs.grid_plan import GridPlan
@@ -27,6 +28,29 @@ from tongsa.training.journal import read_journal
 from tongsa.visualize.family import dev_score
 
 JOURNAL_FILE = "grid.jsonl"
+RECORD_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("run", "state", "metric", "split", "message"), str),
+    **dict.fromkeys(("score", "seconds"), (float, int)),
+    "steps": int,
+}
+"""Keys of a line of the journal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RunRecord:
+    """Line of the journal about a run that ended."""
+
+    state: Literal["waiting", "finished", "failed"] = "waiting"
+    metric: str = ""
+    split: str = ""
+    score: float | None = None
+    steps: NonNegative = 0
+    seconds: float = 0.0
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == "finished" and self.score is None:
+            raise ValueError("score: missing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +82,11 @@ class GridRun:
         return {"run": self.name} | {name: value for name in names if (value := getattr(self, name)) not in ("", None)}
 
     def with_record(self, record: Table) -> Self:
-        return replace(self, **{name: value for name, value in record.items() if name != "run"})
+        try:
+            known = config.build_config(_RunRecord, {name: value for name, value in record.items() if name != "run"})
+        except ConfigError:
+            return self
+        return replace(self, **vars(known))
 
     def summary(self) -> str:
         if self.state == "failed":
@@ -67,10 +95,15 @@ class GridRun:
         return f"{self.name}: {self.metric} {self.score:.2f} on {self.split}, {self.steps:,} steps in {time}"
 
 
-def train_grid(plan: GridPlan, *, quiet: bool = False) -> list[GridRun]:
+GridRemark = Callable[[Sequence[GridRun], Callable[[str], None]], None]
+"""Called with all runs of a grid and a function that prints a message."""
+
+
+def train_grid(plan: GridPlan, *, quiet: bool = False, remark: GridRemark | None = None) -> list[GridRun]:
     """Train the runs of a plan that have not finished, and return all of them; a failure is in the state of its run.
 
-    Ctrl-C saves a checkpoint and raises InterruptedRun; the same call continues.
+    `remark` is called before the first run and after each. Ctrl-C saves a checkpoint and raises InterruptedRun; the
+    same call continues.
     """
     with storage.lock_folder(plan.folder):
         planning = GridDisplay(0, 0, quiet=quiet)
@@ -79,11 +112,15 @@ def train_grid(plan: GridPlan, *, quiet: bool = False) -> list[GridRun]:
         runs = {run.name: run for run in _list_runs(plan, journal)}
         pending = [run for run in runs.values() if run.state != "finished"]
         planning.log(_describe_work(plan, len(recipes), len(runs) - len(pending), len(runs)))
+        if remark and pending:
+            remark(list(runs.values()), planning.log)
         with GridDisplay(len(runs), len(runs) - len(pending), quiet=quiet) as display:
             for run in _train_runs(plan, pending, display):
                 _append_record(plan.folder / JOURNAL_FILE, run.record())
                 runs[run.name] = run
                 display.end_run(run.summary(), "red" if run.state == "failed" else "green")
+                if remark:
+                    remark(list(runs.values()), display.log)
         return list(runs.values())
 
 
@@ -151,14 +188,14 @@ def _copy_plan(run: GridRun) -> None:
     with storage.explain_os_errors(run.folder):
         shutil.copytree(run.plan_folder / "tokenizer", run.folder / "tokenizer", dirs_exist_ok=True)
         shutil.copy(run.plan_folder / "data.json", run.folder)
-    recipe = parse_recipe(config.read_toml(run.plan_folder / "run.toml"))
+    recipe = parse_recipe(config.read_folder_toml(run.plan_folder / "run.toml"))
     recipe = replace(recipe, training=replace(recipe.training, seed=run.seed))
     storage.write_text(run.folder / "run.toml", config.dump_toml(recipe.to_table()))
 
 
 def _with_score(run: GridRun) -> GridRun:
     """Return a trained run with its score: of the test set, else the best one of the dev set."""
-    recipe = parse_recipe(config.read_toml(run.folder / "run.toml"))
+    recipe = parse_recipe(config.read_folder_toml(run.folder / "run.toml"))
     validations = [record for record in read_journal(run.folder / "journal.jsonl") if "validation" in record]
     best = dev_score(validations, recipe.training.best_metric)
     if best is None:
@@ -167,18 +204,33 @@ def _with_score(run: GridRun) -> GridRun:
     scores = run.folder / "scores.json"
     if recipe.data.test and scores.is_file():
         metric, split = "perplexity" if metric == "dev_loss" else metric, "test"
-        value = json.loads(scores.read_text("utf-8"))["test"][metric]
+        value = _test_score(scores, metric)
     if value is None or not math.isfinite(value):
         return replace(run, state="failed", message=f"{metric} on {split} is not a number. Look at journal.jsonl.")
     return replace(run, state="finished", metric=metric, split=split, score=round(value, 4))
 
 
+def _test_score(path: Path, metric: str) -> float:
+    try:
+        return float(read_json(path)["test"][metric])
+    except (KeyError, TypeError, ValueError):
+        raise UnreadableFileError(path, f"damaged (no {metric} of the test set)") from None
+
+
 def _open_journal(path: Path) -> dict[str, Table]:
-    """Return the last record of each run; a line that a killed process left incomplete is removed."""
-    records = [record for record in read_journal(path) if "run" in record]
+    """Return the last record of each run; a damaged line, such as one of a killed process, is removed."""
+    records = [record for record in read_journal(path) if _is_record(record)]
     if path.exists():
         storage.write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
     return {record["run"]: record for record in records}
+
+
+def _is_record(record: Table) -> bool:
+    return (
+        record.keys() >= {"run", "state"}
+        and record["state"] in ("finished", "failed")
+        and all(name in RECORD_TYPES and isinstance(value, RECORD_TYPES[name]) for name, value in record.items())
+    )
 
 
 def _append_record(path: Path, record: Table) -> None:

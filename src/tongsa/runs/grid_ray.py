@@ -76,7 +76,7 @@ def _result(task: object, run: GridRun) -> GridRun:
 
 
 def _threads(run: GridRun) -> int:
-    return max(1, int(config.read_toml(run.plan_folder / "run.toml")["training"]["threads"]))
+    return max(1, int(config.read_folder_toml(run.plan_folder / "run.toml")["training"]["threads"]))
 
 
 def _with_absolute_paths(run: GridRun) -> GridRun:
@@ -85,5 +85,5 @@ def _with_absolute_paths(run: GridRun) -> GridRun:
 
 def _done_fraction(run: GridRun) -> float:
     """Return the part of a run that its journal shows as done."""
-    steps = int(config.read_toml(run.plan_folder / "run.toml")["training"]["steps"])
+    steps = int(config.read_folder_toml(run.plan_folder / "run.toml")["training"]["steps"])
     return max((record.get("step", 0) for record in read_journal(run.folder / "journal.jsonl")), default=0) / steps

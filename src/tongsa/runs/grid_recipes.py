@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 from tongsa import config, storage
+from tongsa.bounded_files import MAX_TOKENIZER_BYTES, UnreadableFileError, read_bytes, read_json
 from tongsa.config import ConfigError
 from tongsa.errors import InputError
 from tongsa.interface import PresetName
@@ -54,9 +55,9 @@ def prepare_grid(plan: GridPlan, display: GridDisplay) -> dict[Variant, Recipe]:
 def _check_same_plan(plan: GridPlan, path: Path) -> PresetName | None:
     """Return the preset of the plan in a folder; raise InputError if that plan is another one."""
     try:
-        record = json.loads(path.read_text("utf-8"))
-        known, preset = record["plan"], record["preset"]
-    except (ValueError, TypeError, KeyError):
+        record = read_json(path)
+        known, preset = dict(record["plan"]), record["preset"]
+    except (UnreadableFileError, ValueError, TypeError, KeyError):
         raise InputError(f"{path}: damaged. Choose another folder.") from None
     changed = [name for name, value in plan.record().items() if known.get(name) != value]
     if changed:
@@ -163,6 +164,7 @@ def _plan_variants(plan: GridPlan, preset: PresetName | None, reader: CorpusRead
 def _describe_tokenizers(folders: Iterable[Path]) -> str:
     """Return a sentence about the tokenizers of a grid: perplexities per token compare only if they are the same."""
     paths = [folder / "tokenizer" / "target.model" for folder in folders]
-    if len({(path if path.exists() else path.with_name("source.model")).read_bytes() for path in paths}) == 1:
+    existing = (path if path.exists() else path.with_name("source.model") for path in paths)
+    if len({read_bytes(path, MAX_TOKENIZER_BYTES) for path in existing}) == 1:
         return "all runs have the same tokenizer: scores and perplexities can be compared"
     return "the settings have different tokenizers: perplexities per token cannot be compared, scores can"

@@ -23,7 +23,7 @@ def resolve_device(name: str, where: str = "training.device") -> torch.device:
         return accelerator if accelerator is not None else torch.device("cpu")
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()  # the device "meta" has no values
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f'{where}: {name!r} cannot be used ({reason}). Write "auto" or "cpu".') from None

@@ -35,7 +35,7 @@ def plan_warnings(run: Run, time_budget: float = inf) -> Iterator[str]:
 def count_epoch_steps(run: Run) -> int:
     """Return the number of updates that read each training example once."""
     training = run.recipe.training
-    examples = EpochExamples(run.data, run.recipe)(0)
+    examples = EpochExamples(run.data, run.recipe).clean(0)
     batches = epoch_order(examples.lengths, batch_tokens=training.batch_tokens, seed=training.seed, epoch=0)
     return -(-len(batches) // training.grad_accumulation)
 

@@ -18,7 +18,7 @@ from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import check_data_files
 from tongsa.runs.hardware import configure_hardware
 from tongsa.runs.preset_choice import Preset, TimeBudget, choose_preset
-from tongsa.runs.recipe import DataConfig, Recipe, check_sections, merge_tables, parse_recipe
+from tongsa.runs.recipe import DataConfig, Recipe, check_sections, data_folder, merge_tables, parse_recipe
 from tongsa.runs.update_batches import split_update
 from tongsa.runs.update_speed import estimate_update_seconds
 from tongsa.training.config import TrainingConfig
@@ -136,14 +136,26 @@ def _expand_file_patterns(values: Table) -> Table:
     data, model = values.get("data", {}), values.get("model", {})
     if not isinstance(data, dict) or not isinstance(model, dict):
         return {}  # an error that the config reader explains
-    named = {name: data[name] for name in ("train", "dev", "test") if isinstance(data.get(name), list | str)}
-    files = {name: as_strings(value) for name, value in named.items()}
-    if not any(map(has_pattern, chain(*files.values()))):
+    corpora = data.get("corpora", [])
+    tables = [data, *(corpora if isinstance(corpora, list) else [])]
+    files = [_named_files(table) for table in tables if isinstance(table, dict)]
+    folder = str(data_folder(str(data.get("folder", "")), str(data.get("dataset", ""))))
+    names = chain(*(chain(*named.values()) for named in files))
+    if len(files) < len(tables) or not any(has_pattern(name, folder) for name in names):
         return {}
     family = {key: value for key, value in model.items() if key in SIZE_FAMILY_KEYS}
     is_parallel = parse_recipe({"model": family}).model.task != "language_model"
-    folder = str(data.get("folder", ""))
-    return {"data": {name: expand_patterns(names, folder, parallel=is_parallel) for name, names in files.items()}}
+    of_run, *of_corpora = (
+        {name: expand_patterns(names, folder, parallel=is_parallel) for name, names in named.items()} for named in files
+    )
+    merged = [table | expanded for table, expanded in zip(corpora, of_corpora, strict=True)]
+    return {"data": of_run | ({"corpora": merged} if merged else {})}
+
+
+def _named_files(table: Table) -> dict[str, list[str]]:
+    """Return the files of [data] or of a corpus."""
+    named = {name: table[name] for name in ("train", "dev", "test") if isinstance(table.get(name), list | str)}
+    return {name: as_strings(value) for name, value in named.items()}
 
 
 def _replace_other_kind(

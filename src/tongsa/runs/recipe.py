@@ -7,10 +7,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from tongsa import config
-from tongsa.config import ConfigError, In, Positive, Table, check_ranges
+from tongsa.config import (
+    MAX_FACTOR,
+    AtMost,
+    ColumnNumber,
+    ConfigError,
+    In,
+    NonNegativeFloat,
+    Positive,
+    Table,
+    check_ranges,
+)
 from tongsa.data.cleaning.config import FilterConfig
 from tongsa.data.ledger import LengthLimits
 from tongsa.data.noise import MASK, NoiseConfig
+from tongsa.data.public_sets.table import DATA_FOLDER, public_sets
 from tongsa.decoding.config import DecodingConfig
 from tongsa.evaluation.metrics import MetricName
 from tongsa.interface import ModelConfig, PresetName
@@ -33,7 +44,7 @@ class DataConfig:
     """Test set: scored once, at the end of training."""
     corpora: tuple[CorpusConfig, ...] = ()
     """Several corpora instead of data.train, each with files, weight, tag, columns and languages (docs/data.md)."""
-    temperature: Annotated[float, In(1)] = 1.0
+    temperature: Annotated[float, In(1), AtMost(MAX_FACTOR)] = 1.0
     """Weights of corpora by size: a corpus of n pairs has a share ∝ weight · n^(1/T); 1 keeps the sizes."""
     stages: tuple[StageConfig, ...] = ()
     """First steps on short pairs, or with other weights of the corpora (docs/data.md)."""
@@ -44,7 +55,7 @@ class DataConfig:
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     """Noise in the training sources, drawn anew in each epoch."""
     folder: str = ""
-    """Folder of the files, relative to the current directory."""
+    """Folder of the files, relative to the current directory; without it data/NAME for a public set of that name."""
     dataset: str = ""
     """A public data set: a name of `tongsa data get`, or name and address; for the model card and missing files."""
     license: str = ""
@@ -53,7 +64,7 @@ class DataConfig:
     """Language code such as `en`; it chooses the texts of TMX. A new run guesses missing languages from its data."""
     target_language: str = ""
     """Language code such as `ko`; it also selects the tokenizer for BLEU."""
-    columns: tuple[int, int] = (1, 2)
+    columns: tuple[ColumnNumber, ColumnNumber] = (1, 2)
     """Columns of source and target in TSV, CSV and Parquet, counted from 1; [2, 1] reverses the direction."""
     header: bool = False
     """The first line of each TSV or CSV file names the columns."""
@@ -63,7 +74,7 @@ class DataConfig:
     """Evaluation metrics."""
     max_tokens: Positive = 256
     """Pairs with more tokens on a side are dropped and recorded in the ledger."""
-    max_length_ratio: float = 9.0
+    max_length_ratio: NonNegativeFloat = 9.0
     """Pairs are dropped if one side has more than this times the tokens of the other, plus 10; 0 is no limit."""
     dev_fraction: Annotated[float, In(0, 1, open_low=True, open_high=True)] = 0.05
     """Without a dev file: fraction of the sources held out as dev set, at most 1,000 (10,000 for a classifier)."""
@@ -110,8 +121,9 @@ class DataConfig:
                 stages=(),
                 train=corpus.train,
                 dev=corpus.dev,
-                test=(),
+                test=corpus.test,
                 tag=corpus.tag,
+                encoding=corpus.encoding or self.encoding,
                 columns=corpus.columns,
                 header=corpus.header or self.header,
                 source_language=corpus.source_language or self.source_language,
@@ -130,6 +142,11 @@ class DataConfig:
         return [file for corpus in self.per_corpus for file in corpus.dev]
 
     @property
+    def test_files(self) -> list[str]:
+        """The test files of the run and of all corpora."""
+        return [*self.test, *(file for corpus in self.corpora for file in corpus.test)]
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """The tags of all corpora, without repetition."""
         tags = (self.tag, *(corpus.tag for corpus in self.per_corpus))
@@ -145,7 +162,12 @@ class DataConfig:
         return (self.glossary,) if self.glossary else ()
 
     def paths(self, files: Sequence[str]) -> list[Path]:
-        return [Path(self.folder) / file for file in files]
+        return [data_folder(self.folder, self.dataset) / file for file in files]
+
+
+def data_folder(folder: str, dataset: str) -> Path:
+    """Return the folder of the data files: by default that of a public set, where `tongsa data get` writes it."""
+    return Path(folder or (f"{DATA_FOLDER}/{dataset}" if dataset in public_sets() else ""))
 
 
 @dataclass(frozen=True, kw_only=True)

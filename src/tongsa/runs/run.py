@@ -18,6 +18,7 @@ from tongsa.program import format_command
 from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import PreparedData, prepare_data
 from tongsa.runs.hardware import configure_hardware
+from tongsa.runs.model_size import check_model_size
 from tongsa.runs.recipe import Recipe, parse_recipe
 from tongsa.runs.update_batches import fit_workers
 from tongsa.training.config import TrainingConfig
@@ -46,8 +47,12 @@ class Run:
 
 
 def create_run(folder: Path, recipe: Recipe, data: PreparedData) -> Run:
-    """Build the model of a run with initial weights, which depend on recipe and data only."""
+    """Build the model of a run with initial weights, which depend on recipe and data only.
+
+    Before memory is taken, its size is compared with the checkpoints of the folder and with the memory that is free.
+    """
     _check_compatibility(recipe, data)
+    check_model_size(folder, recipe, (len(data.source_tokenizer), len(data.target_tokenizer)))
     torch.manual_seed(recipe.training.seed)
     try:
         model = recipe.model.build(len(data.source_tokenizer), len(data.target_tokenizer))

@@ -9,6 +9,7 @@ from tongsa import config
 from tongsa.config import Table
 from tongsa.errors import InputError
 from tongsa.runs.data_checksums import read_data_checksums
+from tongsa.runs.recipe import data_folder
 
 SEED_KEY = "training.seed"
 FILE_KEYS = ("data.train", "data.dev", "data.test", "data.glossary")
@@ -62,7 +63,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
     for key in FILE_KEYS:
         if key in settings:
             files = settings[key] if isinstance(settings[key], list) else [settings[key]]
-            paths = [str(Path(settings.get("data.folder", "")) / file) for file in files if file]
+            folder = data_folder(settings.get("data.folder", ""), settings.get("data.dataset", ""))
+            paths = [str(folder / file) for file in files if file]
             settings[key] = [f"{Path(path).name} {checksums.get(path, path)[:8]}" for path in paths]
     return settings
 

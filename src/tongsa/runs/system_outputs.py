@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from tongsa import bundle, storage
+from tongsa.bounded_files import UnreadableFileError, read_json
 from tongsa.decoding.engines.names import EngineName
 from tongsa.decoding.generator import TextGenerator
 from tongsa.decoding.request import DecodeRequest
@@ -27,6 +28,8 @@ from tongsa.runs.systems import AlignedTestSet, Log, System, read_outputs
 from tongsa.runs.translate_job import ModelSpec
 
 FOLDER = "outputs"
+MAX_OUTPUTS_BYTES = 64 << 20
+"""Size of saved outputs: those of a larger test set are decoded again."""
 VERSION = 1
 """Increased when a change of tongsa gives other outputs or when the file gets another content."""
 LogProbs = list[tuple[float, int]]
@@ -65,6 +68,8 @@ def system_outputs(system: System, test_set: AlignedTestSet, options: DecodingOp
     model_folder = bundle.find_bundle(system.path)
     path = bundle.artifact_folder(model_folder) / FOLDER / f"{_key(model_folder, test_set, options)}.json"
     saved = _load(path, len(test_set.pairs))
+    if saved is None and path.exists():
+        log(f"{system.name}: {path} is damaged; the outputs are made again")
     if saved is not None:
         log(f"{system.name}: outputs of an earlier comparison, {path}")
         return saved
@@ -81,8 +86,8 @@ def system_outputs(system: System, test_set: AlignedTestSet, options: DecodingOp
 def _key(model_folder: Path, test_set: AlignedTestSet, options: DecodingOptions) -> str:
     shortlist = bundle.artifact_folder(model_folder) / SHORTLIST_FILE
     parts = {
-        "model": storage.file_sha256(model_folder / "model.toml"),
-        "shortlist": storage.file_sha256(shortlist) if shortlist.is_file() else "",
+        "model": storage.folder_file_sha256(model_folder / "model.toml"),
+        "shortlist": storage.folder_file_sha256(shortlist) if shortlist.is_file() else "",
         "pairs": [(pair.source, pair.target) for pair in test_set.pairs],
         "decoding": dict(options.settings),
         "engine": options.engine,
@@ -95,10 +100,13 @@ def _key(model_folder: Path, test_set: AlignedTestSet, options: DecodingOptions)
 def _load(path: Path, count: int) -> SystemOutputs | None:
     """Return saved outputs; None if there are none, or if the file is not complete."""
     try:
-        outputs = SystemOutputs(**json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        outputs = SystemOutputs(**read_json(path, MAX_OUTPUTS_BYTES))
+        rows = [(float(total), int(tokens)) for total, tokens in outputs.log_probs or ()]
+        strings = [*outputs.texts, outputs.perplexity_signature, outputs.decoding]
+        is_typed = all(isinstance(text, str) for text in strings) and all(math.isfinite(total) for total, _ in rows)
+    except (UnreadableFileError, ValueError, TypeError, OverflowError):
         return None
-    is_complete = len(outputs.texts) in (0, count) and len(outputs.log_probs or ()) == count
+    is_complete = is_typed and len(outputs.texts) in (0, count) and len(outputs.log_probs or ()) == count
     return outputs if is_complete else None
 
 

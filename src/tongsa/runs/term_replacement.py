@@ -8,12 +8,11 @@ the encoder. The terms come from a glossary, or from the training pairs: words t
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tongsa.data.ledger import Pair
 from tongsa.decoding.glossary import HANGUL, Glossary, find_phrase
@@ -45,25 +44,21 @@ class Replacement(NamedTuple):
 
 
 class TermReplacer:
-    """Sources of training pairs with replaced terms: a pure function of pairs, seed and epoch."""
+    """Sources of training pairs with replaced terms: a pure function of pair and seed."""
 
-    def __init__(self, pairs: Sequence[Pair], share: float, seed: int, glossary: Glossary | None = None) -> None:
-        """`share` of the sources that contain a term are changed in each epoch."""
-        self.pairs, self.share, self.seed = pairs, share, seed
+    def __init__(self, pairs: Sequence[Pair], share: float, glossary: Glossary | None = None) -> None:
+        """`share` of the sources that contain a term are changed."""
+        self.share = share
         self.replacements = (
             [glossary_replacements(pair, glossary) for pair in pairs] if glossary else word_replacements(pairs)
         )
 
-    def replaced_sources(self, epoch: int, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
-        """Yield all sources of an epoch, or those of some rows."""
-        generator = Random(self.seed * 1_000_003 + epoch)
-        chosen = zip(self.pairs, self.replacements, strict=True)
-        for pair, replacements in chosen if rows is None else self._select(rows):
-            is_replaced = replacements and generator.random() < self.share
-            yield apply_replacements(pair.source, self._draw(replacements, generator)) if is_replaced else pair.source
-
-    def _select(self, rows: NDArray[np.int64]) -> Iterator[tuple[Pair, Sequence[Replacement]]]:
-        return ((self.pairs[row], self.replacements[row]) for row in rows.tolist())
+    def replace_terms(self, row: int, source: str, seed: int) -> str:
+        """Return the source of a pair, perhaps with replaced terms."""
+        replacements, generator = self.replacements[row], Random(seed)
+        if not replacements or generator.random() >= self.share:
+            return source
+        return apply_replacements(source, self._draw(replacements, generator))
 
     def _draw(self, replacements: Sequence[Replacement], generator: Random) -> list[Replacement]:
         certain = generator.randrange(len(replacements))

@@ -1,5 +1,6 @@
 """Tokenizers of a run: trained on its data, copied from another run, or those that the run has already."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -8,8 +9,8 @@ from typing import Literal
 import numpy as np
 import sentencepiece
 
-from tongsa import bundle, storage
-from tongsa.config import read_toml
+from tongsa import bounded_files, bundle, storage
+from tongsa.config import read_folder_toml
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.prepared_folder import content_key
 from tongsa.data.text_store import BLOCK_ROWS, PairStore, TextView
@@ -21,6 +22,7 @@ from tongsa.tokenization.subword import SubwordTokenizer, TokenizerConfig, sampl
 from tongsa.tokenization.tokenizer import Tokenizer
 
 Side = Literal["source", "target"]
+MAX_CHECKSUM_BYTES = 1000
 
 
 def build_tokenizers(
@@ -55,10 +57,11 @@ class _TokenizerTrainer:
         """Return the tokenizer in a file; if it is missing, train it, or copy that of `side` from another run."""
         if not path.exists():
             reused = config.reuse_from
-            storage.write_bytes(
-                path, _read_reused_tokenizer(config, side) if reused else self._train(config, trained_on)
-            )
+            content = _read_reused_tokenizer(config, side) if reused else self._train(config, trained_on)
+            storage.write_bytes(_checksum_path(path), _sha256_line(content))
+            storage.write_bytes(path, content)
         tokenizer = SubwordTokenizer.load(path, config.jamo)
+        _check_unchanged(path, tokenizer.model_bytes)
         for symbol in self.symbols if side == "source" else ():
             if symbol not in tokenizer.symbols:
                 raise InputError(f"tokenizer.reuse_from {config.reuse_from}: no token for {symbol}. Leave it out.")
@@ -80,6 +83,21 @@ class _TokenizerTrainer:
         settings = [config.model, config.vocab_size, config.jamo, config.byte_fallback, config.training_texts, *symbols]
         key = content_key("tokenizer", self.train.key, trained_on, settings, sentencepiece.__version__)
         return self.preparation.prepare(f"tokenizer-{key}", fill).read("tokenizer.model", "u1").tobytes()
+
+
+def _checksum_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _check_unchanged(path: Path, content: bytes) -> None:
+    """Raise InputError if a tokenizer is not the one that was written: with another, training would go on silently."""
+    checksum = _checksum_path(path)  # runs of older versions have none
+    if checksum.exists() and bounded_files.read_bytes(checksum, MAX_CHECKSUM_BYTES) != _sha256_line(content):
+        raise InputError(f"{path}: changed since this run started. Restore the file, or start a new run.")
+
+
+def _sha256_line(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode("ascii")
 
 
 def _sampled_texts(sides: Sequence[TextView], count: int) -> Iterator[str]:
@@ -114,7 +132,8 @@ def _reusable_tokenizers(folder: Path) -> tuple[SubwordTokenizer, SubwordTokeniz
     """Return the tokenizers of source and target of a model, or of a run without a model yet; equal if it has one."""
     saved = folder / "tokenizer"
     if (folder / "run.toml").is_file() and (saved / "source.model").is_file() and not (folder / "model").exists():
-        jamo = read_toml(folder / "run.toml").get("tokenizer", {}).get("jamo", False)
+        table = read_folder_toml(folder / "run.toml").get("tokenizer", {})
+        jamo = isinstance(table, dict) and table.get("jamo") is True
         target_path = saved / "target.model"
         source = SubwordTokenizer.load(saved / "source.model", jamo)
         return source, SubwordTokenizer.load(target_path, jamo) if target_path.is_file() else source

@@ -1,6 +1,5 @@
 """Start a run from a recipe or from data files, or resume one; then score its test set."""
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
@@ -9,14 +8,11 @@ from math import inf
 from pathlib import Path
 from time import perf_counter
 
-from tongsa import bundle, storage
-from tongsa.checks.corpus import check_leakage
+from tongsa import storage
 from tongsa.errors import InputError
-from tongsa.evaluation.evaluate import evaluate
 from tongsa.program import format_command
 from tongsa.runs import doctor
 from tongsa.runs.budget import fit_memory_limit, fit_time_budget
-from tongsa.runs.card import add_test_scores
 from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import check_data_files, prepare_data
 from tongsa.runs.hardware import configure_hardware
@@ -34,6 +30,7 @@ from tongsa.runs.resume_changes import (
     parse_changes,
 )
 from tongsa.runs.run import Run, create_run, load_initial_weights, open_run, write_settings
+from tongsa.runs.scores import score_test_sets
 from tongsa.runs.training_loop import run_training
 from tongsa.runs.update_batches import split_update
 from tongsa.runs.validation import describe_adaptation
@@ -268,17 +265,6 @@ def _train_and_test(run: Run, distributed: DistributedContext, display: Progress
     progress = run_training(run, distributed, display)
     if distributed.is_main_process and (comparison := describe_adaptation(run, progress)):
         display.log(comparison, "green")
-    if run.data.test:
-        model = bundle.load_bundle(run.folder).text_model()
-        pairs = [(pair.source, pair.target) for pair in run.data.test]
-        report = evaluate(model, pairs, run.evaluation_config).with_intervals()
-        leakage = check_leakage(run.data.train, run.data.test, "test")
-        scores = {"test": report.as_json() | {"leakage": leakage.as_json()}}
-        storage.write_text(run.folder / "scores.json", json.dumps(scores, indent=1, ensure_ascii=False))
-        leak = f"Leakage: {leakage.seen}." if leakage.level != "ok" else ""
-        add_test_scores(run.folder / "model", run, report, leak)
-        display.log(f"test: {report.summary()}", "green")
-        if leakage.level != "ok":
-            display.log(leakage.text, "yellow")
+    score_test_sets(run, display)
     distributed.barrier()  # the other ranks may load the model only now
     return progress

@@ -84,7 +84,7 @@ def run_training(run: Run, distributed: DistributedContext, display: ProgressDis
                 raise InputError(f"{error}; {_divergence_advice(run)}") from None
     if not distributed.is_main_process:
         return progress
-    progress = finish_training(run, progress)
+    progress = finish_training(run, progress, display.log)
     if not training.keep_checkpoints:
         checkpoint.keep_newest(folder)
     return progress

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from tongsa import storage, system
+from tongsa.bounded_files import UnreadableFileError, read_json
 from tongsa.data.chunks import Chunk, ChunkReader
 from tongsa.errors import InputError
 
@@ -90,10 +91,12 @@ class ResumableOutput:
     def _load_progress(self) -> TranslationProgress:
         """Return the progress of an earlier job with the same settings."""
         try:
-            record = json.loads(self.journal.read_text("utf-8"))
+            record = read_json(self.journal)
             progress, settings = TranslationProgress(**record["progress"]), dict(record["settings"])
             if not all(type(number) is int for name, number in asdict(progress).items() if name != "input_sha256"):
                 raise ValueError("a position that is not a number")
+        except UnreadableFileError as error:
+            raise InputError(f"{self.journal}: {error.reason}. Restore it, or {RESTART_HINT}.") from None
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(f"{self.journal}: damaged ({error}). Restore it, or {RESTART_HINT}.") from None
         changed = [

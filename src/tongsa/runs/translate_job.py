@@ -158,7 +158,7 @@ class LineTranslator:
             "ensemble": [_model_sha256(path) for path in models.ensemble],
             "lm": _model_sha256(models.lm) if models.lm else None,
             "lm_weight": models.lm_weight if models.lm else None,
-            "engine": self.translator.engine.name if self.translator.engine else "torch",
+            "engine": self.translator.engine_name,
             **{f"decoding.{name}": value for name, value in job.decoding_overrides.items()},
             "nbest": job.nbest,
             "prefix": job.prefix,
@@ -172,7 +172,7 @@ class LineTranslator:
 
 
 def _model_sha256(path: Path) -> str:
-    return storage.file_sha256(bundle.find_bundle(path) / "model.toml")
+    return storage.folder_file_sha256(bundle.find_bundle(path) / "model.toml")
 
 
 def _remarks(translation: Translation) -> Iterator[str]:

@@ -2,17 +2,16 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from operator import attrgetter
 from time import perf_counter
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tongsa import bundle, storage
+from tongsa import bundle
 from tongsa.bundle import Bundle
 from tongsa.data.ledger import Pair
 from tongsa.data.model_summary import ModelSummary, choose_examples, find_control_tags
@@ -22,6 +21,7 @@ from tongsa.interface import load_tensors, named_tensors
 from tongsa.runs import hardware
 from tongsa.runs.card import model_card
 from tongsa.runs.plan_warnings import overfitting_warning
+from tongsa.runs.recent_weights import average_weights, list_recent, save_recent_weights
 from tongsa.runs.reporting import RunReporter
 from tongsa.runs.run import Run
 from tongsa.training import checkpoint
@@ -81,7 +81,8 @@ def _validate_on_main(
     score = report.metric_value(run.recipe.training.best_metric)
     is_best = progress.best_score is None or score >= progress.best_score  # at equal scores the later model is kept
     if run.recipe.training.average_last > 1 and progress.step:
-        _save_recent_weights(run, progress.step, tensors)
+        weights = tensors or named_tensors(run.bundle.model)
+        save_recent_weights(run.folder / "recent", progress.step, weights, run.recipe.training.average_last)
     if is_best:
         progress = replace(progress, best_score=score, best_step=progress.step, validations_since_best=0)
         save_best_model(run, progress, report, tensors)
@@ -165,28 +166,12 @@ def _with_score_threshold(run: Run, report: EvaluationReport) -> Bundle:
     return replace(run.bundle, profile=replace(profile, min_log_prob=threshold))
 
 
-def _save_recent_weights(run: Run, step: int, tensors: dict[str, Tensor] | None) -> None:
-    """Keep the weights of the last `training.average_last` validations, for their average at the end."""
-    folder = run.folder / "recent"
-    weights = tensors or named_tensors(run.bundle.model)
-    with storage.explain_os_errors(folder):
-        folder.mkdir(exist_ok=True)
-        temporary = folder / "new.part"
-        save_file({name: value.detach().contiguous().cpu() for name, value in weights.items()}, temporary)
-        temporary.replace(folder / f"{step:09d}.safetensors")
-        for old in sorted(folder.glob("*.safetensors"))[: -run.recipe.training.average_last]:
-            old.unlink()
-
-
-def finish_training(run: Run, progress: TrainingProgress) -> TrainingProgress:
+def finish_training(run: Run, progress: TrainingProgress, log: Callable[[str], None]) -> TrainingProgress:
     """Save the average of the last validated weights as the best model, if it scores better."""
-    recent = [path for path in sorted((run.folder / "recent").glob("*.safetensors")) if int(path.stem) <= progress.step]
-    if run.recipe.training.average_last > 1 and len(recent) > 1:
-        loaded = [load_file(path) for path in recent[-run.recipe.training.average_last :]]
-        average = {
-            name: torch.stack([weights[name].double() for weights in loaded]).mean(0).to(loaded[0][name].dtype)
-            for name in loaded[0]
-        }
+    count = run.recipe.training.average_last
+    recent = list_recent(run.folder / "recent", progress.step)[-count:] if count > 1 else []
+    average = average_weights(recent, run.bundle.model, log)
+    if average is not None:
         with temporary_weights(run, average):
             report = evaluate_dev(run)
         score = report.metric_value(run.recipe.training.best_metric)

@@ -106,7 +106,7 @@ def _middleware(context: ServerContext) -> list[Middleware]:
                 CORSMiddleware,
                 allow_origins=config.origins,
                 allow_methods=["GET", "POST"],
-                allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+                allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-Timeout"],
             )
         )
     return middleware

@@ -52,7 +52,9 @@ class TranslateTask:
 
     @property
     def uses_all_threads(self) -> bool:
-        return bool(not self.use_engine or self.has_prefix or self.glossary_terms or self.retry_settings)
+        if self.retry_settings:  # of one sentence after a faulty output: it must not stop all workers
+            return False
+        return bool(not self.use_engine or self.has_prefix or self.glossary_terms)
 
     def search(
         self, model: LoadedModel, sentences: Sequence[QueuedSentence]

@@ -144,7 +144,7 @@ async def stream_sentences(
     context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument], deadline: float = math.inf
 ) -> AsyncGenerator[tuple[int, dict[str, Any]], None]:
     """Yield (index of the text, translated sentence with its positions) for all sentences in order."""
-    queue.check_capacity(inflight_count(context, documents))
+    await queue.wait_for_room(inflight_count(context, documents))
     positions = _sentence_positions(documents)
     sentences = [sentence for document in documents for sentence in document.sentences]
     max_inflight = context.config.max_inflight_per_request
@@ -226,6 +226,7 @@ async def translate_source_texts(
     deadline: float,
 ) -> list[TextTranslation]:
     """Translate the texts of a document with a format; placeholders are terms to copy."""
+    abandoned = threading.Event()
 
     def create(text: SourceText) -> list[QueuedDocument]:
         copies = [GlossaryTerm(source=placeholder, target=placeholder) for placeholder in text.placeholders]
@@ -233,9 +234,12 @@ async def translate_source_texts(
         request = TranslateRequest.model_construct(
             text=[text.text], glossary=[*glossary, *copies], alignments=text.needs_alignment
         )
-        return create_documents(queue.model, request, context.config)
+        return create_documents(queue.model, request, context.config, abandoned)
 
-    documents = await asyncio.to_thread(lambda: [document for text in texts for document in create(text)])
+    try:
+        documents = await asyncio.to_thread(lambda: [document for text in texts for document in create(text)])
+    finally:  # a thread cannot be cancelled: it is told that nobody waits for it
+        abandoned.set()
     translated = await translate_documents(context, queue, documents, deadline)
     return [_text_translation(result) for result in translated]
 

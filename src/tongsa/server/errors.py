@@ -27,6 +27,8 @@ ErrorCode = Literal[
     "wrong_origin",
 ]
 MAX_MESSAGE_CHARACTERS = 400
+MAX_QUOTED_CHARACTERS = 80
+"""Characters of a value of a request that a message quotes."""
 
 
 @documented
@@ -47,7 +49,10 @@ class ErrorStatus(NamedTuple):
 
 
 ERROR_STATUSES: Mapping[int, ErrorStatus] = {
-    400: ErrorStatus("The body is not JSON and not a form, or Host is malformed.", ("bad_request", "unknown_model")),
+    400: ErrorStatus(
+        "The body is neither JSON nor a form, or a header is malformed.",
+        ("bad_request", "unknown_model"),
+    ),
     401: ErrorStatus("No API key.", ("no_key",)),
     403: ErrorStatus("A wrong API key, or a page of another site.", ("wrong_key", "wrong_origin")),
     404: ErrorStatus("No such model or path.", ("unknown_model", "not_found")),

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import math
 import time
-from collections.abc import AsyncGenerator, Awaitable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast
 
 from python_multipart.multipart import parse_options_header
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -17,13 +19,16 @@ from starlette.types import Receive, Scope, Send
 
 from tongsa.server.auth import APIKeys, RateLimiter, client_network, key_from_headers
 from tongsa.server.config import ServerConfig
-from tongsa.server.errors import APIError, failed_error, timeout_error, too_long_error
+from tongsa.server.errors import APIError, busy_error, failed_error, timeout_error, too_long_error
 from tongsa.server.metrics import ServerMetrics
 from tongsa.server.model_pool import ModelPool
 from tongsa.server.translated_files import TranslatedFiles
 
 T = TypeVar("T")
 MAX_FORM_FIELDS = 50
+TIMEOUT_HEADER = b"x-request-timeout"
+"""Header of a request: seconds after which its client does not wait any more."""
+MAX_TIMEOUT_BYTES = 20
 CLIENT_CLOSED_REQUEST = 499
 """Status in logs and metrics of a request whose client disconnected."""
 
@@ -43,9 +48,9 @@ class ServerContext:
     rate_limiter: RateLimiter
 
     @cached_property
-    def document_slots(self) -> asyncio.Semaphore:
+    def document_slots(self) -> "Slots":
         """Limit of the documents that are translated at the same time."""
-        return asyncio.Semaphore(self.config.max_concurrent_documents)
+        return Slots(self.config.max_concurrent_documents)
 
     @cached_property
     def translated_files(self) -> TranslatedFiles:
@@ -59,21 +64,52 @@ class ServerContext:
             self.rate_limiter.take(client_network(request.client.host if request.client else ""))
             return
         key = key or key_from_headers(request)
+        owner = self.keys.find_owner(key) if key else None
+        if owner is None:  # attempts count for the address, under a name that no owner of a key can have
+            self.rate_limiter.take(f"without key: {client_network(request.client.host if request.client else '')}")
         if not key:
             raise APIError(401, "no_key", "No API key. Send the header Authorization: Bearer KEY.")
-        owner = self.keys.find_owner(key)
         if owner is None:
             raise APIError(403, "wrong_key", "Unknown API key. Ask the owner of this server for a key.")
         request.scope["tongsa.key"] = owner
         self.rate_limiter.take(owner)
 
 
+class Slots:
+    """Limited number of slots. Only the event loop's thread uses them."""
+
+    def __init__(self, count: int) -> None:
+        self.free = count
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Hold a slot. Raise 503 if none is free."""
+        if not self.free:
+            raise busy_error("Too many documents at the same time. Send it again in a moment.", retry_after=5.0)
+        self.free -= 1
+        try:
+            yield
+        finally:
+            self.free += 1
+
+
 def get_context(request: Request) -> ServerContext:
     return cast(ServerContext, request.app.state.context)
 
 
-async def read_body(request: Request, config: ServerConfig, max_bytes: int | None = None) -> bytes:
-    """Read the body. Raise 413 above the size limit and 408 when it does not arrive in time."""
+async def read_body(
+    request: Request,
+    config: ServerConfig,
+    max_bytes: int | None = None,
+    before_large: Callable[[bytes], None] | None = None,
+) -> bytes:
+    """Read the body. Raise 413 above the size limit and 408 when it does not arrive in time.
+
+    `before_large` is called once with the beginning of a body of more than `limits.body_bytes`, and may raise an error.
+    """
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        # a few bytes may become many, and no client needs it
+        raise APIError(400, "bad_request", "Content-Encoding: not supported. Send the body without compression.")
     limit, body = max_bytes or config.limits.body_bytes, bytearray()
     error = too_long_error(f"The body has more than {limit:,} bytes. Send several smaller requests.")
     content_length = request.headers.get("content-length", "")
@@ -85,6 +121,9 @@ async def read_body(request: Request, config: ServerConfig, max_bytes: int | Non
                 body += chunk
                 if len(body) > limit:
                     raise error
+                if before_large and len(body) > config.limits.body_bytes:
+                    before_large(bytes(body))
+                    before_large = None
     except TimeoutError:
         message = f"The request did not arrive within {config.client_timeout:g} seconds. Send it again."
         raise APIError(408, "slow", message) from None
@@ -106,18 +145,18 @@ class UploadedFile(NamedTuple):
     content: bytes
 
 
-async def parse_multipart(request: Request, body: bytes, max_files: int) -> list[tuple[str, str | UploadedFile]]:
-    """Return the fields and files of a form, in order."""
+async def parse_multipart(headers: Headers, body: bytes, max_files: int) -> list[tuple[str, str | UploadedFile]]:
+    """Return the fields and files of a form, in order. A large form takes long: see `run_in_thread`."""
 
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
         yield b""
 
-    _, options = parse_options_header(request.headers["content-type"])
+    _, options = parse_options_header(headers["content-type"])
     if options.get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
         # decoding others may take minutes (punycode) or give text that UTF-8 cannot encode (unicode_escape)
         raise APIError(400, "bad_request", "The form is not in UTF-8. Send it without a charset.")
-    parser = InMemoryMultiPartParser(request.headers, stream(), max_files=max_files, max_fields=MAX_FORM_FIELDS)
+    parser = InMemoryMultiPartParser(headers, stream(), max_files=max_files, max_fields=MAX_FORM_FIELDS)
     form = await parser.parse()
     items = [
         (field, value if isinstance(value, str) else UploadedFile(value.filename or "", value.file.read()))
@@ -127,27 +166,61 @@ async def parse_multipart(request: Request, body: bytes, max_files: int) -> list
     return items
 
 
+async def run_in_thread(work: Callable[..., T], *arguments: Any) -> T:
+    """Run work in a thread, because the event loop serves all clients. When cancelled, wait for its end.
+
+    A thread cannot be stopped. Its memory counts until it ends, and so does the slot of the document that it reads.
+    """
+    future = asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.gather(future, return_exceptions=True)
+        raise
+
+
 async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def with_timeout(work: Awaitable[T], seconds: float) -> T:
-    """Await the work. Raise 503 when it takes too long."""
+class Deadline(NamedTuple):
+    """When a request is cancelled."""
+
+    time: float
+    """On the monotonic clock."""
+    seconds: float
+    """From its arrival: the server's limit, or that of the client if it is shorter."""
+
+    async def limit(self, work: Awaitable[T]) -> T:
+        """Await the work until the deadline. Raise 503 then."""
+        try:
+            async with asyncio.timeout(self.time - time.monotonic()):
+                return await work
+        except TimeoutError:
+            raise timeout_error(self.seconds) from None
+
+
+def client_timeout(headers: Sequence[tuple[bytes, bytes]]) -> float:
+    """Return the seconds of TIMEOUT_HEADER, infinite without it. Raise 400 if they are no positive number."""
+    value = next((value for name, value in headers if name == TIMEOUT_HEADER), None)
+    if value is None:
+        return math.inf
     try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise timeout_error(seconds) from None
+        seconds = float(value[:MAX_TIMEOUT_BYTES])
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise APIError(400, "bad_request", "X-Request-Timeout: not a number of seconds. Send one such as 5.")
+    return seconds
 
 
-def request_deadline(request: Request) -> float:
-    """Return the time on the monotonic clock at which the request is cancelled."""
-    return cast(float, request.scope["tongsa.deadline"])
+def request_deadline(request: Request) -> Deadline:
+    return cast(Deadline, request.scope["tongsa.deadline"])
 
 
-async def run_unless_disconnected(request: Request, work: Awaitable[T], timeout: float) -> T:
-    """Await the work. Cancel it when the client disconnects, or `timeout` seconds after the request arrived."""
+async def run_unless_disconnected(request: Request, work: Awaitable[T]) -> T:
+    """Await the work. Cancel it when the client disconnects, or at the deadline of the request."""
     task = cast("asyncio.Task[Any]", asyncio.current_task())
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request.receive))
 
@@ -156,10 +229,7 @@ async def run_unless_disconnected(request: Request, work: Awaitable[T], timeout:
 
     disconnect.add_done_callback(cancel)
     try:
-        async with asyncio.timeout(request_deadline(request) - time.monotonic()):
-            return await work
-    except TimeoutError:
-        raise timeout_error(timeout) from None
+        return await request_deadline(request).limit(work)
     except asyncio.CancelledError:
         if not disconnect.done():  # cancelled by the server, not by `cancel`
             raise
@@ -180,7 +250,34 @@ class JSONResponse(Response):
 
 
 def encode_json(content: Any) -> bytes:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    return _dump(content).encode("utf-8")
+
+
+def _dump(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def encode_json_in_parts(content: Any, levels: int = 5) -> bytes:
+    """Encode JSON in a thread: part by part, because json.dumps stops all other threads until it returns."""
+
+    def parts(value: Any, levels: int) -> Iterator[str]:
+        if not levels or not value or not isinstance(value, dict | list):
+            yield _dump(value)
+            return
+        items = [(f"{_dump(key)}:", item) for key, item in value.items()] if isinstance(value, dict) else None
+        opening, closing = "[]" if items is None else "{}"
+        yield opening
+        for i, (name, item) in enumerate(items or (("", item) for item in value)):
+            yield f",{name}" if i else name
+            yield from parts(item, levels - 1)
+        yield closing
+
+    return "".join(parts(content, levels)).encode("utf-8")
+
+
+async def encoded_response(content: Any) -> Response:
+    """Return a response with JSON that may be large: it is encoded in a thread."""
+    return Response(await run_in_thread(encode_json_in_parts, content), media_type=JSONResponse.media_type)
 
 
 class NDJSONResponse(Response):

@@ -1,7 +1,6 @@
 """Server process: open the port, load the models, handle signals, shut down without losing requests."""
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -13,10 +12,12 @@ import uvicorn
 from tongsa.errors import InputError
 from tongsa.server.app import create_app
 from tongsa.server.auth import APIKeys, RateLimiter
+from tongsa.server.collection import freeze_objects
 from tongsa.server.config import ServerConfig
+from tongsa.server.connection import connection_class
 from tongsa.server.http import ServerContext
+from tongsa.server.logs import log_to_stderr
 from tongsa.server.metrics import ServerMetrics
-from tongsa.server.middleware import log_to_stderr
 from tongsa.server.model_pool import ModelPool, ModelSource
 from tongsa.system import allow_open_files
 
@@ -63,7 +64,7 @@ def uvicorn_config(app: object, config: ServerConfig) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        http="h11",  # limits the size of headers; httptools, which uvicorn prefers if it is installed, does not
+        http=connection_class(config.client_timeout),
         ws="none",
         # above our own limit, so that clients get our JSON error and not uvicorn's plain text
         limit_concurrency=max(MAX_CONNECTIONS, 2 * config.max_concurrent_requests),
@@ -125,10 +126,3 @@ def reload(context: ServerContext) -> None:
     except InputError as error:
         LOG.error("keys not reloaded", extra={"reason": str(error)})
     context.models.load()
-
-
-def freeze_objects() -> None:
-    """Leave models and libraries out of garbage collection: looking through them stops all threads for 0.1 s."""
-    gc.unfreeze()  # of the models before a reload
-    gc.collect()
-    gc.freeze()

@@ -4,14 +4,11 @@ A log line holds the route, the status and the time. It never holds a text, an a
 """
 
 import asyncio
-import json
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -20,7 +17,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tongsa.server.admission import QUEUED_PATHS, Admission
 from tongsa.server.config import ServerConfig
 from tongsa.server.errors import APIError, ErrorBody, busy_error
-from tongsa.server.http import CLIENT_CLOSED_REQUEST, ClientDisconnected, JSONResponse, encode_json
+from tongsa.server.http import (
+    CLIENT_CLOSED_REQUEST,
+    ClientDisconnected,
+    Deadline,
+    JSONResponse,
+    client_timeout,
+    encode_json,
+)
 from tongsa.server.metrics import ServerMetrics
 
 LOG = logging.getLogger("tongsa.server")
@@ -68,12 +72,12 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         path, start = scope["path"], time.monotonic()
-        deadline = scope["tongsa.deadline"] = start + self.config.timeout
+        deadline = scope["tongsa.deadline"] = self._deadline(scope, start)
         self.metrics.requests_in_progress.inc()
         try:
             if path in PROBE_PATHS:  # a busy server is healthy: probes are always answered
                 await self._respond(scope, receive, send, start)
-            elif await self.admission.admit(path, deadline):
+            elif await self.admission.admit(path, deadline.time):
                 try:
                     await self._respond(scope, receive, send, start)
                 finally:
@@ -84,6 +88,12 @@ class RequestMiddleware:
                 self.metrics.record_response(route, BUSY.status, time.monotonic() - start)
         finally:
             self.metrics.requests_in_progress.dec()
+
+    def _deadline(self, scope: Scope, start: float) -> Deadline:
+        seconds = self.config.timeout
+        with suppress(APIError):  # raised again when the request is handled
+            seconds = min(seconds, client_timeout(scope["headers"]))
+        return Deadline(start + seconds, seconds)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, start: float) -> None:
         """Handle a request, add headers to its response, and log it."""
@@ -117,6 +127,7 @@ class RequestMiddleware:
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             check_origin(Headers(scope=scope), self.config)
+            client_timeout(scope["headers"])
         except APIError as error:
             await JSONResponse(error.body, error.status, headers=error.headers)(scope, receive, send)
             return
@@ -172,48 +183,3 @@ def check_origin(headers: Headers, config: ServerConfig) -> None:
     if is_foreign and "*" not in config.origins:
         message = "Pages of other sites have no access. The owner can allow a site with the setting origins."
         raise APIError(403, "wrong_origin", message)
-
-
-class JSONLogFormatter(logging.Formatter):
-    """Log lines as JSON objects."""
-
-    EXTRA_FIELDS = (
-        "model",
-        "reason",
-        "kind",
-        "location",
-        "request",
-        "route",
-        "status",
-        "ms",
-        "key",
-        "address",
-        "count",
-    )
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-        }
-        line |= {name: value for name in self.EXTRA_FIELDS if (value := getattr(record, name, None)) is not None}
-        return json.dumps(line, ensure_ascii=False)
-
-
-@contextmanager
-def log_to_stderr() -> Iterator[None]:
-    """Log to stderr: our events from INFO, uvicorn's from WARNING. Restore the loggers at exit."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(JSONLogFormatter())
-    levels = {logging.getLogger("tongsa.server"): logging.INFO, logging.getLogger("uvicorn"): logging.WARNING}
-    before = [(logger, logger.handlers, logger.propagate, logger.level) for logger in levels]
-    for logger, level in levels.items():
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level)
-    try:
-        yield
-    finally:  # the caller may close the stream that was stderr
-        for logger, handlers, propagate, level in before:
-            logger.handlers, logger.propagate = handlers, propagate
-            logger.setLevel(level)

@@ -13,8 +13,8 @@ from tongsa.data.model_summary import ModelSummary
 from tongsa.decoding.documents import Document
 from tongsa.errors import InputError
 from tongsa.server.config import ServerConfig
-from tongsa.server.errors import APIError, bad_request_error, busy_error
-from tongsa.server.queue import BatchLimits, ModelQueue, QueueMetrics
+from tongsa.server.errors import MAX_QUOTED_CHARACTERS, APIError, bad_request_error, busy_error, shorten
+from tongsa.server.queue import BatchLimits, ModelQueue, QueueMetrics, QueueRoom
 from tongsa.server.queued_sentence import QueuedSentence
 from tongsa.server.turns import TicketLock
 from tongsa.tokenization.special import UNK
@@ -82,8 +82,7 @@ class LoadedModel:
 
     @property
     def engine(self) -> str:
-        engine = getattr(self.text_model, "engine", None)
-        return engine.name if engine else "torch"
+        return getattr(self.text_model, "engine_name", "torch")
 
     @property
     def views(self) -> list[str]:
@@ -93,8 +92,11 @@ class LoadedModel:
 
     def batch_limits(self, config: ServerConfig) -> BatchLimits:
         """Return when a batch is closed: CTranslate2 searches one in each worker, torch one with all threads."""
-        limits = BatchLimits(config.batch_tokens, config.batch_wait_ms / 1000, config.batch_tokens, workers=1)
-        if self.engine == "torch":
+        import torch
+
+        tokens, wait_seconds, threads = config.batch_tokens, config.batch_wait_ms / 1000, torch.get_num_threads()
+        limits = BatchLimits(tokens, wait_seconds, tokens, workers=1, torch_threads=threads)
+        if getattr(self.text_model, "engine", None) is None:
             return limits
         from tongsa.decoding.engines.ctranslate2 import max_batch_sentences
 
@@ -197,6 +199,8 @@ class ModelPool:
         self.lock = TicketLock()
         self.queues: dict[str, ModelQueue] = {}
         self._load_lock = threading.Lock()
+        self._torch_threads = 0
+        """Threads of torch when the models were first loaded."""
 
     @property
     def is_ready(self) -> bool:
@@ -208,15 +212,22 @@ class ModelPool:
         if not queues:  # still loading: the route says so
             return True
         max_requests = len(queues) * self.config.max_queued_sentences
-        return request_count < max_requests and any(queue.has_room(1) for queue in queues)
+        return request_count < max_requests and any(queue.has_room for queue in queues)
 
     def load(self) -> None:
         """Load all models. At a reload, a model that cannot be loaded is kept as it was."""
+        import torch
+
+        from tongsa.torch_threads import torch_threads
+
         with self._load_lock:
             queues: dict[str, ModelQueue] = {}
+            # a reload runs while the threads of the queues use fewer threads, and new threads begin with their number
+            self._torch_threads = self._torch_threads or torch.get_num_threads()
             for source in self.sources:
                 try:
-                    queues[source.name] = self._create_queue(load_model(source, self.config))
+                    with torch_threads(self._torch_threads):
+                        queues[source.name] = self._create_queue(load_model(source, self.config))
                     LOG.info("model loaded", extra={"model": source.name})
                 except Exception as error:
                     if source.name not in self.queues:
@@ -229,13 +240,16 @@ class ModelPool:
                     queue.close()  # it still finishes what it has accepted
 
     def _create_queue(self, model: LoadedModel) -> ModelQueue:
-        if model.engine != "torch":
+        if getattr(model.text_model, "engine", None) is not None:
             model.text_model.engine.workers_per_call = 1  # the threads of the queue share the work
         return ModelQueue(
             model.name,
             model,
             limits=model.batch_limits(self.config),
-            max_queued_sentences=self.config.max_queued_sentences,
+            # of several models none can take all requests: the others could not be served
+            room=QueueRoom(
+                self.config.max_queued_sentences, max(1, self.config.max_concurrent_requests // len(self.sources))
+            ),
             lock=self.lock,
             metrics=self.metrics,
         )
@@ -277,6 +291,7 @@ class ModelPool:
     def _select_by_name(self, name: str, tasks: Sequence[str]) -> ModelQueue:
         queues = self.queues
         if name not in queues:
+            name = shorten(name, MAX_QUOTED_CHARACTERS)  # comparing names takes quadratic time
             raise APIError(404, "unknown_model", f"model: {name!r} is unknown; {did_you_mean(name, queues)}")
         if (task := queues[name].model.task) not in tasks:
             message = f"model: {name!r} is a model for {task}. Choose one for {' or '.join(tasks)}."

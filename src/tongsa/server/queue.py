@@ -11,12 +11,13 @@ stages, each with its own threads:
 An idle worker waits for `BatchLimits.wait_seconds` after the arrival of a sentence, so that others can join.
 """
 
+import asyncio
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +25,7 @@ from tongsa.errors import InputError
 from tongsa.server.errors import APIError, bad_request_error, busy_error, failed_error, late_error
 from tongsa.server.fair_queue import FairQueue
 from tongsa.server.queued_sentence import BatchTask, QueuedSentence, SearchAgain, wake
+from tongsa.server.room_line import RoomLine
 from tongsa.server.turns import TicketLock
 
 LOG = logging.getLogger("tongsa.server")
@@ -51,6 +53,17 @@ class BatchLimits(NamedTuple):
     """Sentences that a worker searches at once."""
     workers: int
     """Batches that the engine searches at the same time, each in one worker."""
+    torch_threads: int = 1
+    """Threads of torch when it has the whole machine."""
+
+
+class QueueRoom(NamedTuple):
+    """Limits of what waits for a model."""
+
+    sentences: int
+    """Sentences in its queue."""
+    waiting_requests: int
+    """Requests that wait for room in the queue."""
 
 
 class ModelQueue:
@@ -62,12 +75,13 @@ class ModelQueue:
         model: Any,
         *,
         limits: BatchLimits,
-        max_queued_sentences: int,
+        room: QueueRoom,
         lock: TicketLock,
         metrics: QueueMetrics,
     ) -> None:
         self.name, self.model, self.limits = name, model, limits
-        self.max_queued_sentences = max_queued_sentences
+        self._room_line = RoomLine(room.sentences)
+        self.max_waiting_requests = room.waiting_requests
         self.lock, self.metrics = lock, metrics
         self._queue = FairQueue()
         self._condition = threading.Condition()
@@ -85,14 +99,32 @@ class ModelQueue:
 
     # Called by the event loop
 
-    def has_room(self, count: int) -> bool:
-        """Return whether `count` more sentences fit. An empty queue accepts any number."""
-        return not self._unfinished_count or self._unfinished_count + count <= self.max_queued_sentences
+    @property
+    def has_room(self) -> bool:
+        """True if one more request may be admitted."""
+        return self._room_line.has_room(1, self._unfinished_count)
 
-    def check_capacity(self, count: int) -> None:
-        """Raise 503 if `count` more sentences would exceed the queue. Only new requests are checked."""
-        if not self.has_room(count):
-            raise busy_error("Too many sentences are waiting. Send the request again in a moment.", retry_after=2.0)
+    async def wait_for_room(self, count: int) -> None:
+        """Wait until `count` more sentences fit; the caller queues them at once. Only new requests wait."""
+        with self._condition:
+            if self._room_line.has_room(count, self._unfinished_count):
+                return
+            if len(self._room_line) >= self.max_waiting_requests:
+                raise busy_error("Too many requests wait for this model. Send it again in a moment.", retry_after=2.0)
+            request = self._room_line.append(count)
+        granted: list[asyncio.Future[None]] = []
+        try:
+            await request.has_room
+        except BaseException:  # cancelled: others may have room now
+            with self._condition:
+                self._room_line.leave(request)
+                granted = self._room_line.grant(self._unfinished_count)
+            raise
+        else:
+            with self._condition:
+                self._room_line.leave(request)
+        finally:
+            wake(granted)
 
     @property
     def queued_count(self) -> int:
@@ -122,16 +154,20 @@ class ModelQueue:
             self._condition.notify_all()
 
     def _cancel(self, sentence: QueuedSentence) -> None:
+        granted: list[asyncio.Future[None]] = []
         with self._condition:
             sentence.is_abandoned = True
             if sentence.state == "queued":  # it leaves the queue with the next batch
                 sentence.state = "cancelled"
-                self._count_finished(1)
+                granted = self._count_finished(1)
+        wake(granted)
 
-    def _count_finished(self, count: int) -> None:
+    def _count_finished(self, count: int) -> "list[asyncio.Future[None]]":
+        """Count sentences as finished; return what the requests wait for that have room now."""
         self._unfinished_count -= count
         if self._is_closing and not self._unfinished_count:
             self._condition.notify_all()
+        return self._room_line.grant(self._unfinished_count)
 
     def close(self) -> None:
         """Accept nothing more; finish what is queued."""
@@ -177,6 +213,7 @@ class ModelQueue:
                     return False
                 share = Fraction(1) if task.uses_all_threads else Fraction(1, self.limits.workers)
                 turn.enter_context(self.lock.acquire(share))
+                turn.enter_context(self._torch_threads(share))
                 batch = self._take_batch(all_threads=task.uses_all_threads)
             try:
                 if batch:
@@ -188,6 +225,12 @@ class ModelQueue:
                 with self._condition:
                     self._idle_workers += 1
         return True
+
+    def _torch_threads(self, share: Fraction) -> AbstractContextManager[None]:
+        """Give torch a share of its threads."""
+        from tongsa.torch_threads import torch_threads  # imports torch, which is loaded after the port is open
+
+        return torch_threads(max(1, int(share * self.limits.torch_threads)))
 
     def _wait_for_batch(self) -> BatchTask | None:
         """Wait until a batch should start, and return its task. None when the queue is closed and nothing is left."""
@@ -259,7 +302,8 @@ class ModelQueue:
 
     def _finish(self, batch: list[QueuedSentence], outputs: Any, search_seconds: float) -> None:
         try:
-            results = batch[0].task.finish(self.model, batch, outputs)
+            with self._torch_threads(Fraction(1, self.limits.workers)):  # beside the workers, so with one thread
+                results = batch[0].task.finish(self.model, batch, outputs)
             token_count = sum(sentence.token_count for sentence in batch)
             self.metrics.record_batch(self.name, len(batch), token_count, search_seconds)
             self._resolve(list(zip(batch, results, strict=True)))
@@ -278,7 +322,7 @@ class ModelQueue:
                     again.append(sentence)
                 else:
                     waiters.append(sentence.set_outcome(outcome))
-            self._count_finished(len(waiters))
+            granted = self._count_finished(len(waiters))
             if again:
                 self._append(again)
-        wake(waiters)
+        wake([*waiters, *granted])

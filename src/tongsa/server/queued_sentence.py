@@ -15,7 +15,7 @@ class BatchTask(Protocol):
 
     @property
     def uses_all_threads(self) -> bool:
-        """The search is torch's, which divides a batch between all threads, and not that of a worker of the engine."""
+        """Torch divides the batch between all threads. Otherwise one worker searches it, with one thread."""
         ...
 
     def __hash__(self) -> int: ...

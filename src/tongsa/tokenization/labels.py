@@ -1,7 +1,7 @@
 """Label tokenizer: class labels as the target vocabulary of a classifier."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -86,9 +86,9 @@ class LabelTokenizer:
     def encode_normalized(self, texts: Iterable[str]) -> list[list[int]]:
         return self.encode_all(texts)
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> Iterator[list[int]]:  # noqa: ARG002 - the interface
+    def sample_all(self, texts: Sequence[str], alpha: float, seeds: Sequence[int]) -> list[list[int]]:  # noqa: ARG002 - the interface
         """Encode the labels: a label has one segmentation."""
-        return map(self.encode, texts)
+        return self.encode_all(texts)
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the label of one id; several are joined with spaces."""

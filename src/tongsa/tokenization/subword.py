@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated, Literal, Self
@@ -31,8 +30,6 @@ MAX_WORD_CHARACTERS = 1_000
 LARGE_ALPHABET_CHARACTERS = 3_000
 """With more distinct characters, the rarest 0.01 % of the text is encoded as bytes (or UNK)."""
 BYTE_TOKENS = 256
-ENCODED_BLOCK_TEXTS = 20_000
-"""Texts that are encoded together, in parallel, when the tokens are read one text after the other."""
 
 _RESERVED_SYMBOLS = re.compile("<pad>|<s>|</s>|<unk>|<0x[0-9A-F]{2}>|\u2585")  # the trainer skips or splits at these
 
@@ -128,19 +125,17 @@ class SubwordTokenizer:
         threads = min(os.cpu_count() or 1, 1 + num_thousands) if num_thousands else 1
         return list(self._processor.encode(prepared, num_threads=threads))
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> Iterator[list[int]]:
-        """Sample a segmentation of each text. The result depends on texts, alpha and seed only."""
+    def sample_all(self, texts: Sequence[str], alpha: float, seeds: Sequence[int]) -> list[list[int]]:
+        """Sample a segmentation of each text: a function of the text, alpha and its seed, not of the other texts."""
         if alpha == 0 or self.model_type in ("char", "word"):
-            remaining = iter(texts)
-            while block := list(islice(remaining, ENCODED_BLOCK_TEXTS)):
-                yield from self.encode_all(block)
-            return
-        sample_word, generator = self._sample_word, Random(seed)
-        symbols = {SPACE_MARK + self._preprocess(symbol) for symbol in self.symbols}
-        for text in texts:
-            words = _split_words(self._preprocess(text))
-            subwords = ([word] if word in symbols else sample_word(word, alpha, generator) for word in words)
-            yield [token for parts in subwords for token in self._subwords_to_tokens(parts)]
+            return self.encode_all(texts)
+        return [self._sample(text, alpha, Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+
+    def _sample(self, text: str, alpha: float, generator: Random) -> list[int]:
+        sample_word, symbols = self._sample_word, self._symbol_words
+        words = _split_words(self._preprocess(text))
+        subwords = ([word] if word in symbols else sample_word(word, alpha, generator) for word in words)
+        return [token for parts in subwords for token in self._subwords_to_tokens(parts)]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the normalized text of tokens: always one line, even if a model combines byte tokens freely."""
@@ -187,6 +182,11 @@ class SubwordTokenizer:
             if self._processor.get_score(token) == 0 and _SYMBOL.fullmatch(string)
         )
 
+    @cached_property
+    def _symbol_words(self) -> frozenset[str]:
+        """The symbols as words of a preprocessed text."""
+        return frozenset(SPACE_MARK + self._preprocess(symbol) for symbol in self.symbols)
+
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags that the model was trained with, such as <2ko>."""
@@ -216,8 +216,8 @@ class SubwordTokenizer:
     def _sample_word(self) -> Callable[[str, float, Random], list[str]]:
         """Function that samples the segmentation of a word."""
         scores = {string: self._processor.get_score(token) for string, token in self._token_to_id.items()}
-        for symbol in self.symbols:
-            del scores[SPACE_MARK + self._preprocess(symbol)]
+        for word in self._symbol_words:
+            del scores[word]
         if self.model_type == "bpe":
             return lambda word, alpha, generator: bpe_dropout(word, scores, alpha, generator)
         unigram = UnigramModel.from_log_probs(scores)

@@ -1,6 +1,6 @@
 """The tokenizer interface: subword tokenizers for text, a label tokenizer as the target of a classifier."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 
@@ -20,8 +20,8 @@ class Tokenizer(Protocol):
         """Encode texts that `normalize` leaves as they are."""
         ...
 
-    def sample_all(self, texts: Iterable[str], alpha: float, seed: int) -> Iterator[list[int]]:
-        """Encode with random segmentations (subword regularization), one text after the other."""
+    def sample_all(self, texts: Sequence[str], alpha: float, seeds: Sequence[int]) -> list[list[int]]:
+        """Encode with random segmentations (subword regularization), each drawn with the seed of its text."""
         ...
 
     def decode(self, tokens: Iterable[int]) -> str: ...

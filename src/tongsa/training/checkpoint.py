@@ -5,11 +5,10 @@ per rank (torch.distributed.checkpoint on safetensors). Both kinds of checkpoint
 world size, sharded or not.
 """
 
-import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -20,19 +19,23 @@ from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, Hu
 from torch.distributed.tensor import DTensor
 
 from tongsa import storage
-from tongsa.bounded_files import read_json
+from tongsa.bounded_files import MalformedTextError, UnreadableFileError
 from tongsa.interface import named_tensors
+from tongsa.tensor_file import TensorMismatchError, read_entries
 from tongsa.training.checkpoint_files import (
-    FORMAT_VERSION,
     PROGRESS_FILE,
     STATE_FILE,
     CheckpointMismatchError,
+    CheckpointRecord,
     DamagedCheckpointError,
     TrainingProgress,
     check_optimizers,
     check_tensors,
     describe_tensors,
-    read_progress,
+    dump_record,
+    mismatch_error,
+    parameters_without_state,
+    read_record,
 )
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext
 from tongsa.training.optimizer import WeightEMA
@@ -62,8 +65,13 @@ def save_checkpoint(
                 content = save_safetensors({name: value.contiguous().cpu() for name, value in tensors.items()})
                 (new / STATE_FILE).write_bytes(content)
             checksums = {file.name: storage.file_sha256(file) for file in sorted(new.iterdir())}
-            record = {"format": FORMAT_VERSION} | asdict(progress) | {"files": checksums, "tensors": len(tensors)}
-            (new / PROGRESS_FILE).write_text(json.dumps(record, indent=1), "utf-8", newline="\n")
+            record = CheckpointRecord(
+                progress=progress,
+                files=checksums,
+                tensors=len(tensors),
+                without_state=parameters_without_state(optimizers),
+            )
+            (new / PROGRESS_FILE).write_text(dump_record(record), "utf-8", newline="\n")
         delete_unusable(folder, progress.step)
         keep_newest(folder, keep)
     return path
@@ -76,9 +84,8 @@ def keep_newest(folder: Path, keep: int = 1) -> None:
 
 
 def write_progress(path: Path, progress: TrainingProgress) -> None:
-    """Replace the counters of a checkpoint."""
-    record = read_json(path / PROGRESS_FILE)
-    storage.write_text(path / PROGRESS_FILE, json.dumps(record | asdict(progress), indent=1))
+    """Replace the counters of an intact checkpoint."""
+    storage.write_text(path / PROGRESS_FILE, dump_record(replace(read_record(path), progress=progress)))
 
 
 def delete_unusable(folder: Path, newest_step: int) -> None:
@@ -159,6 +166,27 @@ def _empty_optimizer_state(
     return states
 
 
+def check_headers(folder: Path, model: nn.Module) -> None:
+    """Raise InputError if no checkpoint has the weights of a model, which may be on the meta device.
+
+    Only headers are read. Checkpoints with a damaged header and sharded ones are left to `latest_checkpoint`.
+    """
+    expected = {f"model/{name}": tuple(value.shape) for name, value in named_tensors(model).items()}
+    mismatch: CheckpointMismatchError | None = None
+    for step in reversed(_saved_steps(folder)):
+        path = folder / f"{step:09d}"
+        try:
+            entries = read_entries(path / STATE_FILE)
+        except (UnreadableFileError, TensorMismatchError, MalformedTextError):
+            continue
+        different = [name for name, shape in expected.items() if name not in entries or entries[name].shape != shape]
+        if not different:
+            return
+        mismatch = mismatch or mismatch_error(path, different[0])
+    if mismatch is not None:
+        raise mismatch
+
+
 def latest_checkpoint(
     folder: Path,
     model: nn.Module | None = None,
@@ -175,12 +203,13 @@ def latest_checkpoint(
     for step in reversed(_saved_steps(folder)):
         path = folder / f"{step:09d}"
         try:
-            saved = Checkpoint(read_progress(path), path)
+            record = read_record(path)
+            saved = Checkpoint(record.progress, path)
             if model is not None:
                 descriptions = describe_tensors(path)
                 check_tensors(path, descriptions, _checkpoint_tensors(model, [], ema))
                 if optimizers:
-                    check_optimizers(path, descriptions, optimizers, saved.progress)
+                    check_optimizers(path, descriptions, optimizers, record)
             return saved, [f"{reason} The checkpoint of step {step:,} is used." for reason in reasons]
         except CheckpointMismatchError as error:
             mismatch = mismatch or error

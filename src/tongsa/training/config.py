@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from tongsa.config import Fraction, NonNegative, NonNegativeFloat, Positive, ThreadCount, check_ranges
+from tongsa.config import Fraction, In, NonNegative, NonNegativeFloat, Positive, ThreadCount, check_ranges
 from tongsa.data.normalize import normalize
 from tongsa.training.lr_schedule import LRScheduleConfig
 from tongsa.training.precision import Precision
@@ -31,10 +31,10 @@ class TrainingConfig:
 
     steps: Positive = 100_000
     """Number of optimizer updates."""
-    steps_changed_at: tuple[int, ...] = ()
+    steps_changed_at: tuple[NonNegative, ...] = ()
     """Steps at which `--resume` changed the number of updates; written by tongsa, empty in a new run."""
     batch_tokens: Positive = 25_000
-    """Batch size in tokens: the longer of source and target side, padding included (section 5.1)."""
+    """Batch size in tokens without noise: the longer of source and target side, padding included (section 5.1)."""
     grad_accumulation: Positive = 1
     """Gradient accumulation: batches per update. Four batches of 6,250 tokens train like one of 25,000.
     Threads and distributed processes share these batches. On a CPU, a new run cuts a single batch into several."""
@@ -58,7 +58,7 @@ class TrainingConfig:
     """Decay of Adam's mean of the gradients (β₁)."""
     beta2: Fraction = 0.98
     """Decay of Adam's mean of the squared gradients (β₂)."""
-    epsilon: float = 1e-9
+    epsilon: Annotated[float, In(0, 1, open_low=True)] = 1e-9
     """Added to the denominator of Adam's update (ε)."""
     weight_decay: NonNegativeFloat = 0.0
     """Weight decay of the matrices, not of biases and norms: decoupled in AdamW and Muon, L2 penalty in Adam."""

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from tongsa.batch import Batch, Examples, epoch_order
+from tongsa.batch import Batch, Indices, epoch_order
 from tongsa.training.loop import DataPosition
 
 Item = TypeVar("Item")
@@ -18,7 +18,20 @@ RELEASE_BATCHES = 500
 """Batches after which the pages of memory-mapped examples are given back: the memory of a run does not grow."""
 
 
-ExamplesByEpoch = Callable[[int, int], Examples]
+class ExampleSource(Protocol):
+    """Examples of an epoch: their lengths, which order the epoch, and each batch when it is asked for."""
+
+    @property
+    def lengths(self) -> Indices: ...
+
+    def batch(self, indices: Indices) -> Batch: ...
+
+    def release(self) -> None:
+        """Give the pages of memory maps back to the system."""
+        ...
+
+
+ExamplesByEpoch = Callable[[int, int], ExampleSource]
 """Pure function from epoch and stage to the examples of the epoch."""
 
 

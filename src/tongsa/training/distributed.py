@@ -108,9 +108,15 @@ def _shard_model(model: nn.Module, mesh: DeviceMesh) -> nn.Module:
     for module in model.modules():
         if isinstance(module, nn.ModuleList):
             for layer in module:
-                fully_shard(layer, mesh=mesh)
+                if not _shares_parameters(layer, module):  # tied layers are gathered with the rest of the model
+                    fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     return model
+
+
+def _shares_parameters(layer: nn.Module, layers: nn.ModuleList) -> bool:
+    others = {parameter for other in layers if other is not layer for parameter in other.parameters()}
+    return not others.isdisjoint(layer.parameters())
 
 
 def full_tensor(value: Tensor) -> Tensor:

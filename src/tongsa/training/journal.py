@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,15 +13,21 @@ from tongsa.bounded_files import MalformedTextError, UnreadableFileError
 from tongsa.errors import InputError
 
 MAX_JOURNAL_BYTES = 2 << 30
-"""Size of a journal: about 200 bytes for each update."""
+"""Size of a journal: about 200 bytes for each update. It is read as a stream."""
+MAX_UPDATES = 100_000
+"""Updates that are kept in memory; of a longer run, an even selection."""
 
 
 class Journal:
     """Append-only writer. Opening it removes the records after `last_step`: a resumed run writes them again."""
 
     def __init__(self, path: Path, *, last_step: int) -> None:
-        kept = [line for line in _read_lines(path) if 0 <= _parse_record(line).get("step", -1) <= last_step]
-        storage.write_text(path, "".join(line + "\n" for line in kept))
+        lines = _read_lines(path)
+        first = next(lines, None)  # an unreadable journal is an error before anything is written
+        with storage.replacement_file(path) as file:
+            for line in chain([first] if first is not None else [], lines):
+                if 0 <= _parse_record(line).get("step", -1) <= last_step:
+                    file.write(f"{line}\n".encode())
         self.file = path.open("a", encoding="utf-8", newline="\n")
 
     def write(self, record: Mapping[str, Any]) -> None:
@@ -60,4 +67,23 @@ def _parse_record(line: str) -> dict[str, Any]:
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    return [record for line in _read_lines(path) if (record := _parse_record(line))]
+    """Return the records of a journal. Of more than MAX_UPDATES updates, every second, fourth … one is returned."""
+    records: list[dict[str, Any]] = []
+    stride, updates, kept = 1, 0, 0
+    for record in filter(None, map(_parse_record, _read_lines(path))):
+        if _is_update(record):
+            updates += 1
+            if updates % stride:
+                continue
+            kept += 1
+        records.append(record)
+        if kept > MAX_UPDATES:
+            stride *= 2
+            numbers = count(1)
+            records = [record for record in records if not _is_update(record) or next(numbers) % 2 == 0]
+            kept //= 2
+    return records
+
+
+def _is_update(record: Mapping[str, Any]) -> bool:
+    return "loss" in record

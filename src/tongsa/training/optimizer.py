@@ -21,7 +21,8 @@ def build_optimizers(
     lr_scale = config.adam_lr_scale if config.optimizer == "muon" else 1.0
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if config.optimizer == "muon":
-        layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
+        # tied layers share their weights: each matrix is updated once
+        layers = list({layer.weight: layer for layer in model.modules() if isinstance(layer, Linear)}.values())
         optimizers.append(Muon(layers, weight_decay=config.weight_decay, distributed=distributed))
         muon_parameters = {layer.weight for layer in layers}
         parameters = [parameter for parameter in parameters if parameter not in muon_parameters]

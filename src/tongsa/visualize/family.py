@@ -6,6 +6,7 @@ Each model is a column. Its moments are the probes of its training (`training.pr
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
@@ -88,10 +89,15 @@ def family(runs: Sequence[str | Path], text: str, *, reference: str = "") -> Pag
     if len(tasks) > 1:
         kinds = ", ".join(f"{folder} ({model.config.task})" for folder, model in zip(folders, models, strict=True))
         raise InputError(f"family: runs of different tasks: {kinds}. Give runs of one task.")
-    text, names = normalize(text), column_names(folders)
-    columns = [column_data(name, model, text) for name, model in zip(names, models, strict=True)]
-    data = {"text": text, "reference": normalize(reference), "task": tasks.pop(), "columns": columns}
-    return Page(text, {"family": data})
+    return family_page(dict(zip(column_names(folders), models, strict=True)), text, reference)
+
+
+def family_page(models: Mapping[str, Bundle], text: str, reference: str = "") -> Page:
+    """Return the page of one sentence through models of one task, by the name of their column."""
+    text = normalize(text)
+    columns = [column_data(name, model, text) for name, model in models.items()]
+    task = next(iter(models.values())).config.task
+    return Page(text, {"family": {"text": text, "reference": normalize(reference), "task": task, "columns": columns}})
 
 
 def write_family(path: Path, runs: Sequence[str | Path], text: str, *, reference: str = "") -> list[Path]:
@@ -246,8 +252,8 @@ def training_data(folder: Path) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "tokens": sum(update["tokens"] for update in updates),
         "score": dev_score(validations, settings.get("best_metric", "auto")),
-        "loss": thin_curve(curve),
-        "dev_loss": thin_curve(dev_curve),
+        "loss": thin_curve(finite_points(curve)),
+        "dev_loss": thin_curve(finite_points(dev_curve)),
     }
 
 
@@ -258,7 +264,13 @@ def dev_score(validations: Sequence[Mapping[str, Any]], metric: str) -> dict[str
         return None
     scores = best["validation"]
     name = {"auto": next(iter(scores)), "loss": "dev_loss"}.get(metric, metric)
-    return {"name": name, "value": scores.get(name), "step": best["step"]}
+    value = scores.get(name)
+    return {"name": name, "value": value if value is None or isfinite(value) else None, "step": best["step"]}
+
+
+def finite_points(points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Return the points whose loss is a number: JSON has no NaN, and an axis no place for it."""
+    return [point for point in points if isfinite(point[2])]
 
 
 def thin_curve(points: Sequence[tuple[float, float, float]]) -> list[list[float]]:

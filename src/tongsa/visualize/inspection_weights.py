@@ -17,6 +17,7 @@ from tongsa.interface import EncoderDecoder
 from tongsa.nn.conv import GatedConvolution
 from tongsa.nn.multi_head import CrossAttention, SelfAttention
 from tongsa.nn.rnn import ElmanCell, GRUCell, LSTMCell, RecurrentLayer
+from tongsa.nn.ssru import SSRU
 from tongsa.tokenization.tokenizer import Tokenizer
 from tongsa.visualize.inspection_batch import Array
 from tongsa.visualize.panels import AnyTextModel
@@ -39,10 +40,12 @@ class Matrix(NamedTuple):
 
 
 def matrices(model: nn.Module) -> Iterator[Matrix]:
-    """Yield all weight matrices except embedding tables, split by their role."""
+    """Yield all weight matrices except embedding tables, split by their role; one that layers share appears once."""
     split: set[int] = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for path, module in model.named_modules():
         for symbols, parameter in joint_projections(module):
+            if id(parameter) in split:
+                continue
             split.add(id(parameter))
             yield from (
                 Matrix(symbol, path, block)
@@ -64,6 +67,8 @@ def joint_projections(module: nn.Module) -> Iterator[tuple[Sequence[str], Tensor
         if module.value_projection is not None:
             yield ("W^V",), module.value_projection.weight
         yield ("W^O",), module.output_projection.weight
+    if isinstance(module, SSRU):
+        yield ("W_f", "W"), module.input_projection.weight
     if isinstance(module, RecurrentLayer):
         yield from recurrent_projections(module)
     if isinstance(module, nn.LSTM):

@@ -20,7 +20,13 @@ from tongsa.visualize.trace_example import RecordedRun
 from tongsa.visualize.trace_tensors import TraceTensor
 
 RESIDUAL_STREAM = frozenset(
-    {"embedding.sum", "residual.self_attention", "residual.cross_attention", "residual.feed_forward"}
+    {
+        "embedding.sum",
+        "residual.self_attention",
+        "residual.ssru",
+        "residual.cross_attention",
+        "residual.feed_forward",
+    }
 )
 """Recorded names of the stream's states; with post-norm, the norm of the sum is the state."""
 

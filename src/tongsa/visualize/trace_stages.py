@@ -15,6 +15,7 @@ TITLES = {
     "text": ("Text", "텍스트"),
     "embedding": ("Embedding", "임베딩"),
     "self_attention": ("Self-attention", "자기 어텐션"),
+    "ssru": ("SSRU", "SSRU"),
     "cross_attention": ("Cross-attention", "교차 어텐션"),
     "feed_forward": ("Feed-forward network", "피드포워드 네트워크"),
     "final_norm": ("Final norm", "마지막 정규화"),
@@ -64,7 +65,7 @@ PART_OF_GROUP = {
     "pool": "classifier",
 }
 """Part of a name's first word, where it is not the word itself."""
-SUBLAYERS = ("self_attention", "cross_attention", "feed_forward", "final_norm")
+SUBLAYERS = ("self_attention", "ssru", "cross_attention", "feed_forward", "final_norm")
 
 
 @dataclass

@@ -4,6 +4,9 @@ import argparse
 from pathlib import Path
 
 from tongsa import storage
+from tongsa.cli.data_arguments import add_format_arguments
+from tongsa.cli.data_format import Reading, data_format
+from tongsa.cli.model_arguments import add_set_argument
 from tongsa.cli.output import print_status
 from tongsa.data.corpus import read_texts
 from tongsa.data.ledger import Ledger, Pair
@@ -17,6 +20,7 @@ source<TAB>target<TAB>bead<TAB>score; lines without a counterpart are in OUT.led
 
   tongsa data align book.en book.ko -o book.tsv
   tongsa data align book.en book.ko -o book.tsv --split-sentences    lines are paragraphs
+  tongsa data align book.en book.ko -o book.tsv --set data.encoding=auto
 """
 
 
@@ -24,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="A", help="document, one sentence per line")
     parser.add_argument("target", metavar="B", help="its translation, one sentence per line")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="TSV file to write")
+    add_format_arguments(parser)
+    add_set_argument(parser, "data.encoding=auto")
     parser.add_argument("--split-sentences", action="store_true", help="split lines into sentences first")
 
 
@@ -34,7 +40,8 @@ def run(options: argparse.Namespace) -> None:
     if output.exists():
         raise InputError(f"{output}: exists. Choose another file with -o.")
     with storage.explain_os_errors(output), Ledger(output.with_name(output.name + ".ledger.jsonl")) as ledger:
-        sides = [_read(file, ledger, split=options.split_sentences) for file in (options.source, options.target)]
+        reading, split = data_format(options, None).reading, options.split_sentences
+        sides = [_read(file, ledger, reading, split=split) for file in (options.source, options.target)]
         beads = align_sentences(*([pair.target for pair in side] for side in sides))
         lines = []
         for bead in beads:
@@ -50,10 +57,10 @@ def run(options: argparse.Namespace) -> None:
     print_status(ledger.summary().replace("pairs read", "sentences read"))
 
 
-def _read(file: str, ledger: Ledger, *, split: bool) -> list[Pair]:
+def _read(file: str, ledger: Ledger, reading: Reading, *, split: bool) -> list[Pair]:
     """Return the sentences of a file; each counts as one record of the ledger."""
     sentences: list[Pair] = []
-    for pair in read_texts([file], ledger):
+    for pair in read_texts([file], ledger, **reading):
         spans = split_sentences(pair.target) if split else [Span(0, len(pair.target))]
         for number, span in enumerate(spans):
             sentence = Pair("", pair.target[span.start : span.end], pair.file, pair.line)

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from tongsa.cli.data_arguments import add_format_arguments
+from tongsa.cli.data_format import data_format
 from tongsa.cli.model_arguments import (
     add_decoding_arguments,
     add_run_argument,
@@ -25,6 +27,7 @@ synthetic source<TAB>text, to train on beside real pairs. Dropped lines are in O
 
 If killed, the same command goes on.
 """
+SETTING_TABLES = ("decoding", "sampling", "data")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("texts", nargs="+", metavar="MONO", help="files of texts, one per line")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="TSV file to write")
     parser.add_argument("--tag", default="<bt>", metavar="TAG", help="first word of each source (default: <bt>)")
+    add_format_arguments(parser)
     parser.add_argument("--self-train", action="store_true", help="the texts are sources; the model writes the targets")
     parser.add_argument("--sample", action="store_true", help="sample instead of beam search")
     add_decoding_arguments(parser)
@@ -42,12 +46,13 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.runs.back_translation import BackTranslation, back_translate
     from tongsa.runs.translate_job import TranslateJobConfig
 
-    settings = parse_tables(options.set, ["decoding", "sampling"])
+    settings = parse_tables(options.set, SETTING_TABLES)
     job = TranslateJobConfig(
         models=model_spec(options),
         decoding_overrides=settings["decoding"] | decoding_flags(options),
         sampling=sampling_config(options, settings["sampling"]) if options.sample else None,
     )
-    config = BackTranslation(tag=options.tag, self_train=options.self_train)
+    reading = data_format(options, None, SETTING_TABLES).reading
+    config = BackTranslation(tag=options.tag, self_train=options.self_train, reading=reading)
     ledger = back_translate(job, options.texts, options.output, config)
     print_status(ledger.summary())

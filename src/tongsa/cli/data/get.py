@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tongsa.cli.output import print_result, print_status
 from tongsa.data.public_sets.get import get_set
-from tongsa.data.public_sets.table import PublicSet, find_set, public_sets
+from tongsa.data.public_sets.table import DATA_FOLDER, PublicSet, find_set, public_sets
 
 HELP = "get a public data set, with checksum and licence"
 DESCRIPTION = """\
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
             print_result(f"{public_set.name:20} {public_set.size_text:>15}  {description}")
         return
     public_set = find_set(options.name)
-    folder = options.folder or Path("data") / public_set.name
+    folder = options.folder or Path(DATA_FOLDER) / public_set.name
     print_status(
         f"{public_set.title}\nhome: {public_set.home}\nlicence: {public_set.license}\nsize: {public_set.size_text}"
     )

@@ -8,11 +8,14 @@ import numpy as np
 
 from tongsa import storage
 from tongsa.cli.data_arguments import add_format_arguments
+from tongsa.cli.data_format import Reading, data_format
+from tongsa.cli.model_arguments import add_set_argument
 from tongsa.cli.output import print_status
-from tongsa.data.corpus import group_files, has_lines, raw_lines, read_pairs
+from tongsa.data.corpus import group_files, has_lines, read_pairs
 from tongsa.data.corpus_split import Keys, split_rows, text_keys
 from tongsa.data.file_patterns import expand_patterns
 from tongsa.data.ledger import Ledger
+from tongsa.data.source_file import SourceFile
 from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 
@@ -23,6 +26,7 @@ without case) stay on one side, and so do the pairs of a document.
 
   tongsa data split corpus.tsv --dev-size 1000 --test-size 1000 -o data/mine
   tongsa data split corpus.tsv --dev-size 1000 --test-size 1000 -o data/mine --document-column 3
+  tongsa data split corpus.tmx -o data/mine --set data.source_language=en --set data.target_language=ko
   tongsa data split a.en a.ko --test-size 2000 -o data/mine --by-document    blank lines separate documents
 """
 
@@ -37,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", dest="folder", type=Path, required=True, metavar="FOLDER", help="folder to write"
     )
     add_format_arguments(parser)
+    add_set_argument(parser, "data.encoding=auto")
     parser.add_argument("--document-column", type=int, metavar="N", help="column with the name of the document")
     parser.add_argument("--by-document", action="store_true", help="blank lines separate documents")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="another split (default: 1)")
@@ -49,16 +54,17 @@ def run(options: argparse.Namespace) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: exists. Choose another folder with -o.")
     files = expand_patterns(options.corpus)
-    columns = tuple(options.columns or (1, 2))
+    reading = data_format(options, None).reading
     with storage.replace_folder(folder) as new:
         with Ledger(new / "ledger.jsonl") as ledger:
-            pairs = PairStore.from_pairs(read_pairs(files, ledger, columns=columns, header=options.header))
+            pairs = PairStore.from_pairs(read_pairs(files, ledger, **reading))
             ledger.check()
         keys = [text_keys(pairs.sources, len(pairs)), text_keys(pairs.targets, len(pairs))]
         if options.document_column:
-            keys.append(_column_keys(pairs, files, (options.document_column, columns[1]), header=options.header))
+            columns = options.document_column, reading["columns"][1]
+            keys.append(_column_keys(pairs, files, {**reading, "columns": columns}))
         elif options.by_document:
-            keys.append(_blank_line_keys(pairs, files))
+            keys.append(_blank_line_keys(pairs, files, reading["encoding"]))
         split = split_rows(keys, options.dev_size, options.test_size, options.seed)
         is_empty = [
             bool(size) and not len(rows)
@@ -87,22 +93,33 @@ def _write_tsv(path: Path, pairs: PairStore) -> None:
         file.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
 
 
-def _column_keys(pairs: PairStore, files: list[str], columns: tuple[int, int], *, header: bool) -> Keys:
-    """Return a key for the document of each pair, from another column; a pair without one is a document of its own."""
-    documents = {
-        (pair.file, pair.line): pair.source for pair in read_pairs(files, Ledger(None), columns=columns, header=header)
-    }
-    locations = ((pair.file, pair.line) for pair in pairs)
-    names = (documents.get(location) or f"{location}" for location in locations)
-    return text_keys((f"document {name}" for name in names), len(pairs))
+def _column_keys(pairs: PairStore, files: list[str], reading: Reading) -> Keys:
+    """Return a key for the document of each pair, from another column; a pair without one is a document of its own.
+
+    Both readings have the records in the same order; each may lack some.
+    """
+    order = {str(Path(file)): i for i, file in enumerate(files)}
+
+    def names() -> Iterator[str]:
+        documents = read_pairs(files, Ledger(None), **reading)
+        document = next(documents, None)
+        for pair in pairs:
+            location = order[pair.file], pair.line
+            while document and (order[document.file], document.line) < location:
+                document = next(documents, None)
+            is_same = document and (order[document.file], document.line) == location
+            yield f"document {document.source if document and is_same else location}"
+
+    return text_keys(names(), len(pairs))
 
 
-def _blank_line_keys(pairs: PairStore, files: list[str]) -> Keys:
+def _blank_line_keys(pairs: PairStore, files: list[str], encoding: str) -> Keys:
     blanks: dict[str, np.ndarray] = {}
     for unit in group_files([Path(file) for file in files]):
         if not has_lines(unit[0]):
             raise InputError(f"{unit[0]}: a format without lines. Name the column of the document: --document-column.")
-        blanks[str(unit[0])] = np.array([n for n, raw in enumerate(raw_lines(unit[0]), 1) if not raw.strip()], np.int64)
+        lines = SourceFile(unit[0], encoding).lines()
+        blanks[str(unit[0])] = np.array([n for n, line in enumerate(lines, 1) if not line.strip()], np.int64)
 
     def names() -> Iterator[str]:
         for pair in pairs:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from tongsa.data.formats.arrow import read_arrow_pairs, read_arrow_texts
 from tongsa.data.formats.delimited import read_csv_pairs, read_csv_texts, read_tsv_pairs, read_tsv_texts
 from tongsa.data.formats.gettext import read_mo_pairs, read_mo_texts, read_po_pairs, read_po_texts
 from tongsa.data.formats.json_lines import read_json_pairs, read_json_texts
@@ -39,6 +40,7 @@ FORMATS = {
     ".xlf": Format(read_xliff_pairs, read_xliff_texts),
     ".xliff": Format(read_xliff_pairs, read_xliff_texts),
     ".parquet": Format(read_parquet_pairs, read_parquet_texts, is_binary=True, uses_languages=True),
+    ".arrow": Format(read_arrow_pairs, read_arrow_texts, is_binary=True, uses_languages=True),
 }
 """End of a name → format of a file of pairs."""
 PLAIN_TEXT = Format(read_tsv_pairs, read_text_lines, has_lines=True)

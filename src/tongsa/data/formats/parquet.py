@@ -2,53 +2,32 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from tongsa.data.compression import compression_of
-from tongsa.data.formats.json_lines import find_pair, find_text, pair_keys
-from tongsa.data.records import BadRecordError, CorpusError, ReadOptions, Record, dropped_record
+from tongsa.data.formats.table_rows import BATCH_ROWS, TableColumns, choose_columns, pair_records, text_records
+from tongsa.data.records import CorpusError, ReadOptions, Record
 from tongsa.data.source_file import SourceFile
-
-BATCH_ROWS = 1_024
 
 
 def read_parquet_pairs(file: SourceFile, options: ReadOptions) -> Iterator[Record]:
     """Yield the pairs of the columns with known names, else of the columns by number."""
-    for number, row, names in _rows(file, options):
-        try:
-            record = Record(number, *(find_pair(row, options.languages) if not names else _by_number(row, names)))
-        except BadRecordError as bad:
-            record = dropped_record(number, bad.reason, bad.detail)
-        yield record
+    with _open_table(file) as table:
+        columns = choose_columns(file, table.schema_arrow, options)
+        yield from pair_records(_rows(table, columns), columns, options)
 
 
 def read_parquet_texts(file: SourceFile, options: ReadOptions) -> Iterator[Record]:
-    for number, row, names in _rows(file, options):
-        try:
-            text = find_text(row, options.languages) if not names else _by_number(row, names)[1]
-            yield Record(number, "", text)
-        except BadRecordError as bad:
-            yield dropped_record(number, bad.reason, bad.detail)
-
-
-def _by_number(row: dict[str, Any], names: Sequence[str]) -> tuple[str, str]:
-    source, target = (row[name] for name in names)
-    if source is None or target is None:
-        raise BadRecordError("empty", "null")
-    return str(source), str(target)
-
-
-def _rows(file: SourceFile, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any], Sequence[str]]]:
-    """Yield each row with its number, and the names of two columns if none has a known name."""
     with _open_table(file) as table:
-        columns, by_number = _choose_columns(file, table, options)
-        number = 0
-        for batch in table.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row, by_number
+        columns = choose_columns(file, table.schema_arrow, options)
+        yield from text_records(_rows(table, columns), columns, options)
+
+
+def _rows(table: Any, columns: TableColumns) -> Iterator[dict[str, Any]]:
+    for batch in table.iter_batches(batch_size=BATCH_ROWS, columns=columns.names, use_threads=False):
+        yield from batch.to_pylist()
 
 
 @contextmanager
@@ -62,7 +41,7 @@ def _open_table(file: SourceFile) -> Iterator[Any]:
             f"{file}: Parquet needs a package. Install it: pip install -e '.[parquet]' -c constraints.txt"
         ) from None
     try:
-        with _seekable(file) as stream, parquet.ParquetFile(stream) as table:
+        with seekable(file) as stream, parquet.ParquetFile(stream) as table:
             yield table
     except (pyarrow.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         reason = str(error).partition("\n")[0][:200]
@@ -70,7 +49,8 @@ def _open_table(file: SourceFile) -> Iterator[Any]:
 
 
 @contextmanager
-def _seekable(file: SourceFile) -> Iterator[BinaryIO]:
+def seekable(file: SourceFile) -> Iterator[BinaryIO]:
+    """Open a file with random access; of a compressed one a temporary copy."""
     if not compression_of(file.path):
         with file.path.open("rb") as stream:
             yield stream
@@ -79,22 +59,3 @@ def _seekable(file: SourceFile) -> Iterator[BinaryIO]:
         shutil.copyfileobj(stream, copy)
         copy.seek(0)
         yield cast(BinaryIO, copy)
-
-
-def _choose_columns(file: SourceFile, table: Any, options: ReadOptions) -> tuple[list[str], list[str]]:
-    """Return the columns to read, and two of them if they are chosen by number."""
-    schema = table.schema_arrow
-    known_names = {name for pair in pair_keys(options.languages) for name in pair} | {"translation"}
-    known = [name for name in schema.names if name in known_names]
-    if any({*pair} <= {*known} for pair in pair_keys(options.languages)) or {"translation", "text"} & {*known}:
-        return known, []
-    if max(options.columns) > len(schema.names):
-        listed = ", ".join(schema.names)[:80]
-        raise CorpusError(f"{file}: no column {max(options.columns)} (it has {listed}). Correct data.columns.")
-    chosen = [schema.names[number - 1] for number in options.columns]
-    source = schema.field(chosen[0]).type
-    if str(source) not in ("string", "large_string", "string_view"):
-        raise CorpusError(
-            f"{file}: column {options.columns[0]} ({chosen[0]}) is {source}, not text. Set --columns SOURCE TARGET"
-        )
-    return list(dict.fromkeys(chosen)), chosen

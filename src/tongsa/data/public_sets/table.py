@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 
 from tongsa.errors import InputError
 
+DATA_FOLDER = "data"
+"""Folder of the sets, in the current directory: each in a folder of its name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SetFile:

@@ -3,8 +3,6 @@
 CTranslate2 itself checks little: a changed byte of its model gives other translations, not an error.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -66,8 +64,7 @@ class ExportMetadata:
 
 def metadata_checksum(content: Mapping[str, Any]) -> str:
     """Return the SHA-256 of all entries of tongsa.json except itself."""
-    entries = {name: value for name, value in content.items() if name != METADATA_CHECKSUM}
-    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode("utf-8")).hexdigest()
+    return storage.table_sha256({name: value for name, value in content.items() if name != METADATA_CHECKSUM})
 
 
 def load_metadata(folder: Path) -> ExportMetadata:

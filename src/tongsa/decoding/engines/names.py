@@ -2,9 +2,9 @@
 
 from typing import Literal, get_args
 
-EngineName = Literal["auto", "torch", "ctranslate2", "ctranslate2-int8"]
+EngineName = Literal["auto", "torch", "torch-int8", "ctranslate2", "ctranslate2-int8"]
 """`auto` is CTranslate2 where it is installed and supports the model and the request, and torch otherwise.
 
-Both give the same outputs. `ctranslate2-int8` has 8-bit weights, so its outputs may differ.
+Both give the same outputs. `torch-int8` and `ctranslate2-int8` have 8-bit weights, so their outputs may differ.
 """
 ENGINE_NAMES: tuple[EngineName, ...] = get_args(EngineName)

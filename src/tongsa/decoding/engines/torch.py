@@ -12,6 +12,7 @@ from tongsa.decoding.beam_search import Hypothesis, beam_search
 from tongsa.decoding.beams import Beams
 from tongsa.decoding.config import DecodingConfig
 from tongsa.decoding.continuous_batching import ContinuousBatcher
+from tongsa.decoding.engines.torch_int8 import is_quantized
 from tongsa.decoding.request import DecodeRequest
 from tongsa.decoding.rules import rules_from_config
 from tongsa.decoding.sampling import Sampler
@@ -32,8 +33,6 @@ from tongsa.tokenization.special import BOS, PAD
 class TorchEngine:
     """Beam search with one model or an ensemble, and optionally a language model (shallow fusion)."""
 
-    name = "torch"
-
     def __init__(
         self,
         models: Sequence[EncoderDecoder],
@@ -43,6 +42,7 @@ class TorchEngine:
         language_model: EncoderDecoder | None = None,
         lm_weight: float = 0.0,
     ) -> None:
+        self.name = "torch-int8" if is_quantized(models[0]) else "torch"
         self.models, self.max_positions, self.load_shortlist = tuple(models), max_positions, load_shortlist
         self.load_continuing_tokens = load_continuing_tokens
         self.language_model = language_model

@@ -21,6 +21,7 @@ from tongsa.nn.positions import PositionKind, SinusoidConfig
 
 Initialization = Literal["scaled-xavier", "xavier", "xavier-all", "torch"]
 FinalNorm = Literal["auto", "both", "decoder", "none"]
+DecoderCell = Literal["attention", "ssru"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +120,19 @@ class TransformerStackConfig:
             dropout=self.attention_dropout,
             bias=self.projection_bias,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderStack:
+    """Layers of a decoder, beyond the settings that encoder and decoder share."""
+
+    num_layers: int
+    with_cross_attention: bool = True
+    cell: DecoderCell = "attention"
+    """First sub-layer of each layer: self-attention or an SSRU."""
+    tie_layers: bool = False
+    """All layers have the parameters of the first."""
+    output_bias: bool = False
 
 
 def stack_preset(name: PresetName) -> dict[str, Any]:

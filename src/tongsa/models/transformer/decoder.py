@@ -7,6 +7,7 @@ of earlier positions are kept in the KV cache, those of the memory are computed 
 
                       training                         one step
     self-attention    all positions, causal mask       1 query over the KV cache, which grows by one position
+    or an SSRU        a recurrence over all positions  the cell state, in a cache of two positions (nn/ssru.py)
     cross-attention   all positions over the memory    the hypotheses of a sentence over its keys and values
 
 Neither `select` nor `concat` of the state copies the cache, so it does not inherit RowState. `select` stores the order
@@ -26,7 +27,7 @@ from torch import Tensor, nn
 
 from tongsa.batch import Padded
 from tongsa.interface import Memory
-from tongsa.models.transformer.config import TransformerStackConfig
+from tongsa.models.transformer.config import DecoderStack, TransformerStackConfig
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.residual import ResidualDropout, SublayerNorm, build_final_norm, residual_gain
 from tongsa.nn.attention import KeyValue
@@ -39,6 +40,7 @@ from tongsa.nn.multi_head import CrossAttention, SelfAttention
 from tongsa.nn.output import OutputProjection
 from tongsa.nn.packed_linear import padded_row_count
 from tongsa.nn.recording import record
+from tongsa.nn.ssru import MAX_SLOTS, SSRU
 
 
 class TransformerMemory(NamedTuple):
@@ -117,28 +119,36 @@ def _from_groups(groups: Sequence[TransformerState]) -> TransformerState | Trans
     return groups[0] if len(groups) == 1 else TransformerStateGroups(tuple(groups))
 
 
-class TransformerDecoderLayer(nn.Module):
-    """Causal self-attention, cross-attention if there is a source, and feed-forward network, all residual."""
+def build_self_attention(config: TransformerStackConfig, gain: float) -> SelfAttention:
+    return SelfAttention(
+        config.width,
+        config.head_config,
+        "decoder",
+        gain=gain,
+        window=causal_window(config.attention_window) if config.attention_window else None,
+        rotary=config.positions == "rotary",
+    )
 
-    def __init__(self, config: TransformerStackConfig, num_layers: int, *, with_cross_attention: bool) -> None:
+
+class TransformerDecoderLayer(nn.Module):
+    """Causal self-attention or an SSRU, cross-attention if there is a source, feed-forward network; all residual."""
+
+    def __init__(self, config: TransformerStackConfig, stack: DecoderStack) -> None:
         super().__init__()
-        gain = residual_gain(config, (3 if with_cross_attention else 2) * num_layers)
-        self.self_attention = SelfAttention(
-            config.width,
-            config.head_config,
-            "decoder",
-            gain=gain,
-            window=causal_window(config.attention_window) if config.attention_window else None,
-            rotary=config.positions == "rotary",
-        )
+        with_cross_attention, has_ssru = stack.with_cross_attention, stack.cell == "ssru"
+        gain = residual_gain(config, (3 if with_cross_attention else 2) * stack.num_layers)
+        self.self_attention = None if has_ssru else build_self_attention(config, gain)
+        self.ssru = SSRU(config.width) if has_ssru else None
         self.cross_attention = (
             CrossAttention(config.width, config.head_config, gain=gain) if with_cross_attention else None
         )
         self.feed_forward = build_feed_forward(
             config.activation, config.width, config.ffn_width, config.ffn_dropout, gain=gain
         )
-        self.self_attention_norm = SublayerNorm(config)
-        shared = self.self_attention_norm if config.shared_norm else None
+        first_norm = SublayerNorm(config)
+        self.self_attention_norm = None if has_ssru else first_norm
+        self.ssru_norm = first_norm if has_ssru else None
+        shared = first_norm if config.shared_norm else None
         self.cross_attention_norm = SublayerNorm(config, shared) if with_cross_attention else None
         normalizes_memory = with_cross_attention and config.final_norm == "decoder"
         self.cross_attention_memory_norm = (
@@ -158,10 +168,16 @@ class TransformerDecoderLayer(nn.Module):
     def forward(self, x: Tensor, padding_mask: Tensor, memory: Memory) -> Tensor:
         """Teacher forcing: x and the result are (batch, length, width)."""
         # connect(x, y) is x + dropout(y) in one pass
-        norm = self.self_attention_norm
-        y = self.self_attention(norm.before(x, padding_mask), padding_mask, causal=True)
-        x = record("residual.self_attention", self, self.dropout.connect(x, y), x=x, y=y)
-        x = norm.after(x, padding_mask)
+        if self.self_attention is not None and self.self_attention_norm is not None:
+            norm = self.self_attention_norm
+            y = self.self_attention(norm.before(x, padding_mask), padding_mask, causal=True)
+            x = record("residual.self_attention", self, self.dropout.connect(x, y), x=x, y=y)
+            x = norm.after(x, padding_mask)
+        if self.ssru is not None and self.ssru_norm is not None:
+            norm = self.ssru_norm
+            y = self.ssru(norm.before(x, padding_mask))
+            x = record("residual.ssru", self, self.dropout.connect(x, y), x=x, y=y)
+            x = norm.after(x, padding_mask)
 
         kv = self.project_memory(memory)
         if self.cross_attention is not None and self.cross_attention_norm is not None:
@@ -175,8 +191,12 @@ class TransformerDecoderLayer(nn.Module):
     def step(self, x: Tensor, groups: Sequence[RowGroup], layer_index: int) -> Tensor:  # (row, width)
         """Decode one position of each row: x is (row, width)."""
         connect = self.dropout.connect_step  # x + y
-        norm = self.self_attention_norm
-        x = norm.after_step(connect(x, self.self_attention.step(norm.before_step(x), groups, layer_index)))
+        if self.self_attention is not None and self.self_attention_norm is not None:
+            norm = self.self_attention_norm
+            x = norm.after_step(connect(x, self.self_attention.step(norm.before_step(x), groups, layer_index)))
+        if self.ssru is not None and self.ssru_norm is not None:
+            norm = self.ssru_norm
+            x = norm.after_step(connect(x, self.ssru.step(norm.before_step(x), groups, layer_index)))
         if self.cross_attention is not None and self.cross_attention_norm is not None:
             norm = self.cross_attention_norm
             x = norm.after_step(connect(x, self.cross_attention.step(norm.before_step(x), groups, layer_index)))
@@ -190,6 +210,14 @@ class TransformerDecoderLayer(nn.Module):
         return norm.after(x, padding_mask)
 
 
+def tie_parameters(layers: nn.ModuleList) -> None:
+    """Give all layers the parameters of the first; running statistics of norms stay their own."""
+    for layer in layers:
+        for module, first in zip(layer.modules(), layers[0].modules(), strict=True):
+            for name, parameter in first.named_parameters(recurse=False, remove_duplicate=False):
+                setattr(module, name, parameter)
+
+
 class TransformerDecoder(nn.Module):
     """A stack of layers over the target, and the output projection, which may share the embedding table."""
 
@@ -198,25 +226,23 @@ class TransformerDecoder(nn.Module):
         embedding: TransformerEmbedding,
         output_embedding: nn.Embedding,
         config: TransformerStackConfig,
-        num_layers: int,
-        *,
-        with_cross_attention: bool = True,
-        output_bias: bool = False,
+        stack: DecoderStack,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        layers = nn.ModuleList(
-            TransformerDecoderLayer(config, num_layers, with_cross_attention=with_cross_attention)
-            for _ in range(num_layers)
-        )
+        layers = nn.ModuleList(TransformerDecoderLayer(config, stack) for _ in range(stack.num_layers))
+        if stack.tie_layers:
+            tie_parameters(layers)
         self.layers: Sequence[TransformerDecoderLayer] = layers  # type: ignore[assignment]
         self.final_norm = build_final_norm(config, "decoder")
         self.output_embedding = output_embedding
-        self.output_bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings)) if output_bias else None
-        self.max_slots = config.attention_window or None
-        heads = config.head_config
-        self.cache_width = heads.count * (heads.key_width + heads.value_width)
-        """Width of the keys and values of a layer."""
+        self.output_bias = nn.Parameter(torch.zeros(output_embedding.num_embeddings)) if stack.output_bias else None
+        heads, has_ssru = config.head_config, stack.cell == "ssru"
+        self.max_slots = MAX_SLOTS if has_ssru else config.attention_window or None
+        self.initial_slots = int(has_ssru)
+        """Slots before the first token: an SSRU starts with the cell state 0."""
+        self.cache_width = config.width if has_ssru else heads.count * (heads.key_width + heads.value_width)
+        """Width of the keys and values of a layer, or of its cell state."""
 
     @property
     def output(self) -> OutputProjection:
@@ -238,7 +264,7 @@ class TransformerDecoder(nn.Module):
         projected = [layer.project_memory(memory) for layer in self.layers]
         # in the order in which a step reads them: the slots of each head together
         kvs = tuple(KeyValue(kv.keys.contiguous(), kv.values.contiguous()) for kv in projected if kv is not None)
-        cache = memory.slots.new_empty(0, memory.slots.shape[0], len(self.layers), self.cache_width)
+        cache = memory.slots.new_zeros(self.initial_slots, memory.slots.shape[0], len(self.layers), self.cache_width)
         return TransformerState(
             length=0,
             cache=KVCache(cache),

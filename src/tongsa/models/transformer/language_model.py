@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tongsa.config import Layers
 from tongsa.interface import EncoderDecoder, PresetName, Task
 from tongsa.models.rnn_lm import EmptyEncoder
-from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
+from tongsa.models.transformer.config import DecoderStack, TransformerStackConfig, stack_preset
 from tongsa.models.transformer.decoder import TransformerDecoder
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.initialization import initialize
@@ -44,6 +44,7 @@ class TransformerLMConfig(TransformerStackConfig):
         embedding = TransformerEmbedding(target_vocab_size, self)
         tied = self.tie_embeddings == "target"
         output_embedding = embedding.token_embedding if tied else embedding_table(target_vocab_size, self.width)
-        decoder = TransformerDecoder(embedding, output_embedding, self, self.layers, with_cross_attention=False)
+        stack = DecoderStack(num_layers=self.layers, with_cross_attention=False)
+        decoder = TransformerDecoder(embedding, output_embedding, self, stack)
         model = EncoderDecoder(EmptyEncoder(self.width), decoder, embedding.positional_encoding.max_positions)
         return initialize(model, self.initialization)

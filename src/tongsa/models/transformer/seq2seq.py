@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from tongsa.config import Layers
 from tongsa.interface import EncoderDecoder, PresetName, Task
-from tongsa.models.transformer.config import TransformerStackConfig, stack_preset
+from tongsa.models.transformer.config import DecoderCell, DecoderStack, TransformerStackConfig, stack_preset
 from tongsa.models.transformer.decoder import TransformerDecoder
 from tongsa.models.transformer.embedding import TransformerEmbedding
 from tongsa.models.transformer.encoder import TransformerEncoder
@@ -31,6 +31,12 @@ class TransformerConfig(TransformerStackConfig):
     """Layers of the decoder (N)."""
     tie_embeddings: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output (section 3.4); for target and output; or three."""
+    decoder_cell: DecoderCell = "attention"
+    """First sub-layer of a decoder layer: self-attention as in the paper, or the SSRU of Kim et al. (2019), whose step
+    costs the same at every position. `attention_window` and rotary positions are then those of the encoder alone."""
+    tie_decoder_layers: bool = False
+    """All decoder layers have the same weights: fewer parameters, as many operations. (Dehghani et al. 2019, section 2,
+    share the weights of both stacks over the depth.)"""
     output_bias: bool = False
     """Bias of the output layer, as in many implementations; the paper shares a matrix alone (section 3.4)."""
 
@@ -58,7 +64,15 @@ class TransformerConfig(TransformerStackConfig):
         )
         encoder = TransformerEncoder(source_embedding, self, self.encoder_layers)
         decoder = TransformerDecoder(
-            target_embedding, output_embedding, self, self.decoder_layers, output_bias=self.output_bias
+            target_embedding,
+            output_embedding,
+            self,
+            DecoderStack(
+                num_layers=self.decoder_layers,
+                cell=self.decoder_cell,
+                tie_layers=self.tie_decoder_layers,
+                output_bias=self.output_bias,
+            ),
         )
         model = EncoderDecoder(encoder, decoder, source_embedding.positional_encoding.max_positions)
         return initialize(model, self.initialization)

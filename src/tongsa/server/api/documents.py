@@ -2,9 +2,8 @@
 
 import asyncio
 import base64
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -14,21 +13,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from tongsa.document_formats.formats import FORMATS, parse_document
+from tongsa.document_formats.formats import FORMATS, DocumentFormat, find_format, parse_document
+from tongsa.document_formats.limits import MAX_ARCHIVE_BYTES, MAX_TEXT_BYTES
 from tongsa.document_formats.segment import ParsedDocument
 from tongsa.document_formats.translation import TranslatedDocument, advance, translation_steps
 from tongsa.server.api.schemas import GlossaryTerm, ModelRequest
-from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_request
+from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_json, parse_request
+from tongsa.server.collection import paused_collection
+from tongsa.server.config import RequestLimits
 from tongsa.server.documents import translate_source_texts
-from tongsa.server.errors import APIError, bad_request_error, busy_error, documented, too_long_error
+from tongsa.server.errors import APIError, bad_request_error, documented, too_long_error
 from tongsa.server.http import (
     JSONResponse,
     ServerContext,
     UploadedFile,
+    encoded_response,
     get_context,
     parse_multipart,
     read_body,
     request_deadline,
+    run_in_thread,
     run_unless_disconnected,
 )
 from tongsa.server.model_pool import LoadedModel
@@ -37,6 +41,8 @@ from tongsa.server.queue import ModelQueue
 MAX_FORM_BYTES = 200_000
 """Bytes of a form in addition to its file."""
 MAX_NAME_CHARACTERS = 120
+BYTES_PER_CHARACTER = 10
+"""Bytes of a text format for each character of its text that is allowed: markup, and letters of several bytes."""
 
 
 class DocumentRequest(ModelRequest):
@@ -92,15 +98,22 @@ class FormatsResponse(TypedDict):
     formats: list[FormatInfo]
 
 
+def max_bytes(document_format: DocumentFormat, limits: RequestLimits) -> int:
+    """Return the size limit of a format. Parsing takes seconds for a megabyte of text; an archive may hold pictures."""
+    max_text_bytes = BYTES_PER_CHARACTER * limits.document_characters
+    is_text = document_format.max_bytes == MAX_TEXT_BYTES
+    return min(document_format.max_bytes, limits.document_bytes, max_text_bytes if is_text else MAX_ARCHIVE_BYTES)
+
+
 async def formats(request: Request) -> Response:
-    max_bytes = get_context(request).config.limits.document_bytes
+    limits = get_context(request).config.limits
     return JSONResponse(
         {
             "formats": [
                 {
                     "name": document_format.name,
                     "extensions": list(document_format.extensions),
-                    "max_bytes": min(document_format.max_bytes, max_bytes),
+                    "max_bytes": max_bytes(document_format, limits),
                     "has_columns": document_format.has_columns,
                 }
                 for document_format in FORMATS
@@ -112,17 +125,17 @@ async def formats(request: Request) -> Response:
 async def translate(request: Request) -> Response:
     context = get_context(request)
     context.authorize(request)
-    if context.document_slots.locked():  # before the body is read: a document may take much memory
-        raise busy_error("Too many documents at the same time. Send it again in a moment.", retry_after=5.0)
-    async with context.document_slots:
+    with context.document_slots.take():  # before the body is read: a document may take much memory
         name, query = await _read_request(request)
         queue = context.models.select(query.model, query.languages)
-        queue.check_capacity(1)
-        document = await asyncio.to_thread(parse_document, query.file, name, query.column_list)
-        check_size(context, name, document)
-        work = translate_document(context, queue, document, query.glossary, request_deadline(request))
-        translated = await run_unless_disconnected(request, work, context.config.timeout)
-    return _response(request, queue.name, translated_name(name, queue.model), translated)
+
+        async def parse_and_translate() -> TranslatedDocument:
+            limits = context.config.limits
+            document = await run_in_thread(parse_limited_document, query.file, name, limits, query.column_list)
+            return await translate_document(context, queue, document, query.glossary, request_deadline(request).time)
+
+        translated = await run_unless_disconnected(request, parse_and_translate())
+    return await _response(request, queue.name, translated_name(name, queue.model), translated)
 
 
 async def _read_request(request: Request) -> tuple[str, DocumentRequest]:
@@ -130,8 +143,8 @@ async def _read_request(request: Request) -> tuple[str, DocumentRequest]:
     upload, fields = await read_form(request)
     glossary = fields.get("glossary")
     try:
-        fields["glossary"] = json.loads(glossary) if isinstance(glossary, str) and glossary.strip() else []
-    except (ValueError, RecursionError):
+        fields["glossary"] = parse_json(glossary.encode()) if isinstance(glossary, str) and glossary.strip() else []
+    except ValueError:
         raise _wrong_form() from None
     limits = get_context(request).config.limits
     return clean_name(upload.name), parse_request(DocumentRequest, fields | {"file": upload.content}, limits)
@@ -141,15 +154,20 @@ def _wrong_form() -> APIError:
     return APIError(400, "bad_request", "The form cannot be read. Send multipart/form-data with a file.")
 
 
-async def read_form(request: Request) -> tuple[UploadedFile, dict[str, Any]]:
-    """Read a form with one file; return the file, and all fields."""
+async def read_form(
+    request: Request, before_large: Callable[[bytes], None] | None = None
+) -> tuple[UploadedFile, dict[str, Any]]:
+    """Read a form with one file; return the file, and all fields. `before_large`: see `read_body`."""
     context = get_context(request)
     max_bytes = context.config.limits.document_bytes
-    body = await read_body(request, context.config, max_bytes + MAX_FORM_BYTES)
+    body = await read_body(request, context.config, max_bytes + MAX_FORM_BYTES, before_large)
     try:
-        fields: dict[str, Any] = dict(reversed(await parse_multipart(request, body, max_files=1)))
+        items = await run_in_thread(lambda: asyncio.run(parse_multipart(request.headers, body, max_files=1)))
     except (MultiPartException, ValueError, KeyError):
         raise _wrong_form() from None
+    if sum(len(value) for _, value in items if isinstance(value, str)) > MAX_FORM_BYTES:
+        raise too_long_error(f"The fields beside the file have more than {MAX_FORM_BYTES:,} characters. Shorten them.")
+    fields: dict[str, Any] = dict(reversed(items))
     upload = fields.get("file")
     if not isinstance(upload, UploadedFile) or not upload.name:
         raise bad_request_error("file: no file with a name. Send the document as the field file of a form.")
@@ -172,15 +190,23 @@ def translated_name(name: str, model: LoadedModel) -> str:
     return f"{stem}.{model.target_language or 'translated'}{dot}{extension}"
 
 
-def check_size(context: ServerContext, name: str, document: ParsedDocument) -> None:
-    characters, limit = 0, context.config.limits.document_characters
-    for slot in document.slots:
-        text = slot.segment.text
-        characters += 0 if slot.is_kept else len(text)
-        if has_too_many_marks(text):
-            raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
-    if characters > limit:
-        raise too_long_error(f"{name}: {characters:,} characters, but at most {limit:,} in one document. Divide it.")
+def parse_limited_document(
+    content: bytes, name: str, limits: RequestLimits, columns: Sequence[str] = ()
+) -> ParsedDocument:
+    """Parse a document and check the size of its texts. Called in a thread."""
+    document_format, max_characters = find_format(name), limits.document_characters
+    if document_format and len(content) > (limit := max_bytes(document_format, limits)):
+        raise too_long_error(f"{name}: {len(content):,} bytes, but at most {limit:,} in this format. Divide it.")
+    with paused_collection():
+        document = parse_document(content, name, columns)
+    texts = [slot.segment.text for slot in document.slots if not slot.is_kept]
+    if (characters := sum(map(len, texts))) > max_characters:  # first: looking for marks takes longer
+        raise too_long_error(
+            f"{name}: {characters:,} characters, but at most {max_characters:,} in one document. Divide it."
+        )
+    if any(has_too_many_marks(slot.segment.text) for slot in document.slots):
+        raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
+    return document
 
 
 async def translate_document(
@@ -199,13 +225,13 @@ async def translate_document(
     return translated
 
 
-def _response(request: Request, model: str, name: str, translated: TranslatedDocument) -> Response:
+async def _response(request: Request, model: str, name: str, translated: TranslatedDocument) -> Response:
     report = translated.report
     if "application/json" in request.headers.get("accept", ""):
         response: DocumentResponse = {
             "model": model,
             "name": name,
-            "content": base64.b64encode(translated.content).decode(),
+            "content": await run_in_thread(lambda: base64.b64encode(translated.content).decode()),
             "translated": report.translated,
             "kept": report.kept,
             "flagged": [
@@ -213,7 +239,7 @@ def _response(request: Request, model: str, name: str, translated: TranslatedDoc
                 for segment in report.flagged
             ],
         }
-        return JSONResponse(response)
+        return await encoded_response(response)
     counts = {
         "X-Segments-Translated": str(report.translated),
         "X-Segments-Kept": str(report.kept),

@@ -25,6 +25,7 @@ from tongsa.server.http import (
     parse_multipart,
     read_body,
     request_deadline,
+    run_in_thread,
     run_unless_disconnected,
 )
 from tongsa.server.queue import ModelQueue
@@ -111,10 +112,10 @@ async def translate(request: Request) -> Response:
     context, fields = get_context(request), await _read_fields(request)
     query = parse_request(LibreTranslateRequest, fields, context.config.limits)
     is_auto = query.source == AUTO_DETECT
-    detected = [detect_source(context, query.target, text) for text in query.q] if is_auto else []
+    detected = await run_in_thread(_detect_sources, context, query) if is_auto else []
     sources = [guess["language"] for guess in detected] if is_auto else [query.source] * len(query.q)
-    work = _translate_all(context, query, sources, request_deadline(request))
-    translations = await run_unless_disconnected(request, work, context.config.timeout)
+    work = _translate_all(context, query, sources, request_deadline(request).time)
+    translations = await run_unless_disconnected(request, work)
     response: dict[str, Any] = {"translatedText": [ranked[0] for ranked in translations]}
     if is_auto:
         response["detectedLanguage"] = detected
@@ -122,6 +123,10 @@ async def translate(request: Request) -> Response:
         response["alternatives"] = [ranked[1:] for ranked in translations]
     is_single = isinstance(fields["q"], str)
     return JSONResponse({name: values[0] for name, values in response.items()} if is_single else response)
+
+
+def _detect_sources(context: ServerContext, query: LibreTranslateRequest) -> list[DetectedLanguage]:
+    return [detect_source(context, query.target, text) for text in query.q]
 
 
 async def detect(request: Request) -> Response:
@@ -168,7 +173,7 @@ async def _read_fields(request: Request) -> dict[str, Any]:
             pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
             fields = _form_fields(pairs)
         elif content_type == "multipart/form-data":
-            items = await parse_multipart(request, body, max_files=0)
+            items = await parse_multipart(request.headers, body, max_files=0)
             fields = _form_fields([(name, value) for name, value in items if isinstance(value, str)])
         else:
             fields = parse_json_object(body)

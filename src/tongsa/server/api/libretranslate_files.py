@@ -1,22 +1,31 @@
 """LibreTranslate's /translate_file and /download_file: a document is translated, then fetched under a random name."""
 
-import asyncio
+import re
+from contextlib import ExitStack
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from tongsa.document_formats.formats import parse_document
-from tongsa.document_formats.segment import ParsedDocument
 from tongsa.errors import InputError
 from tongsa.server.api import documents, libretranslate
 from tongsa.server.api.validation import parse_request
-from tongsa.server.errors import APIError, busy_error, documented
-from tongsa.server.http import JSONResponse, ServerContext, get_context, request_deadline, run_unless_disconnected
+from tongsa.server.auth import key_from_headers
+from tongsa.server.errors import APIError, documented
+from tongsa.server.http import (
+    JSONResponse,
+    ServerContext,
+    get_context,
+    request_deadline,
+    run_in_thread,
+    run_unless_disconnected,
+)
 
 MAX_DETECTED_CHARACTERS = 2000
 """Beginning of a document whose language is detected."""
+_KEY_FIELD = re.compile(rb'name="?api_key"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]*)\r\n')
+"""Field of a form with the key, at the beginning of its bytes."""
 
 
 class TranslateFileRequest(libretranslate.LibreTranslateModel):
@@ -37,30 +46,45 @@ class TranslateFileResponse(TypedDict):
 
 async def translate_file(request: Request) -> Response:
     context = get_context(request)
-    if context.document_slots.locked():  # before the body is read: a document may take much memory
-        raise busy_error("Too many documents at the same time. Send it again in a moment.", retry_after=5.0)
-    async with context.document_slots:
-        upload, fields = await documents.read_form(request)
-        key = fields.get("api_key")
-        context.authorize(request, key if isinstance(key, str) else "")
+    with ExitStack() as slot:
+
+        def enter(key: str = "") -> None:
+            context.authorize(request, key)
+            slot.enter_context(context.document_slots.take())
+
+        # The key may be a field of the form. A large document is not read, and has no slot, before its key is known.
+        is_key_in_form = context.keys.required and not key_from_headers(request)
+        if not is_key_in_form:
+            enter()
+        has_entered = not is_key_in_form
+
+        def enter_early(beginning: bytes) -> None:
+            nonlocal has_entered
+            key = _KEY_FIELD.search(beginning)
+            enter(key[1].decode("utf-8", "replace") if key else "")
+            has_entered = True
+
+        upload, fields = await documents.read_form(request, enter_early if is_key_in_form else None)
+        if not has_entered:
+            key = fields.get("api_key")
+            enter(key if isinstance(key, str) else "")
         query = parse_request(TranslateFileRequest, fields | {"file": upload.content}, context.config.limits)
         name = documents.clean_name(upload.name)
-        try:
-            document = await asyncio.to_thread(parse_document, query.file, name)
-            documents.check_size(context, name, document)
-        except InputError as error:
-            raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
-        work = _translate(context, query, name, document, request_deadline(request))
-        translated_name, content = await run_unless_disconnected(request, work, context.config.timeout)
+        work = _translate(context, query, name, request_deadline(request).time)
+        translated_name, content = await run_unless_disconnected(request, work)
     token = context.translated_files.add(translated_name, content)
     url = f"{request.base_url}download_file/{token}.{quote(translated_name, safe='')}"
     return JSONResponse({"translatedFileUrl": url})
 
 
 async def _translate(
-    context: ServerContext, query: TranslateFileRequest, name: str, document: ParsedDocument, deadline: float
+    context: ServerContext, query: TranslateFileRequest, name: str, deadline: float
 ) -> tuple[str, bytes]:
     """Return the name and the content of the translated file."""
+    try:
+        document = await run_in_thread(documents.parse_limited_document, query.file, name, context.config.limits)
+    except InputError as error:
+        raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
     source = query.source
     if source == libretranslate.AUTO_DETECT:
         text = " ".join(slot.segment.text for slot in document.slots)[:MAX_DETECTED_CHARACTERS]
@@ -68,7 +92,6 @@ async def _translate(
     if source == query.target:
         return name, query.file
     queue = libretranslate.select_model(context, source, query.target)
-    queue.check_capacity(1)
     translated = await documents.translate_document(context, queue, document, (), deadline)
     return documents.translated_name(name, queue.model), translated.content
 

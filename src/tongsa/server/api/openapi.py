@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from tongsa.server.admission import QUEUED_PATHS
 from tongsa.server.api.operations import JSON, NDJSON, OPERATIONS, Operation
 from tongsa.server.config import RequestLimits
 from tongsa.server.errors import ERROR_STATUSES, ErrorBody
@@ -58,6 +59,14 @@ def _fill_limits(schema: Any, limits: RequestLimits) -> Any:
     }
 
 
+TIMEOUT_PARAMETER = {
+    "name": "X-Request-Timeout",
+    "in": "header",
+    "description": "Seconds until the request is cancelled, counted from its arrival; at most the server's own limit.",
+    "schema": {"type": "number", "exclusiveMinimum": 0},
+}
+
+
 @cache
 def build_document(limits: RequestLimits = RequestLimits()) -> dict[str, Any]:  # noqa: B008 - frozen
     types = type_schemas(limits)
@@ -89,7 +98,11 @@ def _describe(operation: Operation, types: TypeSchemas) -> dict[str, Any]:
         media = {content_type: {"schema": schema} for content_type in operation.content_types}
         body = {"requestBody": {"required": True, "content": media}}
     names = re.findall(r"{(\w+)}", operation.path)
-    parameters = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    if operation.path in QUEUED_PATHS:
+        parameters.append(TIMEOUT_PARAMETER)
     return {
         "summary": operation.summary,
         **({"parameters": parameters} if parameters else {}),
@@ -130,7 +143,8 @@ def render_docs(limits: RequestLimits) -> str:
         '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/page.css"></head>',
         "<body><main><h1>API</h1>",
         '<p>For programs: <a href="/v1/openapi.json">/v1/openapi.json</a>. Errors are ',
-        '<code>{"error": "a sentence", "code": "a word"}</code>.</p>',
+        '<code>{"error": "a sentence", "code": "a word"}</code>. Header <code>X-Request-Timeout</code>: ',
+        f"{TIMEOUT_PARAMETER['description']}</p>",
     ]
     for operation in OPERATIONS:
         title = f"{operation.method.upper()} {operation.path}"

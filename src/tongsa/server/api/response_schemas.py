@@ -43,7 +43,7 @@ class ModelInfo(TypedDict):
     """Empty if it was not set in training."""
     target_language: str
     engine: str
-    """Engine that runs the search: torch, ctranslate2 or ctranslate2-int8."""
+    """Engine that runs the search: torch, torch-int8, ctranslate2 or ctranslate2-int8."""
     parameters: int
     views: list[Literal["attention", "tree", "trace", "positions", "curves"]]
     """Views of the model, each at this name under /v1."""

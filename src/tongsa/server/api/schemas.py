@@ -71,6 +71,11 @@ class TranslateRequest(ModelRequest):
     stream: bool = False
     """Answer with one line per sentence, each sent when it is ready."""
 
+    @property
+    def has_details(self) -> bool:
+        """The response has more than a few fields for each sentence."""
+        return self.nbest > 1 or self.alignments or self.word_probabilities or self.token_probabilities
+
     @model_validator(mode="after")
     def check_nbest(self, info: ValidationInfo) -> Self:
         if self.beam is not None and self.nbest > self.beam:

@@ -27,7 +27,6 @@ from tongsa.server.batch_tasks import ClassifyTask, UnbatchedTask, term_response
 from tongsa.server.documents import (
     QueuedDocument,
     check_prefix_fits,
-    inflight_count,
     split_documents,
     stream_results,
     stream_sentences,
@@ -35,14 +34,16 @@ from tongsa.server.documents import (
 )
 from tongsa.server.errors import bad_request_error, too_long_error
 from tongsa.server.http import (
+    Deadline,
     JSONResponse,
     NDJSONResponse,
     ServerContext,
+    encoded_response,
     get_context,
     read_body,
     request_deadline,
+    run_in_thread,
     run_unless_disconnected,
-    with_timeout,
 )
 from tongsa.server.queue import ModelQueue
 from tongsa.server.queued_sentence import QueuedSentence
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from tongsa.decoding.translator import Translator
     from tongsa.visualize.attention import AttentionExample
 
+MAX_INLINE_SENTENCES = 10
+"""Sentences whose response is encoded in the event loop: a thread would cost more."""
 ALL_TASKS = ("seq2seq", "classification", "language_model")
 R = TypeVar("R", bound=RequestModel)
 
@@ -80,22 +83,22 @@ async def models(request: Request) -> Response:
 async def translate(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, TranslateRequest)
     queue = context.models.select(query.model, query.languages)
-    queue.check_capacity(1)  # before the work of splitting the text
     splitting = split_documents(queue.model, query, context.config)
-    documents = await run_unless_disconnected(request, splitting, context.config.timeout)
+    documents = await run_unless_disconnected(request, splitting)
     if query.stream:
-        queue.check_capacity(inflight_count(context, documents))  # here, while the status can still be 503
-        return NDJSONResponse(stream_lines(context, queue, documents))
-    work = translate_documents(context, queue, documents, request_deadline(request))
-    translations = await run_unless_disconnected(request, work, context.config.timeout)
-    return JSONResponse({"model": queue.name, "translations": translations})
+        return NDJSONResponse(stream_lines(context, queue, documents, request_deadline(request)))
+    work = translate_documents(context, queue, documents, request_deadline(request).time)
+    translations = await run_unless_disconnected(request, work)
+    response = {"model": queue.name, "translations": translations}
+    is_small = sum(len(document.sentences) for document in documents) <= MAX_INLINE_SENTENCES and not query.has_details
+    return JSONResponse(response) if is_small else await encoded_response(response)
 
 
 async def stream_lines(
-    context: ServerContext, queue: ModelQueue, documents: list[QueuedDocument]
+    context: ServerContext, queue: ModelQueue, documents: list[QueuedDocument], deadline: Deadline
 ) -> AsyncGenerator[dict[str, Any], None]:
-    async with aclosing(stream_sentences(context, queue, documents)) as sentences:
-        while item := await with_timeout(anext(sentences, None), context.config.timeout):
+    async with aclosing(stream_sentences(context, queue, documents, deadline.time)) as sentences:
+        while item := await deadline.limit(anext(sentences, None)):
             index, sentence = item
             yield {"index": index, "sentence": sentence}
     yield {"done": True}
@@ -104,17 +107,19 @@ async def stream_lines(
 async def classify(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, ClassifyRequest)
     queue = context.models.select(query.model, tasks=("classification",))
-    sentences = [QueuedSentence(ClassifyTask(), text, queue.model.count_tokens(text)) for text in query.text]
+    lengths = await run_in_thread(lambda: [queue.model.count_tokens(text) for text in query.text])
+    pairs = zip(query.text, lengths, strict=True)
+    sentences = [QueuedSentence(ClassifyTask(), text, length) for text, length in pairs]
     _check_token_count(max(sentence.token_count for sentence in sentences), context.config.batch_tokens)
     max_inflight = context.config.max_inflight_per_request
 
     async def labels() -> list[Any]:
-        queue.check_capacity(min(max_inflight, len(sentences)))
-        stream = stream_results(context.models, queue.name, sentences, max_inflight, request_deadline(request))
+        await queue.wait_for_room(min(max_inflight, len(sentences)))
+        stream = stream_results(context.models, queue.name, sentences, max_inflight, request_deadline(request).time)
         async with aclosing(stream) as results:
             return [result async for result in results]
 
-    return JSONResponse({"labels": await run_unless_disconnected(request, labels(), context.config.timeout)})
+    return await encoded_response({"labels": await run_unless_disconnected(request, labels())})
 
 
 # Requests about one sentence run alone, as a function of the text model in the model's thread.
@@ -132,13 +137,13 @@ async def _run_unbatched(
         _check_token_count(len(tokenizer.encode_all([normalize(text)])[0]), context.config.max_sentence_tokens)
 
     async def result() -> Any:
-        queue.check_capacity(1)
+        await queue.wait_for_room(1)
         sentence = QueuedSentence(UnbatchedTask(function), source, 1)
-        stream = stream_results(context.models, queue.name, [sentence], 1, request_deadline(request))
+        stream = stream_results(context.models, queue.name, [sentence], 1, request_deadline(request).time)
         async with aclosing(stream) as results:
             return await anext(results)
 
-    return JSONResponse(await run_unless_disconnected(request, result(), context.config.timeout))
+    return await encoded_response(await run_unless_disconnected(request, result()))
 
 
 def _check_token_count(token_count: int, max_tokens: int) -> None:

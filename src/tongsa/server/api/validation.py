@@ -18,11 +18,10 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 from tongsa.config import did_you_mean
 from tongsa.data.normalize import normalize
 from tongsa.server.config import RequestLimits
-from tongsa.server.errors import APIError, bad_request_error, shorten, too_long_error
+from tongsa.server.errors import MAX_QUOTED_CHARACTERS, APIError, bad_request_error, shorten, too_long_error
 
 MAX_COMBINING_MARKS = 200
 """Consecutive combining marks; real text has two or three. Normalization needs quadratic time for them."""
-MAX_QUOTED_CHARACTERS = 80
 MAX_JSON_VALUES = 40_000
 """Lists, objects and fields of a body, counted by their characters before it is parsed: texts may have them too."""
 MAX_FIELDS = 100
@@ -90,14 +89,14 @@ class TextLimit(Limit):
     keyword = "maxLength"
 
     def check(self, value: str, info: ValidationInfo) -> str:
-        is_optional = self.required == "nothing" or (self.required == "visible or empty" and not value)
-        if not is_optional and not normalize(value):
-            raise validation_error("empty text. Send at least one visible character.")
         if len(value) > (maximum := self.maximum(info)):
             raise validation_error(
                 f"{len(value):,} characters, but at most {maximum:,} are allowed. Shorten it.", TOO_LONG
             )
         check_marks(value)
+        is_optional = self.required == "nothing" or (self.required == "visible or empty" and not value)
+        if not is_optional and not normalize(value):  # last: its time is quadratic in the number of marks
+            raise validation_error("empty text. Send at least one visible character.")
         return value
 
 
@@ -185,16 +184,16 @@ def parse_request(request_type: type[R], content: Mapping[str, Any], limits: Req
 
 def _error_message(error: ErrorDetails, request_type: type[RequestModel]) -> str:
     """Return a sentence of the form `field: what is wrong. What to do.`."""
-    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error["loc"]).removeprefix(".")
+    keys = (key if isinstance(key, int) else shorten(key, MAX_QUOTED_CHARACTERS) for key in error["loc"])
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
     error_type, context = error["type"], error.get("ctx", {})
     if "message" in context:
         return f"{path}: {context['message']}" if path else str(context["message"])
     if error_type == "missing":
         return f"{path}: this field is missing. /docs describes {request_type.__name__}."
     if error_type == "extra_forbidden":
-        return (
-            f"{path}: unknown field; {did_you_mean(str(error['loc'][-1]), _known_fields(request_type, error['loc']))}"
-        )
+        name = str(error["loc"][-1])[:MAX_QUOTED_CHARACTERS]  # comparing names takes quadratic time
+        return f"{path}: unknown field; {did_you_mean(name, _known_fields(request_type, error['loc']))}"
     value = shorten(json.dumps(error["input"], ensure_ascii=False, default=str), MAX_QUOTED_CHARACTERS)
     if error_type == "literal_error":
         return f"{path}: {value} is not {context['expected']}. Send one of them."
@@ -211,13 +210,9 @@ def _known_fields(request_type: type[RequestModel], location: tuple[int | str, .
 
 def parse_json_object(body: bytes) -> dict[str, Any]:
     """Parse a JSON object. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
-    if sum(body.count(mark) for mark in (b"[", b"{", b'":')) > MAX_JSON_VALUES:
-        raise too_long_error(f"The body has more than {MAX_JSON_VALUES:,} lists, objects and fields. Send fewer.")
     try:
-        content = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
-        if _SURROGATE_ESCAPE.search(body):
-            content = _replace_surrogates(content)
-    except (ValueError, RecursionError):
+        content = parse_json(body)
+    except ValueError:
         message = 'The body is not JSON in UTF-8. Send an object such as {"text": "…"}.'
         raise APIError(400, "bad_request", message) from None
     if not isinstance(content, dict):
@@ -226,6 +221,17 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     if len(content) > MAX_FIELDS:
         raise too_long_error(f"The body has {len(content):,} fields, but no request has so many. See /docs.")
     return content
+
+
+def parse_json(text: bytes) -> Any:
+    """Parse JSON. Raise ValueError if it is malformed, and 413 if it has so many values that it would take long."""
+    if sum(text.count(mark) for mark in (b"[", b"{", b'":')) > MAX_JSON_VALUES:
+        raise too_long_error(f"The body has more than {MAX_JSON_VALUES:,} lists, objects and fields. Send fewer.")
+    try:
+        content = json.loads(text.decode("utf-8"), parse_constant=_reject_constant)
+        return _replace_surrogates(content) if _SURROGATE_ESCAPE.search(text) else content
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _reject_constant(name: str) -> Any:

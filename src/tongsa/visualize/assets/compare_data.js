@@ -44,7 +44,6 @@ import { signed } from "./format.js";
  * @property {number | null} memory_bytes
  * @property {string} decoding
  * @property {number | null} sentences_per_second
- * @property {string} view file of its view page; "" if none was written
  */
 /** @typedef {{ system: number, points: [number, number, number, number][] }} CurveLine step, tokens, seconds, value */
 /** @typedef {{ name: string, lines: CurveLine[] }} CurvePanel */
@@ -65,7 +64,7 @@ import { signed } from "./format.js";
  * @property {string} reference
  * @property {string[]} outputs of each system
  * @property {(number | null)[]} scores of each system
- * @property {number | null} view number of the sentence in the view pages
+ * @property {{ file: string, systems: number[] } | null} view page of the sentence, and the models on it
  */
 /** @typedef {{ text: string, a: number, b: number, references: number }} Ngram occurrences */
 /**

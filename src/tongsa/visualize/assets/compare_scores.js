@@ -90,12 +90,13 @@ export const scoresSection = (view, signal) => {
   const { data, words } = view, metric = chosenMetric(view), picture = make("div", { class: "picture" });
   const rows = ranking(metric).map((i) => ({ name: data.settings[i].name, score: metric.scores[i], series: i }));
   onWidthChange(picture, (width) => picture.replaceChildren(scoreChart(rows, width)), signal);
-  const caption = words.scoreCaption(metricTitle(words, metric.name), metric.sentences.toLocaleString("en"));
+  const isAlone = rows.length === 1; // the page of an evaluation
+  const caption = (isAlone ? words.aloneCaption : words.scoreCaption)(metricTitle(words, metric.name), metric.sentences.toLocaleString("en"));
   const signatures = data.metrics.map(({ name, signature }) =>
     make("p", {}, `${metricTitle(words, name)}: `, make("code", { text: signature })));
   return [
     scoreTable(view),
-    make("p", { class: "quiet small", text: words.scoreNote }),
+    make("p", { class: "quiet small", text: isAlone ? words.aloneNote : words.scoreNote }),
     make("figure", {}, make("figcaption", { text: caption }), picture),
     make("details", {}, make("summary", { text: words.signatures }), ...signatures),
   ];

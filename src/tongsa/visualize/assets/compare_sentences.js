@@ -19,17 +19,23 @@ const markedText = (text, other, spaced) => joinRuns(compareWords(text, other, s
   return [...gap, kind === "same" ? run : make("mark", { class: kind, text: run })];
 });
 
-/** Links to the view pages of both systems, or the command that shows the sentence in both. @param {View} view @param {Sentence} sentence */
+/**
+ * Return whether the page of a sentence has all models among these systems.
+ * @param {import("./compare_data.js").ComparisonData} data
+ * @param {Sentence} sentence
+ * @param {number[]} indices
+ */
+export const isViewed = ({ systems }, { view }, indices) =>
+  view !== null && indices.every((i) => systems[i].origin === "outputs" || view.systems.includes(i));
+
+/** Link to the page of the sentence in both systems, or the command that writes it. @param {View} view @param {Sentence} sentence */
 const viewsOf = ({ data, words, state }, sentence) => {
   const pair = [state.a, state.b].map((i) => data.systems[i]);
-  const pages = pair.filter(({ view }) => view && sentence.view !== null);
-  if (pages.length) {
-    const links = pages.flatMap(({ view, name }, i) => [...(i ? [" · "] : []),
-      make("a", { href: `${view}#sentence=${sentence.view}`, target: "_blank", rel: "noopener", text: name })]);
-    return [make("p", { class: "small" }, `${words.lookInside}: `, ...links)];
-  }
   const models = pair.filter(({ origin }) => origin !== "outputs").map(({ path }) => path);
   if (!models.length) return [];
+  if (isViewed(data, sentence, [state.a, state.b])) {
+    return [make("p", { class: "small" }, make("a", { href: sentence.view?.file, target: "_blank", rel: "noopener", text: words.lookInsidePage }))];
+  }
   const quote = (word) => `'${word.replaceAll("'", "'\\''")}'`;
   const command = `tongsa family ${[...models, sentence.source].map(quote).join(" ")} --reference ${quote(sentence.reference)}`;
   return [make("details", { class: "command" }, make("summary", { text: words.lookInsideCommand }), make("code", { text: command }))];

@@ -113,7 +113,7 @@ export const slicesSection = (view, signal) => {
   const shown = data.slices.filter(({ metric }) => !names.has(metric) || metric === state.metric);
   return [
     make("p", { class: "quiet help", text: words.slicesHelp }),
-    legend(data.settings.map(({ name }) => name)),
+    ...(data.settings.length > 1 ? [legend(data.settings.map(({ name }) => name))] : []),
     make("div", { class: "figures" }, ...shown.map((slice) => sliceFigure(view, slice, signal))),
   ];
 };

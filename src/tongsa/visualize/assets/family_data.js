@@ -39,7 +39,7 @@ import { mergeWords } from "./weights.js";
  * @property {number} steps
  * @property {number} seconds
  * @property {number} tokens
- * @property {{ name: string, value: number, step: number } | null} score
+ * @property {{ name: string, value: number | null, step: number } | null} score
  * @property {[number, number, number][]} loss step, seconds, loss
  * @property {[number, number, number][]} dev_loss
  */

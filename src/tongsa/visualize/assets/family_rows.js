@@ -110,7 +110,7 @@ const costCell = ({ labels, count, data }, { parameters, milliseconds, family })
 const trainingCell = ({ labels, count }, { seed, steps, seconds, tokens, score }) => {
   if (!steps) return [remark(labels.noRun)];
   const length = [labels.stepCount(steps), labels.duration(seconds), labels.seenTokens(count(tokens))].join(" · ");
-  const value = score && score.value.toFixed(Math.abs(score.value) < 10 ? 2 : 1);
+  const value = score && (score.value === null ? "–" : score.value.toFixed(Math.abs(score.value) < 10 ? 2 : 1));
   const metric = score && (labels.metrics[score.name] ?? METRICS[score.name] ?? score.name.replaceAll("_", " "));
   return [
     paragraph(score ? labels.score(metric, value, labels.step(score.step)) : ""),

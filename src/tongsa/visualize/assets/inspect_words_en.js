@@ -46,10 +46,10 @@ export const english = {
   sides: { encoder: "Encoder", decoder: "Decoder" },
   names: {
     "norm.layer": "layer norm", "norm.rms": "RMS norm", "norm.group": "group norm", "norm.batch": "batch norm",
-    "residual.self_attention": "sum", "residual.cross_attention": "sum", "residual.feed_forward": "sum",
+    "residual.self_attention": "sum", "residual.ssru": "sum", "residual.cross_attention": "sum", "residual.feed_forward": "sum",
     "residual.convolution": "sum", "residual.attention": "sum",
     "embedding.sum": "input", "embedding.scaled": "input", "unfolding.sum": "input + memory",
-    "gru.state": "h", "lstm.hidden": "h", "lstm.cell": "c",
+    "gru.state": "h", "lstm.hidden": "h", "lstm.cell": "c", "ssru.cell": "c",
     "elman.state": "h",
     "rnn.summary": "summary c", "rnn.last_states": "last states", "rnn.initial_state": "initial state",
     "hops.embedding": "M = AH",

@@ -36,10 +36,10 @@ export const korean = {
   sides: { encoder: "인코더", decoder: "디코더" },
   names: {
     "norm.layer": "층 정규화", "norm.rms": "RMS 정규화", "norm.group": "그룹 정규화", "norm.batch": "배치 정규화",
-    "residual.self_attention": "합", "residual.cross_attention": "합", "residual.feed_forward": "합",
+    "residual.self_attention": "합", "residual.ssru": "합", "residual.cross_attention": "합", "residual.feed_forward": "합",
     "residual.convolution": "합", "residual.attention": "합",
     "embedding.sum": "입력", "embedding.scaled": "입력", "unfolding.sum": "입력 + 메모리",
-    "gru.state": "h", "lstm.hidden": "h", "lstm.cell": "c",
+    "gru.state": "h", "lstm.hidden": "h", "lstm.cell": "c", "ssru.cell": "c",
     "elman.state": "h",
     "rnn.summary": "요약 벡터 c", "rnn.last_states": "마지막 상태", "rnn.initial_state": "초기 상태", "hops.embedding": "M = AH",
     "conv.slots": "키와 값", "pool.mean": "평균", "pool.flat": "모든 슬롯", "maxout.output": "맥스아웃", "readout.output": "출력 직전 층",

@@ -40,6 +40,10 @@ export const MIXTURES = {
     [z, h],
     [1 - z, candidate],
   ],
+  ssru_cell: ([f, c, candidate]) => [
+    [f, c],
+    [1 - f, candidate],
+  ],
   lstm_cell: ([f, c, i, g]) => [
     [f, c],
     [i, g],
