@@ -55,7 +55,9 @@ def expensive_bodies(text: str) -> Mapping[str, Body]:
         "a model name of 390 kB": to_body({"text": "a", "model": "x" * 390_000}),
         "80 kB of combining marks": to_body({"text": "a" + "\u0315\u0316" * 20_000}, "/v1/attention"),
         "19,900 letters with 199 marks each 200": to_body({"text": ("a" + "\u0315\u0316" * 99) * 100}),
-        "text of 10 MB, refused": document_body((text + "\n").encode() * (10_000_000 // len(text.encode()) - 1000), "a.txt"),
+        "text of 10 MB, refused": document_body(
+            (text + "\n").encode() * (10_000_000 // len(text.encode()) - 1000), "a.txt"
+        ),
         "Markdown of 2 MB": document_body(b"- [x](y) `z`\n" * 150_000, "a.md"),
         "HTML of 2 MB": document_body(b"<p>1</p>\n" * 220_000, "a.html"),
         "subtitles of 2 MB": document_body(b"1\n00:00:00,000 --> 00:00:01,000\n1\n\n" * 54_000, "a.srt"),
