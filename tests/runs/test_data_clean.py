@@ -224,8 +224,8 @@ def test_filters_that_drop_all_pairs_are_an_error(tmp_path: Path) -> None:
 
 def test_a_filter_that_cannot_run_is_left_out(tmp_path: Path) -> None:
     corpus, output = write_damaged(tmp_path), tmp_path / "clean.tsv"
-    with pytest.raises(InputError, match=r"data\.filters\.alignment: not available here"):
-        clean_corpus(make_cleaning(corpus, alignment=True), output)
+    with pytest.raises(InputError, match=r"data\.filters\.model_score: not available here"):
+        clean_corpus(make_cleaning(corpus, model_score=True), output)
     assert clean_corpus(make_cleaning(corpus), output).kept
 
 
