@@ -102,7 +102,7 @@ def probe(port: int, body: Body | None, seconds: float) -> dict[str, Any]:
         time.sleep(INTERVAL)
     sender.join()
     connection.close()
-    cuts = quantiles(latencies, n=100)
+    cuts = quantiles(latencies, n=100, method="inclusive")
     return {
         "requests": len(statuses),
         "statuses": sorted(set(statuses)),

@@ -74,12 +74,14 @@ def test_a_recipe_is_trained_once_and_its_settings_are_compared_over_seeds(folde
 def test_a_run_that_fails_is_said_and_the_others_are_compared(folder: Path) -> None:
     theirs = "".join("가 나\n" for _ in range(20))
     (folder / "theirs.txt").write_text(theirs, "utf-8")
-    result = compare(folder, "theirs.txt", "--vary", "training.lr.scale=1,1e38", "--set", "training.clip_grad_norm=0")
+    diverging = ["training.clip_grad_norm=0", "training.lr.schedule=linear", "training.lr.warmup=1", "training.steps=4"]
+    settings = [argument for setting in diverging for argument in ("--set", setting)]
+    result = compare(folder, "theirs.txt", "--vary", "training.lr.peak=1e-3,1e6", *settings)
     assert result.code == 1, result.stderr
     assert "1 of 2 runs failed; the others are complete." in result.stderr
     said = words_of(result.stderr)
-    assert said.index("(from the outputs of theirs, if") < said.index("scale=1,seed=1: chrf")
-    assert "theirs" in result.stdout and "scale=1,seed=1" in result.stdout
+    assert said.index("(from the outputs of theirs, if") < said.index("peak=1e-3,seed=1: chrf")
+    assert "theirs" in result.stdout and "peak=1e-3,seed=1" in result.stdout
 
 
 def test_outputs_that_do_not_fit_are_refused_before_the_training(folder: Path) -> None:

@@ -881,6 +881,7 @@ ELSEWHERE = {
 """Tests that follow remedies, with parts of the messages."""
 NOT_TRIED = (
     ("$COMP_CWORD", "a part of a script"),
+    ("serve_chunks()", "the code of a worker process"),
     ("(( CURRENT == 3 ))", "a part of a script"),
     ("a format without lines. Name the column of the document", "needs a Parquet file with the names of documents"),
     ("{address}: ", "needs the network; tests/data/test_public_sets.py has a server of its own"),

@@ -8,6 +8,7 @@ import pytest
 
 from processes import ENVIRONMENT
 from tongsa.data.corpus import read_pairs
+from tongsa.data.formats.table_rows import describe_error
 from tongsa.data.ledger import Ledger
 
 MARK_INSIDE = bytes.fromhex(
@@ -24,6 +25,10 @@ def test_a_byte_order_mark_inside_a_file_is_no_mark_of_the_file(tmp_path: Path) 
     ledger = Ledger(None)
     pairs = list(read_pairs([path], ledger, encoding="auto"))
     assert ledger.kept == len(pairs) and ledger.read == ledger.kept + sum(ledger.dropped.values())
+
+
+def test_bytes_of_a_file_are_escaped_in_a_message() -> None:
+    assert describe_error(ValueError("don't know what type: \x0f\nmore")) == "don't know what type: \\x0f"
 
 
 def test_the_tool_counts_its_cases(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class FilterConfig:
     """Largest number of placeholders ({name}, %s) without a counterpart."""
     alignment: Switch = "auto"
     """Drop blocks of lines where the sides have slipped."""
-    model_score: float | bool | Literal["auto", "learn"] = "auto"
+    model_score: Annotated[float, In(-(10**6), 10**6)] | bool | Literal["auto", "learn"] = "auto"
     """Smallest score of a pair by a model."""
     duplicates: Switch = "auto"
     """Keep one of the pairs with the same letters and digits on both sides."""

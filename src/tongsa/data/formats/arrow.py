@@ -12,7 +12,7 @@ from typing import Any
 from tongsa import bounded_files
 from tongsa.bounded_files import UnreadableFileError
 from tongsa.data.formats.parquet import seekable
-from tongsa.data.formats.table_rows import BATCH_ROWS, choose_columns, pair_records, text_records
+from tongsa.data.formats.table_rows import BATCH_ROWS, choose_columns, describe_error, pair_records, text_records
 from tongsa.data.records import CorpusError, ReadOptions, Record
 from tongsa.data.source_file import SourceFile
 
@@ -76,8 +76,7 @@ def _open_batches(file: SourceFile) -> Iterator[tuple[Any, Iterator[Any]]]:
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else iter(reader)
             yield reader.schema, batches
     except (pyarrow.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
-        reason = str(error).partition("\n")[0][:200]
-        raise CorpusError(f"{file}: damaged Arrow ({reason}). Copy the file again.") from None
+        raise CorpusError(f"{file}: damaged Arrow ({describe_error(error)}). Copy the file again.") from None
 
 
 def _rows(batches: Iterator[Any], names: list[str]) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from tongsa.data.compression import compression_of
-from tongsa.data.formats.table_rows import BATCH_ROWS, TableColumns, choose_columns, pair_records, text_records
+from tongsa.data.formats.table_rows import (
+    BATCH_ROWS,
+    TableColumns,
+    choose_columns,
+    describe_error,
+    pair_records,
+    text_records,
+)
 from tongsa.data.records import CorpusError, ReadOptions, Record
 from tongsa.data.source_file import SourceFile
 
@@ -44,8 +51,7 @@ def _open_table(file: SourceFile) -> Iterator[Any]:
         with seekable(file) as stream, parquet.ParquetFile(stream) as table:
             yield table
     except (pyarrow.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
-        reason = str(error).partition("\n")[0][:200]
-        raise CorpusError(f"{file}: damaged Parquet ({reason}). Copy the file again.") from None
+        raise CorpusError(f"{file}: damaged Parquet ({describe_error(error)}). Copy the file again.") from None
 
 
 @contextmanager

@@ -17,6 +17,12 @@ class TableColumns(NamedTuple):
     by_number: list[str]
 
 
+def describe_error(error: Exception) -> str:
+    """Return the first line of a message of pyarrow; it may quote bytes of the file."""
+    line = str(error).partition("\n")[0][:200]
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in line)
+
+
 def pair_records(rows: Iterable[dict[str, Any]], columns: TableColumns, options: ReadOptions) -> Iterator[Record]:
     """Yield a pair for each row."""
     for number, row in enumerate(rows, start=1):
