@@ -11,9 +11,9 @@ from pathlib import Path
 
 import torch
 
-import tongsa
 from tiny import SMALL, reversing
 from tongsa import runs, storage
+from tongsa.bundle import load_bundle
 from tongsa.runs.run import open_run
 
 STEPS = 20
@@ -29,7 +29,7 @@ def main(model: Path, interrupted: Path, pairs: Path, folder: Path, threads: int
     runs.train(data=pairs, run=folder / "run", settings=settings, quiet=True)
     resumed = Path(shutil.copytree(interrupted, folder / "resumed"))
     step = runs.resume(resumed, quiet=True).step
-    translator, texts = tongsa.load(model), [source for source, _ in reversing(200, seed=9)]
+    translator, texts = load_bundle(model).translator(), [source for source, _ in reversing(200, seed=9)]
     results = translator.translate(texts)
     state = f"checkpoints/{STEPS:09d}/state.safetensors"
     outputs = {
