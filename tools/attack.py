@@ -82,9 +82,7 @@ def record(tables: list[AttackTable], options: argparse.Namespace) -> None:
     """Write the counts to benchmarks/results/attack.json."""
     sys.path.insert(0, str(BENCHMARKS))
     records: Any = import_module("record")
-    words = [word for word in sys.argv[1:] if word != "--record"]
-    if "--seed" not in words:
-        words += ["--seed", str(options.seed)]
+    words = [f"--{name}={getattr(options, name)}" for name in ("seed", "cases", "minutes", "processes")]
     command = shlex.join(["python", "tools/attack.py", *words])
     rows = [
         records.Measurement(

@@ -1,8 +1,10 @@
 """Intact folders that the attacks copy and damage, and their use by tongsa's own code."""
 
+import io
 import os
 import shutil
 import sys
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -156,9 +158,12 @@ def use_run(run: Path) -> Outcome:
 
 
 def resume_run(run: Path, fixture: Fixture) -> Outcome:
-    """Train a run to its end: it must have the bytes of the undisturbed run."""
-    runs.resume(run, quiet=True)
-    if saved_bytes(run) != fixture.saved:
+    """Train a run to its end: it must have the bytes of the undisturbed run, or say what was left out."""
+    messages = io.StringIO()
+    with redirect_stderr(messages):
+        runs.resume(run)
+    is_said = "the average is that of the other weights" in " ".join(messages.getvalue().split())
+    if saved_bytes(run) != fixture.saved and not is_said:
         raise WrongAnswerError("the resumed run has other bytes than the undisturbed one")
     return Outcome.HEALED
 
