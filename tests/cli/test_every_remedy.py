@@ -729,8 +729,9 @@ ELSEWHERE = {
         "Give fewer --candidates.",
     ),
     "tests/runs/test_data_clean.py::test_filters_that_drop_all_pairs_are_an_error": ("Loosen data.filters",),
-    "tests/runs/test_data_clean.py::test_a_filter_that_cannot_run_is_left_out": (
-        "data.filters.{name}: not available here.",
+    "tests/runs/test_data_clean.py::test_a_model_scores_the_pairs_and_the_lowest_are_dropped": (
+        "Name a run with data.filters.model.",
+        "Set model_score too",
     ),
     "tests/runs/test_corpora.py::test_a_stage_without_pairs_is_refused": ("Raise its max_tokens or weights.",),
     "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (

@@ -14,18 +14,22 @@ import pytest
 from test_prepared_data import assert_equal_batches, first_batches
 
 from command_line import run_command
+from export.bundles import save_run, transformer
 from processes import ENVIRONMENT
 from tiny import reversing
+from tongsa.bundle import load_bundle
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.cleaning import chunk, workers
 from tongsa.data.cleaning.config import FilterConfig
 from tongsa.data.corpus import read_pairs
 from tongsa.data.ledger import Ledger
+from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 from tongsa.runs import cleaning as cleaning_module
 from tongsa.runs.cleaning import Cleaning, clean_corpus
 from tongsa.runs.data import prepare_data
 from tongsa.runs.line_explanation import explain_row
+from tongsa.runs.model_scores import score_pairs
 from tongsa.runs.recipe import DataConfig, Recipe, parse_recipe
 
 DAMAGED = """\
@@ -52,6 +56,11 @@ def write_damaged(folder: Path, count: int = 60) -> Path:
 def make_cleaning(path: Path, **filters: Any) -> Cleaning:
     config = FilterConfig(**{"defaults": True, "same_target": True, "near_duplicates": True, **filters})
     return Cleaning(DataConfig(train=(str(path),), source_language="ko", target_language="en", filters=config))
+
+
+def ledger_entries_of(cleaning: Cleaning, output: Path) -> list[dict[str, Any]]:
+    clean_corpus(cleaning, output)
+    return ledger_entries(output)
 
 
 def ledger_entries(output: Path) -> list[dict[str, Any]]:
@@ -222,11 +231,24 @@ def test_filters_that_drop_all_pairs_are_an_error(tmp_path: Path) -> None:
     assert prepare_data(make_recipe(corpus, None, None, length=[1, 2000]), tmp_path / "run").train
 
 
-def test_a_filter_that_cannot_run_is_left_out(tmp_path: Path) -> None:
+def test_a_model_scores_the_pairs_and_the_lowest_are_dropped(tmp_path: Path) -> None:
     corpus, output = write_damaged(tmp_path), tmp_path / "clean.tsv"
-    with pytest.raises(InputError, match=r"data\.filters\.model_score: not available here"):
+    with pytest.raises(
+        InputError, match=r"data\.filters\.model_score: no model\. Name a run with data\.filters\.model"
+    ):
         clean_corpus(make_cleaning(corpus, model_score=True), output)
-    assert clean_corpus(make_cleaning(corpus), output).kept
+    model = save_run(tmp_path / "run", transformer())
+    with pytest.raises(ValueError, match="nothing uses its scores"):
+        FilterConfig(model=str(model))
+    cleaning = make_cleaning(corpus, model=str(model), model_score="learn", percentiles=[30, 70])
+    dropped = [entry for entry in ledger_entries_of(cleaning, output) if "model_score" in str(entry.get("reasons"))]
+    pairs = list(read_pairs([corpus], Ledger(None)))
+    scores = score_pairs(load_bundle(model).text_model(), PairStore.from_pairs(pairs))
+    assert 0.15 * len(pairs) < len(dropped) <= 0.3 * len(pairs) + 1
+    lines = {entry["line"] for entry in dropped}
+    clean_scores = [score for pair, score in zip(pairs, scores, strict=True) if pair.source.isascii()]
+    worst = [pair.line for pair, score in zip(pairs, scores, strict=True) if score == min(clean_scores)]
+    assert set(worst) <= lines
 
 
 def test_a_killed_command_repeated_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -13,6 +14,7 @@ from time import monotonic
 import numpy as np
 
 from tongsa import storage
+from tongsa.bundle import load_bundle
 from tongsa.checks.misaligned_blocks import find_misaligned_blocks
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.cleaning.clean import CleanedPairs, CleaningHooks, clean_pairs
@@ -25,9 +27,11 @@ from tongsa.data.corpus import CorpusError, read_pairs, read_raw_pairs, read_raw
 from tongsa.data.ledger import Ledger, Pair, Reason
 from tongsa.data.prepared_folder import content_key
 from tongsa.data.text_store import PairStore, open_pairs, write_pairs
+from tongsa.decoding.text_model import TextModel
 from tongsa.errors import InputError
 from tongsa.interface import Task
 from tongsa.runs.languages import MAX_SAMPLED_PAIRS, guess_from_sample
+from tongsa.runs.model_scores import model_key, score_pairs
 from tongsa.runs.preparation import Preparation, PreparationDisplay
 from tongsa.runs.recipe import DataConfig
 
@@ -38,12 +42,11 @@ ENTRIES, FILES = "entries.jsonl", "files.json"
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Settings of a cleaning: the files of [data], the task, the display and the hooks."""
+    """Settings of a cleaning: the files of [data], the task and the display."""
 
     data: DataConfig
     task: Task = "seq2seq"
     display: PreparationDisplay = field(default_factory=lambda: Preparation().display)
-    hooks: CleaningHooks = field(default_factory=lambda: CleaningHooks(find_blocks=find_misaligned_blocks))
 
     @property
     def plan(self) -> CleaningPlan:
@@ -51,10 +54,16 @@ class Cleaning:
         plan = CleaningPlan(filters=self.data.filters, languages=self.data.languages, sides=TASK_SIDES[self.task])
         if "language" in plan.filter_names:
             check_identifier()
-        for name, hook in (("alignment", self.hooks.find_blocks), ("model_score", self.hooks.score_pairs)):
-            if name in plan.filter_names and hook is None:
-                raise InputError(f"data.filters.{name}: not available here. Leave it out.")
+        if "model_score" in plan.filter_names and not self.data.filters.model:
+            raise InputError("data.filters.model_score: no model. Name a run with data.filters.model.")
         return plan
+
+    @cached_property
+    def scoring_model(self) -> TextModel | None:
+        """The model of the filter `model_score`, if it is on."""
+        if "model_score" not in self.plan.filter_names:
+            return None
+        return load_bundle(Path(self.data.filters.model)).text_model()
 
     def raw_pairs(self, ledger: Ledger) -> Iterator[Pair]:
         """Return the usable pairs of the files as they are there."""
@@ -78,8 +87,12 @@ class Cleaning:
                 arrays,
                 processes=available_cores(),
                 report=lambda count: display.show(count, "cleaning", f"{count:,} pairs"),
-                hooks=self.hooks,
+                hooks=self._hooks(),
             )
+
+    def _hooks(self) -> CleaningHooks:
+        model = self.scoring_model
+        return CleaningHooks(find_misaligned_blocks, partial(score_pairs, model) if model else None)
 
 
 def _read(data: DataConfig, task: Task, ledger: Ledger, *, raw: bool = False) -> Iterator[Pair]:
@@ -169,7 +182,8 @@ def clean_training_pairs(
     cleaning = Cleaning(data, task, preparation.display)
     plan = cleaning.plan
     names = [str(path) for path in data.paths(data.train)]
-    key = content_key("clean", train.key, plan.as_json(), data.tag, names)
+    model = cleaning.scoring_model
+    key = content_key("clean", train.key, plan.as_json(), data.tag, names, model_key(model) if model else "")
     preparation = preparation.for_pairs(train)
 
     def fill(arrays: ArrayFiles) -> None:

@@ -39,7 +39,7 @@ def score_pairs(model: TextModel, pairs: PairStore, preparation: Preparation | N
                 arrays.save_progress(start + len(block))
                 display.show(start + len(block), "scored pairs", "")
 
-    arrays = preparation.prepare(f"scores-{content_key('scores', pairs.key, _model_key(model))}", fill)
+    arrays = preparation.prepare(f"scores-{content_key('scores', pairs.key, model_key(model))}", fill)
     return arrays.read(SCORES, np.float32)
 
 
@@ -54,7 +54,7 @@ def _score_block(model: TextModel, pairs: Sequence[Pair]) -> Scores:
     return np.array([np.mean(values) for values in token_log_probs], np.float32)
 
 
-def _model_key(model: TextModel) -> str:
+def model_key(model: TextModel) -> str:
     """Hash of all that determines a score."""
     weights = hashlib.sha256()
     for member in model.models:

@@ -46,7 +46,9 @@ class FilterConfig:
     alignment: Switch = "auto"
     """Drop blocks of lines where the sides have slipped."""
     model_score: Annotated[float, In(-(10**6), 10**6)] | bool | Literal["auto", "learn"] = "auto"
-    """Smallest score of a pair by a model."""
+    """Smallest score of a pair: mean log-probability of a target token by `model`."""
+    model: str = ""
+    """Folder of the run that scores the pairs: a translation model, or a language model of the target side."""
     duplicates: Switch = "auto"
     """Keep one of the pairs with the same letters and digits on both sides."""
     same_target: Switch = "auto"
@@ -62,6 +64,8 @@ class FilterConfig:
             raise ValueError("length: the smallest is above the largest. Exchange them.")
         if self.percentiles[0] >= self.percentiles[1]:
             raise ValueError("percentiles: the first is not below the second. Write for example [0.5, 99.5].")
+        if self.model and self.setting("model_score") is False:
+            raise ValueError('model: nothing uses its scores. Set model_score too, for example to "learn".')
 
     def setting(self, name: str) -> Any:
         """Return False for a filter that is off, True for its default threshold, or "learn" or the threshold."""
@@ -86,5 +90,5 @@ class FilterConfig:
 
 
 FILTER_NAMES = tuple(
-    field.name for field in fields(FilterConfig) if field.name not in ("defaults", "repairs", "percentiles")
+    field.name for field in fields(FilterConfig) if field.name not in ("defaults", "repairs", "model", "percentiles")
 )
