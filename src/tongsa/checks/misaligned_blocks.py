@@ -37,6 +37,8 @@ FIRST_SHIFTS = (0, *(sign * shift for shift in range(1, 11) for sign in (1, -1))
 """Shifts of most lines, in the order in which they are tried."""
 FIRST_SAMPLED_PAIRS = 4_000
 """Pairs that try such a shift."""
+MISSING_COST = 0.05
+"""Cost of a line without a text: no shift may lead out of the file for long."""
 MIN_PREFERENCE_SHARE = 0.55
 """Share of sampled pairs that prefer their own partner, below which a lexicon knows nothing."""
 RETRAINED_SHARE = 0.05
@@ -190,12 +192,12 @@ def _first_scorer(pairs: PairStore, ranges: Sequence[FileRange]) -> Scorer | Non
 
 
 def _evidence_window(part: FileRange, scorer: Scorer, first: int, last: int) -> Vectors:  # (target, shift)
-    """Return the evidence of the targets at positions `first` to `last` - 1; 0 where a text is missing."""
+    """Return the evidence of the targets at positions `first` to `last` - 1; -MISSING_COST without a text."""
     length = last - first
     padded = np.arange(first - MAX_SHIFT, last + MAX_SHIFT)
     source_rows, target_rows = part.rows_at(padded), part.rows_at(padded[MAX_SHIFT:-MAX_SHIFT])
     source_tokens = [*map(text_tokens, part.pairs.sources.take(source_rows[source_rows >= 0]))]
-    evidence = np.zeros((length, SHIFTS), np.float32)
+    evidence = np.full((length, SHIFTS), -MISSING_COST, np.float32)
     for i, vectors in enumerate(scorer.vectors):
         sources = _scatter(vectors.sources(source_tokens), source_rows >= 0)
         in_half = (_half(target_rows) != bool(i)) & (target_rows >= 0)
