@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 NAME = "tongsa"
@@ -19,6 +20,15 @@ def format_command(template: str, *arguments: object) -> str:
 def _quote(argument: str) -> str:
     """Quote an argument for the shell if it needs it; letters of any script do not, unlike in shlex.quote."""
     return argument if re.fullmatch(r"[\w@%+=:,./-]+", argument) else shlex.quote(argument)
+
+
+def on_one_line(message: str, words: Sequence[str]) -> str:
+    """Return a message in which arguments with line ends, quoted as they were typed, stay on one line."""
+    for word in words:
+        for part in (word, word.partition("=")[2]):
+            if "\n" in part:
+                message = message.replace(part, part.replace("\n", "\\n"))
+    return message
 
 
 def program_name() -> str:

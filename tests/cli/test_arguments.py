@@ -274,3 +274,15 @@ def test_a_help_page_fits_on_a_terminal(command: str, monkeypatch: pytest.Monkey
     lines = run_command(*command.split(), "--help").stdout.splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) <= 65
+
+
+def test_two_hyphens_are_no_value_of_an_option(tmp_path: Path) -> None:
+    failed = run_command("translate", str(tmp_path), "--threads=--")
+    assert failed.code == 2
+    assert failed.error == "tongsa: --threads=--: -- is no value. Write the value of --threads."
+    assert "--threads" not in run_command("translate", str(tmp_path), "--threads=1").error
+
+
+def test_an_argument_with_a_line_end_is_quoted_on_one_line() -> None:
+    failed = run_command("translate", "no\nmodel")
+    assert failed.code == 2 and "\n" not in failed.error and "no\\nmodel" in failed.error

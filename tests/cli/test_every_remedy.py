@@ -722,16 +722,12 @@ ELSEWHERE = {
         "only the ablation trains models. Add --ablate.",
         "compares translations, not --task {options.task}. Leave it out.",
     ),
-    "tests/runs/test_recent_weights.py::test_damaged_weights_are_refused_and_the_run_ends_without_them": (
-        "Remove it; the average is then over the other validations.",
-    ),
     "tests/decoding/test_shortlist.py::test_a_shortlist_that_could_not_be_read_again_is_not_written": (
         "Give fewer --candidates.",
     ),
     "tests/runs/test_data_clean.py::test_filters_that_drop_all_pairs_are_an_error": ("Loosen data.filters",),
     "tests/runs/test_data_clean.py::test_a_model_scores_the_pairs_and_the_lowest_are_dropped": (
         "Name a run with data.filters.model.",
-        "Set model_score too",
     ),
     "tests/runs/test_corpora.py::test_a_stage_without_pairs_is_refused": ("Raise its max_tokens or weights.",),
     "tests/visualize/test_large_traces.py::test_the_command_says_what_was_recorded": (

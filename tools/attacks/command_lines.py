@@ -16,6 +16,7 @@ from tongsa.cli.model_arguments import check_argument_order
 from tongsa.cli.output import check_output_file
 from tongsa.cli.parser import CommandParser
 from tongsa.errors import EXIT_INPUT_ERROR, EXIT_OK, OS_ERROR_REMEDIES, InputError
+from tongsa.program import on_one_line
 
 VALUES = [
     "",
@@ -136,6 +137,8 @@ def attack_parser(rng: Random, fixture: Fixture, scratch: Path) -> Outcome:
         if error.errno not in OS_ERROR_REMEDIES:  # these `main` explains
             raise
         return Outcome.REFUSED
+    except InputError as error:
+        raise InputError(on_one_line(str(error), words)) from None
     except SystemExit as stopped:  # --help, --version
         if stopped.code:
             raise WrongAnswerError(f"{words}: exit code {stopped.code} without a message") from None

@@ -24,6 +24,7 @@ from tongsa.errors import (
     describe_os_error,
     readable_message,
 )
+from tongsa.program import on_one_line
 
 DESCRIPTION = """\
 tongsa 통사: train, inspect, compare and serve sequence-to-sequence models.
@@ -88,12 +89,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # the locale may not be UTF-8; Windows would write \r\n
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
         if sys.stdout is None:
             raise InputError("standard output: closed. Redirect it to a file or to /dev/null.")
-        return _run_command(list(sys.argv[1:] if argv is None else argv))
+        return _run_command(words)
     except InputError as error:
-        return _report(f"tongsa: {error}", EXIT_INPUT_ERROR)
+        return _report(f"tongsa: {on_one_line(str(error), words)}", EXIT_INPUT_ERROR)
     except LostWorkerError as error:
         return _report(f"tongsa: {error}", EXIT_FAILURE)
     except InterruptedRun as stopped:

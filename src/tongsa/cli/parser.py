@@ -110,7 +110,10 @@ class CommandParser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         if self.commands():
             self._require_command_first(list(args))
-            return super().parse_known_args(args, namespace)
+            options, extras = super().parse_known_args(args, namespace)
+            if extras:
+                self.error(f"{extras[0]!r}: unexpected argument")
+            return options, []
         options, extras = super().parse_known_args(self._options_first(list(args)), namespace)
         if extras:
             self.error(f"{extras[0]!r}: unexpected argument")
@@ -137,6 +140,9 @@ class CommandParser(argparse.ArgumentParser):
                 positionals.append(word)
                 continue
             action = self._find_option(word)
+            attached = word.partition("=")[2] if word.startswith("--") else word[2:]
+            if attached == "--":  # argparse would drop it
+                raise UsageError(f"{word}: -- is no value. Write the value of {action.option_strings[-1]}.")
             options.append(word)
             if word in action.option_strings:  # otherwise the value is in the same word: --beam=5, -oFILE
                 values, others = self._split_values(action, words)
