@@ -25,7 +25,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import cost
 import numpy as np
@@ -33,11 +33,13 @@ import torch
 from numpy.typing import NDArray
 
 from tongsa.cli.setting_table import field_docstrings
-from tongsa.config import Fraction, NonNegative, NonNegativeFloat, Positive, PositiveFloat, check_ranges, read_toml
+from tongsa.config import Fraction, In, NonNegative, NonNegativeFloat, Positive, PositiveFloat, check_ranges, read_toml
 from tongsa.errors import EXIT_INPUT_ERROR, InputError
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.runs.recipe import parse_recipe
 
+Bandwidth = Annotated[float, In(0, open_low=True)]
+"""Gigabytes per second, without a largest value: a network without cost can be simulated."""
 Floats = NDArray[np.float64]
 RECIPE = Path(__file__).parent.parent / "recipes/wmt14-en-de-base.toml"
 WORKERS = tuple(2**power for power in range(11))
@@ -75,9 +77,9 @@ class Assumptions:
     """Bytes per gradient on the network."""
     latency_us: NonNegativeFloat
     """Microseconds per message (α)."""
-    bandwidth_gb: PositiveFloat
+    bandwidth_gb: Bandwidth
     """GB/s of the network of a node, in one direction (β)."""
-    node_bandwidth_gb: PositiveFloat
+    node_bandwidth_gb: Bandwidth
     """GB/s between the workers of one node, in one direction."""
     workers_per_node: Positive
     """Workers of a node, which fail together."""

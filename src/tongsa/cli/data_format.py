@@ -3,11 +3,13 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from tongsa import config
-from tongsa.bundle import Bundle
 from tongsa.cli.model_arguments import parse_tables
+
+if TYPE_CHECKING:
+    from tongsa.bundle import Bundle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Reading(TypedDict):
     languages: tuple[str, str]
 
 
-def data_format(options: argparse.Namespace, loaded: Bundle | None, tables: Sequence[str] = ("data",)) -> DataFormat:
+def data_format(options: argparse.Namespace, loaded: "Bundle | None", tables: Sequence[str] = ("data",)) -> DataFormat:
     """Return the format of the files, with the languages of the model, if there is one, unless `--set` changes them.
 
     `tables` are those that `--set` of the command accepts; tables inside [data] are left to the command.

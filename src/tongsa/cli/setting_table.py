@@ -29,6 +29,7 @@ COMMAND_SECTIONS = {
     "data noise": ("data noise", "data format"),
     "data clean": ("data cleaning",),
     "data why": ("data cleaning",),
+    "data report": ("data cleaning",),
     "data split": ("data format",),
     "data align": ("data format",),
     "data back-translate": ("decoding", "sampling", "data format"),

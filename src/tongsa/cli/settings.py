@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     from tongsa.cli.setting_table import all_settings
 
     table = all_settings()
-    del table["data format"], table["data noise"]  # parts of [data]
+    del table["data format"], table["data noise"], table["data cleaning"]  # parts of [data]
     selected = {name: select_settings(settings, options.key, name) for name, settings in table.items()}
     if not any(selected.values()):
         raise _unknown_key(options.key, [setting for settings in table.values() for setting in settings])

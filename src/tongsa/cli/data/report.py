@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tongsa.cli.data.clean import add_cleaning_arguments, make_cleaning, print_report
+from tongsa.cli.data_arguments import FILES
 from tongsa.cli.grid_arguments import parse_seeds, repeat_command
 from tongsa.cli.output import check_output_file, print_result, print_status
 from tongsa.errors import InputError
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("ablation")
     group.add_argument("--ablate", action="store_true", help="train with and without each filter, and compare")
     group.add_argument("--budget", metavar="TIME", help=f"time of each training (default: {DEFAULT_BUDGET})")
-    group.add_argument("--dev", nargs="+", default=[], metavar="FILE", help="dev set (default: a part of CORPUS)")
+    group.add_argument("--dev", **FILES, help="dev set (default: a part of CORPUS)")
     group.add_argument("--seeds", type=int, metavar="N", help="train each with seeds 1 to N (default: 1)")
 
 

@@ -17,4 +17,4 @@ def quantize_model(model: EncoderDecoder) -> None:
 
 
 def is_quantized(model: EncoderDecoder) -> bool:
-    return int8_linear.quantized_weight(model.decoder.output.weight) is not None
+    return any(int8_linear.quantized_weight(parameter) is not None for parameter in model.parameters())
