@@ -31,6 +31,7 @@ from tongsa.data.corpus import read_lines
 from tongsa.demo import read_split
 
 NOT_RUN = {
+    "benchmarks/serve_": "minutes of load on a server; a short run is in tests/test_benchmarks.py",
     "make demo": "trains for minutes; tests/demo runs it with fewer steps",
     "tongsa demo": "trains for minutes; tests/demo runs it with fewer steps",
     "make ladder": "trains for minutes; tests/runs/test_ladder.py runs it with fewer steps",
