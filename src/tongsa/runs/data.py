@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,16 +100,60 @@ def prepare_data(
     return prepared if distributed.is_main_process else _prepare(recipe, folder, Ledger(None), reader)
 
 
+class _Texts(NamedTuple):
+    """Pairs before they are tokenized."""
+
+    corpora: list[PairStore]
+    """Training pairs of each corpus."""
+    train: PairStore
+    dev: PairStore
+    """`train` itself if that is too small to split."""
+    labels: LabelTokenizer | None
+    remarks: list[str]
+
+
 def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader) -> PreparedData:
-    """Read, split, tokenize and filter. A second call gives the same data and writes the same files."""
+    """Read, split, clean, tokenize and filter. A second call gives the same data and writes the same files."""
     data, task = recipe.data, recipe.model.task
-    if not data.train_files:
-        raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
-    for config in (data, *data.per_corpus):
-        check_files(data.paths(config.test), config.encoding)
     preparation = reader.preparation.with_cache(data.cache)
     _check_task(data, task)
+    texts = _read_texts(data, task, ledger, reader, preparation)
+    source, target = build_tokenizers(texts.train, recipe, texts.labels, folder, preparation)
+    limits = data.limits if task == "seq2seq" else replace(data.limits, max_length_ratio=0)
+    tokenizer = PairTokenizer(source, target, limits, appends_eos=task != "classification")
+    kept, examples = tokenizer.tokenize(texts.train, ledger, preparation)
+    dev = kept if texts.dev is texts.train else tokenizer.tokenize(texts.dev, ledger, preparation)[0]
+    if not kept or not dev:
+        name = "dev" if kept else "train"
+        raise CorpusError(
+            f"data.{name}: no pair is within the length limits. Raise data.max_tokens or data.max_length_ratio."
+        )
+    ledger.check()
+    check_data_unchanged(recipe, folder)
+    cache = [f"prepared data: {preparation.folder} (shared by runs; can be deleted)"] if kept.key else []
+    return PreparedData(
+        train=kept,
+        examples=examples,
+        corpus_sizes=_corpus_sizes(texts.corpora, kept),
+        dev=dev,
+        test=PairStore([]),
+        corpus_tests=(),
+        source_tokenizer=source,
+        target_tokenizer=target,
+        task=task,
+        remarks=(ledger.summary(), *texts.remarks, *cache),
+        preparation=preparation,
+        term_replacer=_term_replacer(kept, recipe),
+    )
+
+
+def _read_texts(data: DataConfig, task: Task, ledger: Ledger, reader: CorpusReader, preparation: Preparation) -> _Texts:
+    """Read all corpora, split off what is missing of the dev set, and clean what is left for training."""
     corpora = data.per_corpus
+    if not data.train_files:
+        raise CorpusError("data.train: no training files. Name them in the recipe or with --data FILE.")
+    for config in (data, *corpora):
+        check_files(data.paths(config.test), config.encoding)
     stores = [reader.read(corpus, task, corpus.train, ledger) for corpus in corpora]
     dev = PairStore.concatenate([reader.read(corpus, task, corpus.dev, ledger) for corpus in corpora])
     for store, corpus in zip(stores, corpora, strict=True):
@@ -133,34 +178,7 @@ def _prepare(recipe: Recipe, folder: Path, ledger: Ledger, reader: CorpusReader)
         remarks.append(f"{len(split_off):,} of {len(dev):,} dev pairs split off from train")
     if labels is not None:
         dev = _drop_unknown_labels(dev, labels, ledger)
-    source, target = build_tokenizers(train, recipe, labels, folder, preparation)
-    limits = data.limits if task == "seq2seq" else replace(data.limits, max_length_ratio=0)
-    tokenizer = PairTokenizer(source, target, limits, appends_eos=task != "classification")
-    kept, examples = tokenizer.tokenize(train, ledger, preparation)
-    dev = kept if dev is train else tokenizer.tokenize(dev, ledger, preparation)[0]
-    if not kept or not dev:
-        name = "dev" if kept else "train"
-        raise CorpusError(
-            f"data.{name}: no pair is within the length limits. Raise data.max_tokens or data.max_length_ratio."
-        )
-    ledger.check()
-    check_data_unchanged(recipe, folder)
-    if kept.key:
-        remarks.append(f"prepared data: {preparation.folder} (shared by runs; can be deleted)")
-    return PreparedData(
-        train=kept,
-        examples=examples,
-        corpus_sizes=_corpus_sizes(stores, kept),
-        dev=dev,
-        test=PairStore([]),
-        corpus_tests=(),
-        source_tokenizer=source,
-        target_tokenizer=target,
-        task=task,
-        remarks=(ledger.summary(), *remarks),
-        preparation=preparation,
-        term_replacer=_term_replacer(kept, recipe),
-    )
+    return _Texts(stores, train, dev, labels, remarks)
 
 
 def _check_task(data: DataConfig, task: Task) -> None:
