@@ -1,7 +1,25 @@
-"""The Korean object particle after names of settings: 을 after a closed last syllable, 를 after an open one."""
+"""Names of settings in Korean, and their object particle: 을 after a closed last syllable, 를 after an open one."""
 
 import re
 
+SETTINGS = {
+    "1 head": "헤드 1개",
+    "4 heads": "헤드 4개",
+    "16 heads": "헤드 16개",
+    "dropout 0.0": "드롭아웃 0.0",
+    "dropout 0.1": "드롭아웃 0.1",
+    "dropout 0.3": "드롭아웃 0.3",
+    "layer": "층 정규화",
+    "batch": "배치 정규화",
+    "rms": "RMS 정규화",
+    "none": "정규화 없음",
+    "layer, one sentence": "층 정규화",
+    "batch, one sentence": "배치 정규화",
+    "tied, √d": "√d를 곱한 공유 임베딩",
+    "tied, no √d": "√d를 곱하지 않은 공유 임베딩",
+    "separate, √d": "√d를 곱한 분리 임베딩",
+}
+"""Settings that the results compare; kinds of models and formulas stay as they are."""
 CLOSED_DIGITS = frozenset("013678")
 """Digits whose names end in a consonant: 영, 일, 삼, 육, 칠, 팔; after a zero also 십, 백, 천, 만."""
 CLOSED_LETTERS = frozenset("lmnr")

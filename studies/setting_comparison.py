@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from studies.figures import COLORS, MARKERS, use_log_scale
 from studies.intervals import Interval, Scale, difference_interval, scaled_interval
-from studies.korean import with_object_particle
+from studies.korean import SETTINGS, with_object_particle
 from studies.study import Claim, Language, Table, Text, Values, Verdict
 from studies.trained_runs import seed_values
 
@@ -113,13 +113,14 @@ def difference_claim(
 ) -> Claim:
     """Return a claim on the metric of one setting minus that of another one."""
     difference = show_signed(setting_difference(values, metric, *pair), metric.digits)
+    korean = [SETTINGS.get(name, name) for name in pair]
     return Claim(
         source=text.source,
         says=text.says,
         ran=text.ran,
         seen=Text(
             f"{metric.name.en[0].upper()}{metric.name.en[1:]}, {pair[0]} minus {pair[1]}: {difference}.",
-            f"{metric.name.ko}, {pair[0]}에서 {with_object_particle(pair[1])} 뺀 값: {difference}.",
+            f"{metric.name.ko}, {korean[0]}에서 {with_object_particle(korean[1])} 뺀 값: {difference}.",
         ),
         verdict=rule(setting_difference(values, metric, *pair)),
     )

@@ -38,7 +38,7 @@ from studies.trained_runs import Evaluation, TrainingPlan, train_all
 
 KINDS = {
     "sinusoidal": Text("sinusoidal", "사인파"),
-    "learned": Text("learned", "학습"),
+    "learned": Text("learned", "학습한 위치"),
     "rotary": Text("rotary", "회전(rotary)"),
     "none": Text("none", "없음"),
 }
@@ -137,7 +137,7 @@ def claim_equal(values: Values) -> Claim:
         ),
         seen=Text(
             f"Exact match, learned minus sinusoidal: {show_signed(difference)} points.",
-            f"완전 일치, 학습에서 사인파를 뺀 값: {show_signed(difference)}점.",
+            f"완전 일치, 학습한 위치에서 사인파를 뺀 값: {show_signed(difference)}점.",
         ),
         verdict=verdict_equal(difference, MARGIN),
     )
@@ -159,8 +159,8 @@ def claim_longer(values: Values) -> Claim:
         seen=Text(
             f"Exact match {sinusoidal.show()} % (learned: {learned.show()} %); "
             f"BLEU, sinusoidal minus learned: {show_signed(bleu)}.",
-            f"완전 일치 {sinusoidal.show()} %(학습: {learned.show()} %); "
-            f"BLEU, 사인파에서 학습을 뺀 값: {show_signed(bleu)}.",
+            f"완전 일치 {sinusoidal.show()} %(학습한 위치: {learned.show()} %); "
+            f"BLEU, 사인파에서 학습한 위치를 뺀 값: {show_signed(bleu)}.",
         ),
         verdict=verdict_above(sinusoidal, setting_mean(values, "sinusoidal", EXACT_MATCH).mean / 2),
     )
