@@ -175,6 +175,16 @@ CASES = {
         "negative. Write the number of pairs.",
         ["data split dev.tsv --dev-size 0 --test-size 1 -o split"],
     ),
+    "documents of files without columns": Case(
+        "data split lines.txt lines.txt --document-column 3 -o split",
+        "has no numbered columns. Write its pairs as TSV.",
+        ["data split pairs.tsv --document-column 1 --dev-size 5 --test-size 5 -o split"],
+    ),
+    "documents in a column that is not there": Case(
+        "data split pairs.tsv --document-column 9 --dev-size 5 --test-size 5 -o split",
+        "no pair has a document there. Give another column.",
+        ["data split pairs.tsv --document-column 1 --dev-size 5 --test-size 5 -o split"],
+    ),
     "dev set of a recipe": Case(
         "train recipe.toml --dev dev.tsv --run new",
         "set of a recipe: --set data.{name}=FILE",
@@ -878,7 +888,6 @@ ELSEWHERE = {
 """Tests that follow remedies, with parts of the messages."""
 NOT_TRIED = (
     ("$COMP_CWORD", "a part of a script"),
-    ("serve_chunks()", "the code of a worker process"),
     ("(( CURRENT == 3 ))", "a part of a script"),
     ("a format without lines. Name the column of the document", "needs a Parquet file with the names of documents"),
     ("{address}: ", "needs the network; tests/data/test_public_sets.py has a server of its own"),

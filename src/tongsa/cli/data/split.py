@@ -11,9 +11,11 @@ from tongsa.cli.data_arguments import add_format_arguments
 from tongsa.cli.data_format import Reading, data_format
 from tongsa.cli.model_arguments import add_set_argument
 from tongsa.cli.output import print_status
+from tongsa.data.compression import format_suffix
 from tongsa.data.corpus import group_files, has_lines, read_pairs
 from tongsa.data.corpus_split import Keys, split_rows, text_keys
 from tongsa.data.file_patterns import expand_patterns
+from tongsa.data.formats import FORMATS
 from tongsa.data.ledger import Ledger
 from tongsa.data.source_file import SourceFile
 from tongsa.data.text_store import PairStore
@@ -29,6 +31,7 @@ without case) stay on one side, and so do the pairs of a document.
   tongsa data split corpus.tmx -o data/mine --set data.source_language=en --set data.target_language=ko
   tongsa data split a.en a.ko --test-size 2000 -o data/mine --by-document    blank lines separate documents
 """
+COLUMN_FORMATS = {".tsv", ".csv", ".parquet", ".arrow"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,9 +63,8 @@ def run(options: argparse.Namespace) -> None:
             pairs = PairStore.from_pairs(read_pairs(files, ledger, **reading))
             ledger.check()
         keys = [text_keys(pairs.sources, len(pairs)), text_keys(pairs.targets, len(pairs))]
-        if options.document_column:
-            columns = options.document_column, reading["columns"][1]
-            keys.append(_column_keys(pairs, files, {**reading, "columns": columns}))
+        if options.document_column is not None:
+            keys.append(_column_keys(pairs, files, reading, options.document_column))
         elif options.by_document:
             keys.append(_blank_line_keys(pairs, files, reading["encoding"]))
         split = split_rows(keys, options.dev_size, options.test_size, options.seed)
@@ -93,15 +95,21 @@ def _write_tsv(path: Path, pairs: PairStore) -> None:
         file.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
 
 
-def _column_keys(pairs: PairStore, files: list[str], reading: Reading) -> Keys:
+def _column_keys(pairs: PairStore, files: list[str], reading: Reading, column: int) -> Keys:
     """Return a key for the document of each pair, from another column; a pair without one is a document of its own.
 
     Both readings have the records in the same order; each may lack some.
     """
+    for unit in group_files([Path(file) for file in files]):
+        if len(unit) > 1 or format_suffix(unit[0]) in FORMATS.keys() - COLUMN_FORMATS:
+            raise InputError(f"--document-column: {unit[0]} has no numbered columns. Write its pairs as TSV.")
     order = {str(Path(file)): i for i, file in enumerate(files)}
+    document_reading: Reading = {**reading, "columns": (column, reading["columns"][1])}
+    if next(read_pairs(files, Ledger(None), **document_reading), None) is None:
+        raise InputError(f"--document-column {column}: no pair has a document there. Give another column.")
 
     def names() -> Iterator[str]:
-        documents = read_pairs(files, Ledger(None), **reading)
+        documents = read_pairs(files, Ledger(None), **document_reading)
         document = next(documents, None)
         for pair in pairs:
             location = order[pair.file], pair.line
