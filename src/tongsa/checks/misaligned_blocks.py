@@ -9,7 +9,7 @@ favors. A window of lines is in memory at a time, and some bytes for each line.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -191,6 +191,11 @@ def _first_scorer(pairs: PairStore, ranges: Sequence[FileRange]) -> Scorer | Non
     return _train_scorer(pairs, _constant_shift(ranges, best)) if shares[best] >= MIN_PREFERENCE_SHARE else None
 
 
+def _evidence_windows(part: FileRange, scorer: Scorer, first: int, last: int) -> Iterator[Vectors]:
+    for start in range(first, last, WINDOW_LINES):
+        yield _evidence_window(part, scorer, start, min(start + WINDOW_LINES, last))
+
+
 def _evidence_window(part: FileRange, scorer: Scorer, first: int, last: int) -> Vectors:  # (target, shift)
     """Return the evidence of the targets at positions `first` to `last` - 1; -MISSING_COST without a text."""
     length = last - first
@@ -232,15 +237,12 @@ def _best_path(part: FileRange, scorer: Scorer) -> States:  # (row,)
     leaders = np.empty(last - first, np.int16)
     """Best state before each position: a change of state comes from it."""
     changes = np.empty((last - first, -(-(SHIFTS + 1) // 8)), np.uint8)
-    for start in range(first, last, WINDOW_LINES):
-        end = min(start + WINDOW_LINES, last)
-        window = _evidence_window(part, scorer, start, end).astype(np.float64)
-        for i, evidence in enumerate(window, start=start - first):
-            leaders[i] = leader = total.argmax()
-            after_change = total[leader] - CHANGE_COST
-            changes[i] = np.packbits(total < after_change)
-            np.maximum(total, after_change, out=total)
-            total[:SHIFTS] += evidence
+    for i, evidence in enumerate(chain.from_iterable(_evidence_windows(part, scorer, first, last))):
+        leaders[i] = leader = total.argmax()
+        after_change = total[leader] - CHANGE_COST
+        changes[i] = np.packbits(total < after_change)
+        np.maximum(total, after_change, out=total)
+        total[:SHIFTS] += evidence
     return _trace(leaders, changes, int(total.argmax()))[part.positions - first]
 
 
@@ -289,9 +291,10 @@ def _slip(part: FileRange, scorer: Scorer, before: ShiftedRange, after: ShiftedR
     extra = max(0, before.shift - after.shift)
     low = max(before.first, before.last + 1 - SLIP_MARGIN - extra)
     high = min(after.last, after.first + SLIP_MARGIN)
-    positions = part.positions[low : high + 1]
-    evidence = _evidence_window(part, scorer, int(positions[0]), int(positions[-1]) + 1)[positions - positions[0]]
-    with_before = np.concatenate([[0.0], np.cumsum(evidence[:, before.shift + ALIGNED], dtype=np.float64)])
-    with_after = np.concatenate([np.cumsum(evidence[::-1, after.shift + ALIGNED], dtype=np.float64)[::-1], [0.0]])
+    positions, states = part.positions[low : high + 1], [before.shift + ALIGNED, after.shift + ALIGNED]
+    windows = _evidence_windows(part, scorer, int(positions[0]), int(positions[-1]) + 1)
+    evidence = np.concatenate([window[:, states] for window in windows])[positions - positions[0]]
+    with_before = np.concatenate([[0.0], np.cumsum(evidence[:, 0], dtype=np.float64)])
+    with_after = np.concatenate([np.cumsum(evidence[::-1, 1], dtype=np.float64)[::-1], [0.0]])
     starts = np.arange(len(with_before))
     return low + int(np.argmax(with_before + with_after[np.minimum(starts + extra, len(starts) - 1)]))
