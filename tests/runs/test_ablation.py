@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tongsa import config
+from tongsa.data.cleaning.config import FilterConfig
 from tongsa.demo import read_split
-from tongsa.runs.ablation import AblationPlan, ablate_filters, filter_variants
+from tongsa.runs.ablation import AblationPlan, FilterVariant, ablate_filters, filter_settings, filter_variants
 from tongsa.runs.cleaning import Cleaning
 from tongsa.runs.corpus_analysis import corpus_analysis
 from tongsa.runs.recipe import DataConfig, parse_recipe
@@ -18,6 +19,16 @@ SETTINGS = (
     *("training.steps=6", "training.validate_every=6", "tokenizer.vocab_size=900", "training.threads=1"),
     "decoding.beam=1",
 )
+
+
+def test_a_training_without_a_filter_has_valid_settings() -> None:
+    filters = FilterConfig(defaults=True, model_score="learn", model="runs/mine")
+    for name in filters.filter_names:
+        table: config.Table = {}
+        for setting in filter_settings(filters, FilterVariant("without", name, pairs=1)):
+            config.override(table, setting)
+        without = config.build_config(FilterConfig, table["data"]["filters"], "data.filters")
+        assert without.filter_names == tuple(other for other in filters.filter_names if other != name)
 
 
 @pytest.mark.slow

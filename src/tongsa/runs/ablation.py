@@ -29,6 +29,8 @@ from tongsa.visualize.corpus_report import Ablation, AblationRow, AblationScore,
 METRIC = "bleu"
 FORMAT_KEYS = ("columns", "header", "encoding", "source_language", "target_language")
 """Settings of [data] that say how the files are read."""
+SPLIT_KEYS = ("dev_fraction",)
+"""Settings of [data] that say which pairs are split off as dev set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +75,8 @@ def filter_settings(filters: FilterConfig, variant: FilterVariant) -> tuple[str,
     table = config.to_table(FilterConfig() if variant.kind == "none" else filters)
     if variant.kind == "without":
         table[variant.filter] = False
+        if variant.filter == "model_score":
+            table["model"] = ""  # a model without its filter is an error
     return tuple(f"data.filters.{key}={json.dumps(value)}" for key, value in table.items())
 
 
@@ -108,7 +112,7 @@ def _grid_plan(cleaning: Cleaning, plan: AblationPlan, variants: list[FilterVari
     data = cleaning.data
     train = tuple(map(str, data.paths(data.train)))
     formats = config.to_table(data)
-    settings = [f"data.{key}={json.dumps(formats[key])}" for key in FORMAT_KEYS if key in formats]
+    settings = [f"data.{key}={json.dumps(formats[key])}" for key in (*FORMAT_KEYS, *SPLIT_KEYS)]
     return GridPlan(
         folder=plan.folder,
         data=DataFiles(train=train, dev=plan.dev),
