@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.cleaning.clean import CleanedPairs, CleaningHooks, clean_pairs
 from tongsa.data.cleaning.config import FILTER_NAMES, REPAIR_NAMES, FilterConfig
+from tongsa.data.cleaning.duplicates import near_rows
 from tongsa.data.cleaning.filters import FILTERS, Limits
 from tongsa.data.cleaning.minhash import signatures, similarity
 from tongsa.data.cleaning.plan import CleaningPlan
@@ -187,6 +188,14 @@ def test_near_duplicates_are_dropped_and_one_of_them_is_kept() -> None:
     ]
     cleaned = clean([(text, "숲과 강에 관한 새 법") for text in variants], near_duplicates=0.7)
     assert reason_names(cleaned) == [set(), {"near_duplicates"}, set(), {"near_duplicates"}]
+
+
+def test_the_original_of_a_chain_of_near_duplicates_is_kept() -> None:
+    numbers = np.arange(64, dtype=np.uint16)
+    chain = np.stack([np.where(np.arange(64) < 5 * i, numbers + 100, numbers) for i in range(12)])
+    originals = near_rows(chain, np.zeros(len(chain), bool), 0.9)
+    dropped = np.flatnonzero(originals >= 0)
+    assert len(dropped) > 6 and (originals[originals[dropped]] < 0).all()
 
 
 def test_signatures_estimate_the_jaccard_similarity() -> None:

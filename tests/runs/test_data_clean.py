@@ -1,5 +1,6 @@
 """Cleaning of files, its ledger, the explanation of each line, and [data.filters] of a recipe."""
 
+import io
 import json
 import os
 import signal
@@ -103,6 +104,9 @@ def test_kept_and_dropped_lines_add_up_and_the_ledger_has_all_reasons(tmp_path: 
 def test_processes_and_chunks_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = write_damaged(tmp_path, 200)
     clean_corpus(make_cleaning(corpus, ratio="learn"), tmp_path / "whole.tsv")
+    (tmp_path / "json.py").write_text("raise ImportError('a file of the user in the current folder')", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     for number, (pairs, processes) in enumerate([(7, 1), (50, 2), (64, 3)]):
         monkeypatch.setattr(chunk, "CHUNK_PAIRS", pairs)
         monkeypatch.setattr(cleaning_module, "available_cores", lambda count=processes: count)
@@ -114,10 +118,50 @@ def test_processes_and_chunks_change_nothing(tmp_path: Path, monkeypatch: pytest
 def test_a_lost_worker_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = write_damaged(tmp_path, 200)
     monkeypatch.setattr(chunk, "CHUNK_PAIRS", 50)
-    monkeypatch.setattr(workers, "WORKER_COMMAND", [sys.executable, "-c", "raise SystemExit(1)"])
+    monkeypatch.setattr(workers, "WORKER_CODE", "raise SystemExit(1)")
     result = run_command("data", "clean", corpus, "-o", tmp_path / "clean.tsv")
     assert result.code == 1 and "a worker process has ended" in result.error
     assert not (tmp_path / "clean.tsv").exists()
+
+
+def test_a_message_that_a_lost_worker_has_not_finished_is_none() -> None:
+    stream = io.BytesIO()
+    workers._write_message(stream, [["a"], ["b"]], [b"numbers"])
+    message = stream.getvalue()
+    assert workers._read_message(io.BytesIO(message)) == ([["a"], ["b"]], [b"numbers"])
+    assert all(workers._read_message(io.BytesIO(message[:size])) is None for size in range(len(message)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
+def test_ctrl_c_ends_all_processes_without_a_traceback_of_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write_damaged(tmp_path, 60_000)
+    code = (
+        "import tongsa.runs.cleaning as cleaning; cleaning.available_cores = lambda: 2\n"
+        "import sys; from tongsa.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "data", "clean", str(corpus), "-o", str(tmp_path / "clean.tsv")]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, start_new_session=True)
+    while not (tmp_path / ".clean.tsv.work" / "values").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"Traceback" not in errors
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["clean.tsv.ledger.jsonl.part", "corpus.tsv"]
+
+
+@pytest.mark.parametrize("name", [".clean.tsv.work", "clean.tsv.part", "clean.tsv.ledger.jsonl.part"])
+def test_nothing_is_written_through_a_link_in_place_of_a_temporary_file(name: str, tmp_path: Path) -> None:
+    corpus, victim = write_damaged(tmp_path), tmp_path / "victim"
+    victim.mkdir() if name.endswith(".work") else victim.write_text("precious", "utf-8")
+    (tmp_path / name).symlink_to(victim)
+    clean_corpus(make_cleaning(corpus), tmp_path / "clean.tsv")
+    assert not list(victim.iterdir()) if victim.is_dir() else victim.read_text("utf-8") == "precious"
+    names = ["clean.tsv", "clean.tsv.ledger.jsonl", "corpus.tsv", "victim"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_why_agrees_with_the_ledger_for_each_line(tmp_path: Path) -> None:

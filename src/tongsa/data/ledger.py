@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TextIO
 
+from tongsa import storage
 from tongsa.errors import InputError
 
 RATIO_SLACK_TOKENS = 10
@@ -109,7 +110,8 @@ class Ledger:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Python represents a file name that is not UTF-8 with lone surrogates; JSON writes them as \udcXX
-            self._stream = self._partial_path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
+            self._partial_path.unlink(missing_ok=True)  # it may be a link, which is not written through
+            self._stream = self._partial_path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n")
         return self
 
     def __exit__(
@@ -124,7 +126,7 @@ class Ledger:
                 os.fsync(stream.fileno())
         self._stream = None
         if exc is None and self.path is not None:
-            self._partial_path.replace(self.path)
+            storage.replace_file(self._partial_path, self.path)
 
     def count_read(self, file: str) -> None:
         """Count a line as read; it must then be kept or dropped."""

@@ -1,7 +1,6 @@
 """Cleaning of corpora: of files for `tongsa data clean`, and of the training pairs of a run (`[data.filters]`)."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,19 +120,12 @@ def clean_corpus(cleaning: Cleaning, output: Path) -> CorpusReport:
     return replace(report, seconds=round(monotonic() - started, 3))
 
 
-def analyze_corpus(cleaning: Cleaning, work: ArrayFiles) -> CorpusReport:
-    """Return the report that `clean_corpus` would return, without writing the pairs."""
-    started, ledger = monotonic(), Ledger(None)
-    cleaned = cleaning.run(ledger, work)
-    return corpus_report(cleaned, ledger, monotonic() - started)
-
-
 @contextmanager
 def work_folder(output: Path) -> Iterator[ArrayFiles]:
     """Yield arrays in a folder beside the output. It is removed at the end, and first if a killed command left one."""
     folder = output.with_name(f".{output.name}.work")
     with storage.explain_os_errors(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+        storage.remove(folder)  # it may also be a link
         folder.mkdir(parents=True)
         arrays = ArrayFiles(folder)
         try:
@@ -155,20 +147,17 @@ def record_entries(cleaned: CleanedPairs, ledger: Ledger) -> None:
 
 def write_corpus(path: Path, pairs: PairStore, task: Task) -> None:
     """Write pairs as the suffix says, JSON lines or tab-separated; monolingual texts one per line."""
-    is_json = path.suffix.lower() == ".jsonl"
-    with storage.explain_os_errors(path):
-        temporary = path.with_name(path.name + ".part")
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            for pair in pairs:
-                texts = {"source": pair.source, "target": pair.target}
-                if is_json:
-                    line = json.dumps({"text": pair.target} if task == "language_model" else texts, ensure_ascii=False)
-                else:
-                    line = pair.target if task == "language_model" else f"{pair.source}\t{pair.target}"
-                file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        storage.replace_file(temporary, path)
+    format_line = _json_line if path.suffix.lower() == ".jsonl" else _tab_line
+    storage.write_lines(path, (format_line(pair, task) for pair in pairs))
+
+
+def _json_line(pair: Pair, task: Task) -> str:
+    texts = {"source": pair.source, "target": pair.target}
+    return json.dumps({"text": pair.target} if task == "language_model" else texts, ensure_ascii=False) + "\n"
+
+
+def _tab_line(pair: Pair, task: Task) -> str:
+    return f"{pair.target}\n" if task == "language_model" else f"{pair.source}\t{pair.target}\n"
 
 
 def clean_training_pairs(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+from tongsa import storage
 from tongsa.checks.misaligned_blocks import find_misaligned_blocks
 from tongsa.data.cleaning.report import corpus_report
 from tongsa.data.cleaning.report_data import CorpusReport
@@ -18,7 +19,7 @@ def corpus_analysis(cleaning: Cleaning, output: Path) -> CorpusReport:
     Misaligned blocks are looked for in pairs of texts, also if their filter is off.
     """
     started, ledger = monotonic(), Ledger(None)
-    with work_folder(output) as work:
+    with storage.lock_replacement(output), work_folder(output) as work:
         cleaned = cleaning.run(ledger, work)
         if not len(cleaned.drops):
             raise CorpusError(f"{cleaning.data.train[0]}: no usable pair. Check the format and --columns.")

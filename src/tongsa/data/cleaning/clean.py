@@ -8,6 +8,7 @@ arrays that may be memory maps.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import thread_time
 from typing import Any, NamedTuple
 
@@ -70,19 +71,20 @@ class CleanedPairs:
     arrays: ArrayFiles
     tally: Tally
     limits: list[Limits]
-    """Of each column of the plan."""
+    """Limits of each column of the plan."""
     drops: NDArray[np.uint32]
     """A bit for each reason of the plan."""
     originals: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     """Filter of duplicates → the row that is kept instead of each row, or -1."""
     blocks: list[MisalignedBlock] = field(default_factory=list)
     scores: NDArray[np.float32] | None = None
+    score_limits: Limits = field(default_factory=Limits)
 
     @property
     def kept_rows(self) -> NDArray[np.int64]:
         return np.flatnonzero(self.drops == 0)
 
-    @property
+    @cached_property
     def values(self) -> NDArray[np.float32]:  # (pair, column)
         return self.arrays.read("values", np.float32).reshape(len(self.drops), len(self.plan.columns))
 
@@ -94,7 +96,7 @@ class CleanedPairs:
     def lengths(self) -> NDArray[np.float32]:
         return self.arrays.read("lengths", np.float32).reshape(-1, 4)
 
-    @property
+    @cached_property
     def repair_bits(self) -> NDArray[np.uint16]:
         return self.arrays.read("repairs", np.uint16)
 
@@ -111,7 +113,7 @@ class CleanedPairs:
         if name in FILTERS:
             return "; ".join(self._column_details(name, row))
         if name == "model_score" and self.scores is not None:
-            return f"score {self.scores[row]:.3g}, {score_limits(self.plan, self.scores)}"
+            return f"score {self.scores[row]:.3g}, {self.score_limits}"
         if name in self.originals and (original := int(self.originals[name][row])) >= 0:
             pair = self.pairs[original]
             return f"as {pair.file}:{pair.line}"
@@ -227,8 +229,9 @@ def _judge_scores(cleaned: CleanedPairs, hooks: CleaningHooks) -> None:
         return
     began = thread_time()
     cleaned.scores = np.asarray(hooks.score_pairs(cleaned.pairs), np.float32)
+    cleaned.score_limits = score_limits(cleaned.plan, cleaned.scores)
     bit = np.uint32(cleaned.plan.bit("model_score"))
-    cleaned.drops |= outside(cleaned.scores, score_limits(cleaned.plan, cleaned.scores)) * bit
+    cleaned.drops |= outside(cleaned.scores, cleaned.score_limits) * bit
     cleaned.tally.seconds["model_score"] += thread_time() - began
 
 

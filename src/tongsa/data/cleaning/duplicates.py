@@ -33,7 +33,8 @@ def near_rows(signatures: NDArray[np.uint16], is_dropped: Mask, threshold: float
     """Return an earlier row whose estimated similarity is at least the threshold.
 
     Candidates share a band. In its bucket a row is compared with the first row and with the one before it. This is
-    repeated with the rows that are left, until no two of them are similar; so a second cleaning drops nothing.
+    repeated with the rows that are left, until none is dropped; so a second cleaning drops nothing. In a chain of
+    similar rows the first is kept, and is the original of all.
     """
     originals = np.full(len(signatures), -1, np.int64)
     is_left = np.ones(len(signatures), bool)
@@ -44,7 +45,7 @@ def near_rows(signatures: NDArray[np.uint16], is_dropped: Mask, threshold: float
             order = np.lexsort((is_dropped[rows], bucket_keys[:, 0]))
             _match_buckets(rows[order], _group_starts(bucket_keys[order]), signatures, threshold, originals)
         if not (is_left & (originals >= 0)).any():
-            return originals
+            return _chain_starts(originals)
         is_left = originals < 0
 
 
@@ -57,6 +58,15 @@ def _match_buckets(rows: Rows, starts: Mask, signatures: NDArray[np.uint16], thr
             block = indices[start : start + BLOCK_ROWS]
             similar = similarity(signatures[rows[block]], signatures[candidates[block]]) >= threshold
             originals[rows[block[similar]]] = candidates[block[similar]]
+
+
+def _chain_starts(originals: Rows) -> Rows:
+    """Return the kept row at the start of each chain of originals; each step halves the chains."""
+    while True:
+        earlier = np.where(originals >= 0, originals[originals], -1)
+        if (earlier < 0).all():
+            return originals
+        originals = np.where(earlier >= 0, earlier, originals)
 
 
 def _group_starts(keys: Keys) -> Mask:

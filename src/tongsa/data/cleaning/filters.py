@@ -54,7 +54,7 @@ class Filter(NamedTuple):
     limits: Callable[[Any, tuple[str, str], int], Limits]
     """Function of the setting (True or a threshold), the languages, and the side (0 for a filter of pairs)."""
     edges: tuple[float, ...]
-    """Of the bins of its histogram."""
+    """Edges of the bins of its histogram."""
 
 
 def uses_characters(language: str) -> bool:

@@ -122,7 +122,7 @@ class CorpusReport:
     """In the order in which they run."""
     repairs: tuple[RepairReport, ...] = ()
     source_lengths: tuple[Histogram, Histogram] = (Histogram(), Histogram())
-    """Of kept and of dropped pairs, with the same edges, in the unit of the length filter."""
+    """Histograms of kept and of dropped pairs, with the same edges, in the unit of the length filter."""
     target_lengths: tuple[Histogram, Histogram] = (Histogram(), Histogram())
     source_length_limits: tuple[float | None, float | None] = (None, None)
     """Smallest and largest length that is kept."""

@@ -23,7 +23,13 @@ from tongsa.errors import LostWorkerError
 
 MIN_CHUNKS = 3
 """With fewer chunks no process is started."""
-WORKER_COMMAND = [sys.executable, "-c", "from tongsa.data.cleaning.workers import serve_chunks; serve_chunks()"]
+WORKER_CODE = """\
+import sys
+sys.path[:] = sys.argv[1:]
+from tongsa.data.cleaning.workers import serve_chunks
+serve_chunks()
+"""
+"""Program of a worker. It imports from where this process does, not from the current folder."""
 Texts = Sequence[Sequence[str]]
 Worker = subprocess.Popen[bytes]
 _ARRAYS = MeasuredChunk._fields[2:]
@@ -42,13 +48,20 @@ def measure_chunks(chunks: Iterable[Texts], plan: CleaningPlan, processes: int) 
             yield measure_chunk(chunk, plan)
         return
     with _start_workers(plan, processes) as workers, ThreadPoolExecutor(processes) as threads:
+        free: SimpleQueue[Worker] = SimpleQueue()
+        for worker in workers:
+            free.put(worker)
         pending: deque[Future[MeasuredChunk]] = deque()
-        for chunk in _chain(first, iterator):
-            pending.append(threads.submit(_ask_free_worker, workers, chunk))
-            if len(pending) > 2 * processes:  # bounds the memory
+        try:
+            for chunk in _chain(first, iterator):
+                pending.append(threads.submit(_ask_free_worker, free, chunk))
+                if len(pending) > 2 * processes:  # bounds the memory
+                    yield pending.popleft().result()
+            while pending:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+        finally:
+            for worker in workers:  # the threads need not wait for what nobody reads
+                worker.kill()
 
 
 def _chain(first: list[Texts], rest: Iterator[Texts]) -> Iterator[Texts]:
@@ -57,18 +70,23 @@ def _chain(first: list[Texts], rest: Iterator[Texts]) -> Iterator[Texts]:
 
 
 @contextmanager
-def _start_workers(plan: CleaningPlan, processes: int) -> Iterator["SimpleQueue[Worker]"]:
+def _start_workers(plan: CleaningPlan, processes: int) -> Iterator[list[Worker]]:
+    command = [sys.executable, "-P", "-c", WORKER_CODE, *sys.path]
     workers = [
-        subprocess.Popen(WORKER_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C stops this process, which stops the workers
+        )
+        for _ in range(processes)
     ]
-    free: SimpleQueue[Worker] = SimpleQueue()
     try:
         for worker in workers:
             assert worker.stdin is not None  # noqa: S101
             with suppress(OSError):  # the first chunk finds that it has ended
                 _write_message(worker.stdin, plan.as_json(), [])
-            free.put(worker)
-        yield free
+        yield workers
     finally:
         for worker in workers:
             worker.kill()
@@ -115,8 +133,10 @@ def _write_message(stream: IO[bytes], content: object, parts: Sequence[bytes]) -
 
 
 def _read_message(stream: IO[bytes]) -> tuple[Any, list[bytes]] | None:
+    """Return the next message; None at the end of the stream, also in the middle of a message."""
     line = stream.readline()
     if not line.endswith(b"\n"):
         return None
-    body, *parts = (stream.read(size) for size in json.loads(line))
-    return json.loads(body), parts
+    sizes = json.loads(line)
+    body, *parts = contents = [stream.read(size) for size in sizes]
+    return (json.loads(body), parts) if [*map(len, contents)] == sizes else None
