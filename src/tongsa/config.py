@@ -163,6 +163,8 @@ def setting_keys(config_class: type, key_path: str = "") -> Iterator[str]:
 
 def build_config(config_class: type[ConfigT], table: Mapping[str, Any], key_path: str = "") -> ConfigT:
     """Return an instance of the dataclass; raise ConfigError for the first wrong key or value."""
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{key_path}: expected a table, not {_show(table)}. Write [{key_path}].")
     hints = _type_hints(config_class)  # type: ignore[arg-type]
     names = [field.name for field in dataclasses.fields(config_class)]  # type: ignore[arg-type]
     for key in table:
@@ -230,8 +232,6 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
                 raise ConfigError(f"{key_path}: {_show(converted)} is not {allowed}")
         return converted
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"{key_path}: expected a table, not {_show(value)}. Write [{key_path}].")
         return build_config(hint, value, key_path)
     if origin is Literal:
         if value not in options:

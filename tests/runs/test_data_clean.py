@@ -164,6 +164,20 @@ def test_nothing_is_written_through_a_link_in_place_of_a_temporary_file(name: st
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
+@pytest.mark.parametrize(
+    ("command", "setting"),
+    [
+        ("clean", "data.filters=3"),
+        ("clean", "data.folder=3"),
+        ("clean", "data.filters.ratio=[]"),
+        ("noise", "data.noise=3"),
+    ],
+)
+def test_a_setting_of_another_type_is_a_message(command: str, setting: str, tmp_path: Path) -> None:
+    result = run_command("data", command, write_damaged(tmp_path), "-o", tmp_path / "clean.tsv", "--set", setting)
+    assert result.code == 2 and setting.partition("=")[0] in result.error
+
+
 def test_why_agrees_with_the_ledger_for_each_line(tmp_path: Path) -> None:
     corpus, output = write_damaged(tmp_path, 30), tmp_path / "clean.tsv"
     cleaning = make_cleaning(corpus, ratio="learn")

@@ -71,10 +71,13 @@ def make_cleaning(options: argparse.Namespace) -> "Cleaning":
     from tongsa.runs.reporting import ProgressDisplay
 
     settings = parse_tables(options.set, ["data"])["data"]
-    filters = {"defaults": True} | settings.pop("filters", {})
+    filters = settings.pop("filters", {})
+    if isinstance(filters, dict):  # anything else is an error of the settings
+        filters = {"defaults": True} | filters
+    folder = config.build_config(DataConfig, {"folder": settings.get("folder", "")}, "data").folder
     flags = {"columns": options.columns} if options.columns else {}
     flags |= {"header": True} if options.header else {}
-    files = expand_patterns(options.corpus, settings.get("folder", ""), parallel=options.task != "language_model")
+    files = expand_patterns(options.corpus, folder, parallel=options.task != "language_model")
     table = settings | flags | {"train": files, "filters": filters}
     display = ProgressDisplay()
     cleaning, remark = Cleaning(config.build_config(DataConfig, table, "data"), options.task, display).with_languages()
