@@ -43,6 +43,7 @@ def test_texts_are_on_their_side_and_sources_are_tagged(model: Path, tmp_path: P
     assert main(command) == 2  # an existing file is not replaced
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_with_the_same_bytes(model: Path, tmp_path: Path) -> None:
     _write_texts(tmp_path / "mono.txt", 3000)
 

@@ -310,6 +310,7 @@ def test_a_model_scores_the_pairs_and_the_lowest_are_dropped(tmp_path: Path) -> 
     assert set(worst) <= lines
 
 
+@pytest.mark.slow
 def test_a_killed_command_repeated_gives_the_same_bytes(tmp_path: Path) -> None:
     corpus = write_damaged(tmp_path, 20_000)
     command = [sys.executable, "-m", "tongsa", "data", "clean", str(corpus), "-o"]
