@@ -4,7 +4,8 @@
     x ≈ t q,        t = max |x| / 127            each row of an input has a scale, in every product
     x Wᵀ + b ≈ t (q Qᵀ) diag(s) + b              q Qᵀ in integers (fbgemm), the rest in float32
 
-The scale of an input row depends on this row alone, so neither a batch nor padding changes a result. Weights are known
+The scale of an input row depends on this row alone, so a batch or padding changes a result no more than the rounding of
+float32 does. Weights are known
 by their id, as the copies of packed_linear.py are: only frozen ones, and again after a change. Figures are in
 benchmarks/LOG.md (2026-11-18).
 """
