@@ -58,7 +58,13 @@ def quantize(weight: Tensor) -> None:
         packed = _operations().linear_prepack(rounded, None)
     finally:
         torch.backends.quantized.engine = engine
-    _weights[id(weight)] = QuantizedWeight(packed, source, weight._version)
+    _weights[id(weight)] = QuantizedWeight(packed, source, _version(weight))
+
+
+def _version(weight: Tensor) -> int:
+    return (
+        0 if weight.is_inference() else weight._version
+    )  # of a model that was loaded in inference mode: never changed
 
 
 def quantized_weight(weight: Tensor) -> QuantizedWeight | None:
@@ -66,7 +72,7 @@ def quantized_weight(weight: Tensor) -> QuantizedWeight | None:
     known = _weights.get(id(weight)) if _weights else None
     if known is None or weight.requires_grad or not isinstance(weight, nn.Parameter):
         return None
-    if known.version != weight._version or known.source.data_ptr() != weight.data_ptr():
+    if known.version != _version(weight) or known.source.data_ptr() != weight.data_ptr():
         quantize(weight)
         known = _weights[id(weight)]
     return known
