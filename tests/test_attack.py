@@ -13,6 +13,7 @@ from attacks.fixture import Fixture, make_fixture, resume_run, use_model, use_ru
 from attacks.outcomes import FALLS, Outcome, WrongAnswerError, message_fault
 from attacks.workers import run_case
 from test_benchmark_tables import copy_pages, run_tables
+from tongsa.errors import InputError
 
 TOOLS = Path(__file__).parent.parent / "tools"
 CHEAP = ["model.toml", "model files", "model files, right checksums", "run folder"]
@@ -55,6 +56,13 @@ def test_intact_folders_are_accepted_and_a_changed_answer_is_noticed(fixture: Fi
 @pytest.mark.parametrize("text", MESSAGES)
 def test_a_message_needs_a_place_a_reason_and_a_remedy(text: str) -> None:
     assert message_fault(text) == MESSAGES[text]
+
+
+@pytest.mark.parametrize("word", ["a" * 100_000, ":" * 100_000, ":" * 100_000 + "a", "a" * 99_999 + ":"])
+def test_a_message_with_a_word_of_any_length_is_short(word: str) -> None:
+    message = str(InputError(f"{word}: no such file. Give another name."))
+    assert message.endswith(": no such file. Give another name.") and len(message) < 130
+    assert "characters)" in message
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from jobs import write_model
 from live_server import WAIT_SECONDS, random_model, wait_for
 from processes import ENVIRONMENT
 from server.test_process import server_process
-from tongsa import bundle, system
+from tongsa import bundle, storage, system
 from tongsa.bundle_description import read_description
 
 SECONDS = 2
@@ -87,6 +87,22 @@ def test_two_folders_are_swapped_or_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_link_to_a_folder_is_replaced_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_exchange: bool
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(system, "exchange_folders", lambda *_: False)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "model").symlink_to("elsewhere")
+    for content in ("first", "second"):
+        with storage.replace_folder(tmp_path / "model") as folder:
+            (folder / "file").write_text(content, encoding="utf-8", newline="\n")
+        assert (tmp_path / "model" / "file").read_text("utf-8") == content
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "model"]
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_server_reloads_while_its_model_is_replaced(tmp_path: Path) -> None:
     run = random_model(tmp_path / "run")
     models = [random_model(tmp_path / name, seed) / "model" for seed, name in ((1, "a"), (9, "b"))]

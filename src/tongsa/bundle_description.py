@@ -99,6 +99,10 @@ def read_files(folder: Path, description: BundleDescription) -> dict[str, bytes]
 
 
 def count_layers(config: object) -> int:
-    """Return the sum of all settings of a model that count layers; each layer has at least one tensor."""
-    counts = [value for name, value in vars(config).items() if name.endswith("layers")]
-    return sum(count for count in counts if isinstance(count, int))
+    """Return the sum of all settings of a model that count layers; each layer has at least one tensor.
+
+    Layers with the same weights (`tie_…`) count as one.
+    """
+    settings = vars(config)
+    counts = {name: value for name, value in settings.items() if name.endswith("layers") and type(value) is int}
+    return sum(1 if settings.get(f"tie_{name}") is True else count for name, count in counts.items())

@@ -11,7 +11,7 @@ MAX_WORD_CHARACTERS = 1000
 """Longest word of a message: a path has at most some hundred characters, but an argument may have any length."""
 _CONTROL_CHARACTER = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys, that turn the direction of text, or that cannot be written as UTF-8."""
-_LONG_WORD = re.compile(rf"(\S{{{MAX_WORD_CHARACTERS},}}?)([:;,.'\"]*)(?!\S)")
+_LONG_WORD = re.compile(rf"(?<!\S)\S{{{MAX_WORD_CHARACTERS},}}+")
 
 
 class InputError(Exception):
@@ -29,7 +29,13 @@ def readable_message(text: str) -> str:
     if text.isprintable() and len(text) <= MAX_WORD_CHARACTERS:
         return text
     text = _CONTROL_CHARACTER.sub(lambda character: ascii(character[0])[1:-1], text)
-    return _LONG_WORD.sub(lambda word: f"{word[1][:60]}… ({len(word[1]):,} characters){word[2]}", text)
+    return _LONG_WORD.sub(lambda match: _shortened_word(match[0]), text)
+
+
+def _shortened_word(word: str) -> str:
+    """Return the beginning of a word and its length; the punctuation after it belongs to the message."""
+    content = word.rstrip(":;,.'\"") or word[:-1]
+    return f"{content[:60]}… ({len(content):,} characters){word[len(content) :][:2]}"
 
 
 class InterruptedRun(Exception):  # noqa: N818 - not an error

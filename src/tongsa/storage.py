@@ -179,7 +179,7 @@ def replace_folder(path: Path) -> Iterator[Path]:
     with explain_os_errors(path):
         recover_folder(path)
         for stale in (new, old):
-            shutil.rmtree(stale, ignore_errors=True)
+            remove(stale)
         new.mkdir(parents=True)
         try:
             yield new
@@ -195,7 +195,7 @@ def replace_folder(path: Path) -> Iterator[Path]:
             new.rename(path)
         system.fsync_path(path.parent)
         for replaced in (new, old):
-            shutil.rmtree(replaced, ignore_errors=True)
+            remove(replaced)  # a link to a folder is replaced like a folder; what it points to stays
 
 
 def incoming_folder(path: Path) -> Path:

@@ -7,11 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
+from tongsa.bundle_description import count_layers
 from tongsa.interface import named_tensors
 from tongsa.models.transformer.config import Initialization
 from tongsa.models.transformer.seq2seq import TransformerConfig
 from tongsa.nn.feed_forward import ACTIVATIONS, Activation
 from tongsa.nn.multi_head import HeadConfig, SelfAttention
+from tongsa.nn.ssru import SSRU
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,23 @@ def test_tied_decoder_layers_are_one_layer_that_is_saved_once(norm_kind: Any) ->
         tied.get_submodule("decoder.layers.2.feed_forward.down_projection").weight.add_(1)  # type: ignore[operator]
     after = named_tensors(tied)["decoder.layers.0.feed_forward.down_projection.weight"]
     assert_close(after, before + 1)
+
+
+def test_a_file_of_tied_layers_has_enough_tensors_to_be_loaded() -> None:
+    sizes: dict[str, Any] = {"width": 4, "ffn_width": 4, "heads": 1, "encoder_layers": 1, "decoder_layers": 50}
+    for config in (TransformerConfig(**sizes), TransformerConfig(**sizes, tie_decoder_layers=True)):
+        assert count_layers(config) <= len(named_tensors(config.build(9, 9)))
+    assert count_layers(TransformerConfig(**sizes)) == 51
+
+
+def test_an_ssru_keeps_its_cell_in_float32_when_products_are_in_bf16() -> None:
+    torch.manual_seed(0)
+    cell, inputs = SSRU(8), torch.randn(2, 30, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = cell(inputs)
+    outputs.sum().backward()
+    assert outputs.dtype == torch.float32
+    assert_close(outputs, cell(inputs), rtol=0.05, atol=0.05)
 
 
 def test_the_bias_of_the_keys_has_no_effect() -> None:

@@ -59,3 +59,11 @@ def test_the_8_bit_form_follows_its_weight_and_is_freed_with_it() -> None:
     del layer
     gc.collect()
     assert len(int8_linear._weights) == before
+
+
+def test_a_layer_of_inference_mode_has_products_in_8_bits_too() -> None:
+    with torch.inference_mode():
+        layer = quantized_layer()
+        x = torch.randn(3, 24)
+        assert int8_linear.quantized_weight(layer.weight) is not None
+        assert_close(product(layer, x), x @ layer.weight.T + layer.bias, rtol=0.1, atol=0.2)

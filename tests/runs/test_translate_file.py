@@ -115,11 +115,30 @@ def replace_number(path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace('"lines": 4', '"lines": "4"'), "utf-8")
 
 
+def replace_by_negative_number(path: Path) -> None:
+    path.write_text(path.read_text("utf-8").replace('"lines": 4', '"lines": -4'), "utf-8")
+
+
 def replace_by_list(path: Path) -> None:
     path.write_text("[1, 2]", "utf-8")
 
 
-@pytest.mark.parametrize("damage", [cut_in_half, empty, replace_number, replace_by_list, Path.unlink])
+def test_a_partial_output_that_is_no_file_is_not_written(source: Path, tmp_path: Path) -> None:
+    partial = tmp_path / "out.txt.partial"
+    (tmp_path / "theirs").write_text("kept", "utf-8")
+    for make in (os.mkfifo, Path.mkdir, lambda path: path.symlink_to("theirs")):
+        make(partial)
+        with pytest.raises(InputError, match="Delete it"):
+            run_job(source, tmp_path / "out.txt", restart=True)
+        partial.rmdir() if partial.is_dir() else partial.unlink()
+    assert (tmp_path / "theirs").read_text("utf-8") == "kept"
+    run_job(source, tmp_path / "out.txt")
+    assert (tmp_path / "out.txt").read_text("utf-8") == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "damage", [cut_in_half, empty, replace_number, replace_by_negative_number, replace_by_list, Path.unlink]
+)
 def test_a_damaged_journal_is_detected_and_the_job_can_be_restarted(
     source: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

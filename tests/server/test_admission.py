@@ -152,6 +152,29 @@ def test_a_client_that_leaves_while_it_waits_for_room_makes_room_for_the_next(ru
         assert blocked.batches == [["a"], ["e"]]
 
 
+def test_requests_that_wait_for_room_go_on_to_the_new_queue_at_a_reload(run: Path) -> None:
+    with (
+        live_server(run, max_queued_sentences=3, batch_wait_ms=0) as server,
+        ThreadPoolExecutor(1) as clients,
+        BlockedModel(server.queue.model.text_model) as blocked,
+    ):
+        models, old = server.context.models, server.queue
+        first = clients.submit(server.translate, "a")
+        blocked.wait()
+
+        async def reload_meanwhile() -> None:
+            waiting = [asyncio.ensure_future(models.wait_for_room(old.name, 3)) for _ in range(2)]
+            await asyncio.sleep(0)
+            assert len(old._room_line) == 2
+            await asyncio.to_thread(models.load)
+            await asyncio.wait_for(asyncio.gather(*waiting), WAIT_SECONDS)
+
+        asyncio.run(reload_meanwhile())
+        assert server.queue is not old
+        blocked.release.set()
+        assert first.result()
+
+
 @given(st.lists(st.tuples(st.sampled_from(["come", "finish", "leave", "queue"]), st.integers(1, 9)), max_size=40))
 def test_room_is_granted_in_order_and_only_as_much_as_there_is(steps: list[tuple[str, int]]) -> None:
     async def run_steps() -> None:
@@ -201,6 +224,24 @@ def test_refusals_are_paced_and_logged_as_a_number(caplog: pytest.LogCaptureFixt
     counts = [record.count for record in caplog.records if record.message == "requests refused"]  # type: ignore[attr-defined]
     assert counts == [1], "a line for each refusal"
     assert metrics.registry.get_sample_value("tongsa_waiting_requests") == 0
+
+
+def test_a_request_leaves_the_line_at_its_deadline_though_others_may_wait_longer() -> None:
+    config, metrics = ServerConfig(max_concurrent_requests=1, admission_timeout=WAIT_SECONDS), ServerMetrics()
+    admission = Admission(config, ModelPool([], config, metrics), metrics)
+
+    async def wait_in_line() -> None:
+        assert await admission.admit(TRANSLATE)
+        patient = asyncio.ensure_future(admission.admit(TRANSLATE))
+        hurried = asyncio.ensure_future(admission.admit(TRANSLATE, deadline=0.0))
+        await asyncio.sleep(0)
+        admission._check_line()
+        assert not await asyncio.wait_for(hurried, WAIT_SECONDS)
+        assert not patient.done()
+        admission.release(TRANSLATE)
+        assert await patient
+
+    asyncio.run(wait_in_line())
 
 
 def test_a_request_that_is_cancelled_in_line_gives_its_place_back() -> None:

@@ -7,10 +7,13 @@ from urllib.parse import unquote
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from live_server import LiveServer, live_server, wait_for
 from tongsa.document_formats.formats import FORMATS
 from tongsa.server import auth
+from tongsa.server.api.libretranslate_files import key_in_form
 from tongsa.server.config import RequestLimits
 from tongsa.server.errors import APIError
 from tongsa.server.translated_files import TranslatedFiles
@@ -157,6 +160,20 @@ def test_a_large_file_is_not_read_without_a_key(
     with live_server(run, keys=tmp_path / "keys") as server, server.socket() as client:
         client.sendall(large_form(server, *fields)[0])
         assert client.recv(65536).split(b" ")[1] == status, "the rest of the body has not been sent"
+
+
+@given(
+    st.lists(st.sampled_from([b"--x", b'; name="api_key"', b"; name=api_key", b'; filename="api_key"', b"", b"secret"]))
+)
+def test_the_key_follows_the_first_headers_with_its_name(lines: list[bytes]) -> None:
+    named = next((i for i, line in enumerate(lines) if b" name=" in line), len(lines))
+    value = lines.index(b"", named) + 1 if b"" in lines[named:] else len(lines)
+    assert key_in_form(b"\r\n".join([*lines, b""])) == "".join(line.decode() for line in lines[value : value + 1])
+
+
+@pytest.mark.parametrize("line", [b" name=api_key", b" name=api_key\r\n", b"\r\n"])
+def test_a_form_without_a_key_is_searched_in_linear_time(line: bytes) -> None:
+    assert key_in_form(line * 100_000) == ""
 
 
 def test_a_client_that_has_sent_no_key_yet_takes_no_slot(run: Path, tmp_path: Path) -> None:

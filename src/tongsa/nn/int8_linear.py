@@ -4,7 +4,8 @@
     x ≈ t q,        t = max |x| / 127            each row of an input has a scale, in every product
     x Wᵀ + b ≈ t (q Qᵀ) diag(s) + b              q Qᵀ in integers (fbgemm), the rest in float32
 
-The scale of an input row depends on this row alone, so neither a batch nor padding changes a result. Weights are known
+The scale of an input row depends on this row alone, so a batch or padding changes a result no more than the rounding of
+float32 does. Weights are known
 by their id, as the copies of packed_linear.py are: only frozen ones, and again after a change. Figures are in
 benchmarks/LOG.md (2026-11-18).
 """
@@ -57,7 +58,13 @@ def quantize(weight: Tensor) -> None:
         packed = _operations().linear_prepack(rounded, None)
     finally:
         torch.backends.quantized.engine = engine
-    _weights[id(weight)] = QuantizedWeight(packed, source, weight._version)
+    _weights[id(weight)] = QuantizedWeight(packed, source, _version(weight))
+
+
+def _version(weight: Tensor) -> int:
+    return (
+        0 if weight.is_inference() else weight._version
+    )  # of a model that was loaded in inference mode: never changed
 
 
 def quantized_weight(weight: Tensor) -> QuantizedWeight | None:
@@ -65,7 +72,7 @@ def quantized_weight(weight: Tensor) -> QuantizedWeight | None:
     known = _weights.get(id(weight)) if _weights else None
     if known is None or weight.requires_grad or not isinstance(weight, nn.Parameter):
         return None
-    if known.version != weight._version or known.source.data_ptr() != weight.data_ptr():
+    if known.version != _version(weight) or known.source.data_ptr() != weight.data_ptr():
         quantize(weight)
         known = _weights[id(weight)]
     return known

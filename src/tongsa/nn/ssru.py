@@ -37,7 +37,8 @@ class SSRU(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:  # (batch, length, width)
         """Run over whole sequences (batch, length, width). Padding is on the right, where no token reads it."""
         projected = record("ssru.projected", self, self.input_projection(inputs), x=inputs)
-        cells, _ = unroll(self._next_cell, projected, inputs.new_zeros(inputs.shape[0], inputs.shape[2]))
+        projected = projected.to(self.forget_bias.dtype)  # with autocast the product alone is in 16 bits
+        cells, _ = unroll(self._next_cell, projected, projected.new_zeros(inputs.shape[0], inputs.shape[2]))
         return record("ssru.output", self, F.relu(cells), x=cells)
 
     def _next_cell(self, projected: Tensor, cell: Tensor) -> Tensor:  # (row, width)

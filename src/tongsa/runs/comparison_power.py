@@ -94,15 +94,20 @@ class PowerRemark:
         systems = open_systems(paths[:MAX_SYSTEMS], self.options.decoding.device)
         languages = common_languages(systems)
         outputs = [system_outputs(system, self.test_set, self.options.decoding, log) for system in systems]
+        names = [system.name for system in systems]
         if self.metric == "perplexity":
-            known = [perplexity_statistics(output) for output in outputs if output.log_probs][:1]
+            scored = [
+                (perplexity_statistics(output), name)
+                for output, name in zip(outputs, names, strict=True)
+                if output.log_probs
+            ][:1]
         else:
             language = self.recipe.data.target_language or languages[1]
             tokenize = self.options.tokenize or choose_bleu_tokenizer(
                 language, self.test_set.references, lambda _: None
             )
-            known = score_outputs(self.metric, self.test_set, outputs, tokenize)
-        return self._sentence(len(self.test_set.pairs), *_spread(known, [system.name for system in systems]))
+            scored = list(zip(score_outputs(self.metric, self.test_set, outputs, tokenize), names, strict=True))
+        return self._sentence(len(self.test_set.pairs), *_spread(scored))
 
     def _sentence(self, sentences: int, difference: float, reason: str) -> str:
         title = metric_title(self.metric)
@@ -115,9 +120,9 @@ class PowerRemark:
         return f"{text} The differences between seeds come on top, whatever the test set." if self.seeds > 1 else text
 
 
-def _spread(systems: Sequence[MetricStatistics], names: Sequence[str]) -> tuple[float, str]:
-    """Return the detectable difference of these systems, and from what it is estimated."""
-    usable = [(system, name) for system, name in zip(systems, names, strict=False) if not math.isnan(system.value())]
+def _spread(systems: Sequence[tuple[MetricStatistics, str]]) -> tuple[float, str]:
+    """Return the detectable difference of these systems with their names, and from what it is estimated."""
+    usable = [(system, name) for system, name in systems if not math.isnan(system.value())]
     if not usable:
         return math.nan, "no system has a score"
     if len(usable) == 1:

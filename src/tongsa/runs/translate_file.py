@@ -65,6 +65,8 @@ class ResumableOutput:
                 self._require_journal()
             if output.exists() and not output.is_file():
                 raise InputError(f"{output}: not a regular file. Name another file.")
+            if self.partial.is_symlink() or (self.partial.exists() and not self.partial.is_file()):
+                raise InputError(f"{self.partial}: a link, a folder or a pipe, not a file of tongsa. Delete it.")
             output.parent.mkdir(parents=True, exist_ok=True)
             self.fd = os.open(self.partial, os.O_RDWR | os.O_CREAT | system.O_BINARY, 0o666)
         try:
@@ -93,8 +95,9 @@ class ResumableOutput:
         try:
             record = read_json(self.journal)
             progress, settings = TranslationProgress(**record["progress"]), dict(record["settings"])
-            if not all(type(number) is int for name, number in asdict(progress).items() if name != "input_sha256"):
-                raise ValueError("a position that is not a number")
+            numbers = [number for name, number in asdict(progress).items() if name != "input_sha256"]
+            if not all(type(number) is int and number >= 0 for number in numbers):
+                raise ValueError("a position that is not a number from 0")
         except UnreadableFileError as error:
             raise InputError(f"{self.journal}: {error.reason}. Restore it, or {RESTART_HINT}.") from None
         except (OSError, ValueError, TypeError, KeyError) as error:

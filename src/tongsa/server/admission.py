@@ -68,8 +68,8 @@ class Admission:
     async def admit(self, path: str, deadline: float = math.inf) -> bool:
         """Return True if the request may be handled; then `release` must follow. False means 503.
 
-        `deadline` is the time on the monotonic clock, that of the event loop, at which the request is cancelled: it
-        waits no longer than that.
+        `deadline` is the time on the monotonic clock, that of the event loop, at which the request is cancelled: then
+        it need not wait any more.
         """
         is_queued = path in QUEUED_PATHS
         if not (is_queued and self._line) and self._has_room(is_queued=is_queued):
@@ -118,12 +118,12 @@ class Admission:
         """Admit what fits, refuse some of those that have waited long enough."""
         loop, self._timer = asyncio.get_running_loop(), None
         self._admit_waiting()
-        refusals = round(REFUSALS_PER_SECOND * CHECK_SECONDS)
-        while self._line and refusals and self._line[0].refused_at <= loop.time():
-            waiting = self._line.popleft()
-            if not waiting.is_admitted.done():
-                waiting.is_admitted.set_result(False)
-                refusals -= 1
+        now, refusals = loop.time(), round(REFUSALS_PER_SECOND * CHECK_SECONDS)
+        # not only the first: clients have deadlines of their own
+        expired = [waiting for waiting in self._line if waiting.refused_at <= now and not waiting.is_admitted.done()]
+        for waiting in sorted(expired, key=lambda waiting: waiting.refused_at)[:refusals]:
+            waiting.is_admitted.set_result(False)
+        self._line = deque(waiting for waiting in self._line if not waiting.is_admitted.done())
         self.metrics.waiting_requests.set(len(self._line))
         if self._line:
             self._timer = loop.call_later(CHECK_SECONDS, self._check_line)

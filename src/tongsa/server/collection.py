@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 _lock = threading.Lock()
 _pauses = 0
+_was_enabled = True
+"""Before the first of the pauses: a server in a thread (background.py) shares the process with other programs."""
 
 
 def freeze_objects() -> None:
@@ -19,8 +21,10 @@ def freeze_objects() -> None:
 @contextmanager
 def paused_collection() -> Iterator[None]:
     """Collect nothing meanwhile: a parser makes a million objects, and looking through them takes a second."""
-    global _pauses
+    global _pauses, _was_enabled
     with _lock:
+        if not _pauses:
+            _was_enabled = gc.isenabled()
         _pauses += 1
         gc.disable()
     try:
@@ -28,5 +32,5 @@ def paused_collection() -> Iterator[None]:
     finally:
         with _lock:
             _pauses -= 1
-            if not _pauses:
+            if not _pauses and _was_enabled:
                 gc.enable()

@@ -144,7 +144,7 @@ async def stream_sentences(
     context: ServerContext, queue: ModelQueue, documents: Sequence[QueuedDocument], deadline: float = math.inf
 ) -> AsyncGenerator[tuple[int, dict[str, Any]], None]:
     """Yield (index of the text, translated sentence with its positions) for all sentences in order."""
-    await queue.wait_for_room(inflight_count(context, documents))
+    await context.models.wait_for_room(queue.name, inflight_count(context, documents))
     positions = _sentence_positions(documents)
     sentences = [sentence for document in documents for sentence in document.sentences]
     max_inflight = context.config.max_inflight_per_request

@@ -254,11 +254,20 @@ class ModelPool:
             metrics=self.metrics,
         )
 
+    def _open_queue(self, model_name: str) -> ModelQueue:
+        if (queue := self.queues.get(model_name)) is None:
+            raise busy_error("The server is shutting down. Send the request again in a moment.")
+        return queue
+
+    async def wait_for_room(self, model_name: str, count: int) -> None:
+        """Wait until `count` more sentences fit into the queue of a model, after a reload into that of the new one."""
+        while not await self._open_queue(model_name).wait_for_room(count):
+            pass
+
     def submit(self, model_name: str, sentences: Sequence[QueuedSentence]) -> None:
         """Queue sentences for a model; retry when a reload has just closed its queue."""
-        while not self.queues[model_name].submit(sentences):
-            if not self.is_ready:
-                raise busy_error("The server is shutting down. Send the request again in a moment.")
+        while not self._open_queue(model_name).submit(sentences):
+            pass
 
     def drain(self) -> None:
         """Finish what is queued, then stop."""

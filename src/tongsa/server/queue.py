@@ -104,11 +104,14 @@ class ModelQueue:
         """True if one more request may be admitted."""
         return self._room_line.has_room(1, self._unfinished_count)
 
-    async def wait_for_room(self, count: int) -> None:
-        """Wait until `count` more sentences fit; the caller queues them at once. Only new requests wait."""
+    async def wait_for_room(self, count: int) -> bool:
+        """Wait until `count` more sentences fit; the caller queues them at once. Only new requests wait.
+
+        Return False if the queue is closed, and accepts none.
+        """
         with self._condition:
-            if self._room_line.has_room(count, self._unfinished_count):
-                return
+            if self._is_closing or self._room_line.has_room(count, self._unfinished_count):
+                return not self._is_closing
             if len(self._room_line) >= self.max_waiting_requests:
                 raise busy_error("Too many requests wait for this model. Send it again in a moment.", retry_after=2.0)
             request = self._room_line.append(count)
@@ -123,6 +126,7 @@ class ModelQueue:
         else:
             with self._condition:
                 self._room_line.leave(request)
+                return not self._is_closing
         finally:
             wake(granted)
 
@@ -170,10 +174,12 @@ class ModelQueue:
         return self._room_line.grant(self._unfinished_count)
 
     def close(self) -> None:
-        """Accept nothing more; finish what is queued."""
+        """Accept nothing more; finish what is queued. Requests that wait for room go on to the next queue."""
         with self._condition:
             self._is_closing = True
             self._condition.notify_all()
+            waiting = self._room_line.grant(self._unfinished_count, is_closing=True)
+        wake(waiting)
 
     def drain(self) -> None:
         """Close, and wait until every sentence has its result."""

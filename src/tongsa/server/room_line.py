@@ -44,12 +44,12 @@ class RoomLine:
         else:
             self._granted -= request.sentences
 
-    def grant(self, unfinished: int) -> "list[asyncio.Future[None]]":
-        """Grant room to the first requests in line; return what they wait for."""
+    def grant(self, unfinished: int, *, is_closing: bool = False) -> "list[asyncio.Future[None]]":
+        """Grant room to the first requests, or all of a closing queue; return what they wait for."""
         granted = []
         while self._requests:
             occupied = unfinished + self._granted
-            if occupied and occupied + self._requests[0].sentences > self.max_queued_sentences:
+            if not is_closing and occupied and occupied + self._requests[0].sentences > self.max_queued_sentences:
                 break
             request = self._requests.popleft()
             self._granted += request.sentences

@@ -24,8 +24,8 @@ from tongsa.server.http import (
 
 MAX_DETECTED_CHARACTERS = 2000
 """Beginning of a document whose language is detected."""
-_KEY_FIELD = re.compile(rb'name="?api_key"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]*)\r\n')
-"""Field of a form with the key, at the beginning of its bytes."""
+_KEY_NAME = re.compile(rb'[; ]name="?api_key\b')
+"""In a header of the field of a form that holds the key."""
 
 
 class TranslateFileRequest(libretranslate.LibreTranslateModel):
@@ -60,8 +60,7 @@ async def translate_file(request: Request) -> Response:
 
         def enter_early(beginning: bytes) -> None:
             nonlocal has_entered
-            key = _KEY_FIELD.search(beginning)
-            enter(key[1].decode("utf-8", "replace") if key else "")
+            enter(key_in_form(beginning))
             has_entered = True
 
         upload, fields = await documents.read_form(request, enter_early if is_key_in_form else None)
@@ -75,6 +74,14 @@ async def translate_file(request: Request) -> Response:
     token = context.translated_files.add(translated_name, content)
     url = f"{request.base_url}download_file/{token}.{quote(translated_name, safe='')}"
     return JSONResponse({"translatedFileUrl": url})
+
+
+def key_in_form(beginning: bytes) -> str:
+    """Return the key in the first bytes of a form, empty without one; in linear time, since anybody may send them."""
+    lines = iter(beginning.split(b"\r\n")[:-1])  # the last one may be incomplete
+    if any(_KEY_NAME.search(line) for line in lines) and any(not line for line in lines):  # an empty line ends headers
+        return next(lines, b"").decode("utf-8", "replace")
+    return ""
 
 
 async def _translate(

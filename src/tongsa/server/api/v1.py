@@ -114,7 +114,7 @@ async def classify(request: Request) -> Response:
     max_inflight = context.config.max_inflight_per_request
 
     async def labels() -> list[Any]:
-        await queue.wait_for_room(min(max_inflight, len(sentences)))
+        await context.models.wait_for_room(queue.name, min(max_inflight, len(sentences)))
         stream = stream_results(context.models, queue.name, sentences, max_inflight, request_deadline(request).time)
         async with aclosing(stream) as results:
             return [result async for result in results]
@@ -137,7 +137,7 @@ async def _run_unbatched(
         _check_token_count(len(tokenizer.encode_all([normalize(text)])[0]), context.config.max_sentence_tokens)
 
     async def result() -> Any:
-        await queue.wait_for_room(1)
+        await context.models.wait_for_room(queue.name, 1)
         sentence = QueuedSentence(UnbatchedTask(function), source, 1)
         stream = stream_results(context.models, queue.name, [sentence], 1, request_deadline(request).time)
         async with aclosing(stream) as results:
