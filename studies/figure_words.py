@@ -75,6 +75,7 @@ KOREAN = {
     "Test (circles), longer (squares)": "테스트(원), 더 긴 문장(사각형)",
     "Elements 2, 3 of d = 16: k = 4": "d = 16의 원소 2, 3: k = 4",
     "Similarity, d = 512": "유사도, d = 512",
+    "After 8 steps": "8스텝 뒤",
     "After 250 steps": "250스텝 뒤",
     "After 600 steps": "600스텝 뒤",
     "Before training": "학습 전",

@@ -197,7 +197,22 @@ def write_files(folder: Path) -> None:
 
 SEPARATE_TEST_SETS = {"runs/reviews": "reviews-test.tsv", "runs/g2p": "words-test.tsv"}
 """Runs whose test.tsv has other columns than that of runs/mine."""
-SAME_AS_MINE = ("one", "other", "fast", "careful", "general", "large", "en-ko", "ko-en", "a", "b", "demo")
+SAME_AS_MINE = (
+    "one",
+    "other",
+    "fast",
+    "careful",
+    "general",
+    "large",
+    "en-ko",
+    "ko-en",
+    "a",
+    "b",
+    "demo",
+    "seed1",
+    "seed2",
+    "seed3",
+)
 TRAIN = "tongsa train --set data.source_language=en --set data.target_language=ko --budget 1m"
 TRAININGS = (
     f"{TRAIN} --data my.tsv --run runs/mine --set training.grad_accumulation=4",  # resumed with two workers
