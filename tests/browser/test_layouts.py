@@ -153,6 +153,7 @@ def test_the_page_looks_as_stored(visitor: Visitor, width: int) -> None:
     assert [state for state in layouts if not agree(layouts[state], stored[state])] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "setting"), [(360, "ko dark"), (1280, "en light")])
 def test_defects_are_refused_and_other_fonts_are_not(visitor: Visitor, width: int, setting: str) -> None:
     stored: dict[str, str] = json.loads(FILE.read_text("utf-8"))

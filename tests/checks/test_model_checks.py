@@ -203,6 +203,7 @@ print(estimate.peak_bytes, sum(4 * value.numel() for value in model.parameters()
 """
 
 
+@pytest.mark.slow
 def test_a_wide_model_needs_more_memory_than_a_narrow_one() -> None:
     """Each is measured in a new process, because a process keeps freed memory for reuse."""
     folders = (Path(__file__).parent, Path(__file__).parents[1], Path(tongsa.__file__).parents[1])

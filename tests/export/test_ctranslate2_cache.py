@@ -291,6 +291,7 @@ print(translator.engine.name, *(result.text for result in translator.translate([
 """
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_convert_once(run: Path, tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(

@@ -78,6 +78,7 @@ def all_gone(pids: set[int], seconds: float = 60.0) -> bool:
     return seconds > 0
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_output_and_ends(folder: Path, environment: dict[str, str]) -> None:
     output = folder / "ray.txt"
     process = start(command(folder, output.name), environment)

@@ -110,6 +110,7 @@ def test_the_port_is_open_before_models_are_loaded_and_signals_lose_no_request(t
     assert old != new
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_log_that_nobody_reads_does_not_stop_the_server(run: Path) -> None:
     with server_process(str(run)) as server, httpx2.Client(timeout=WAIT_SECONDS, trust_env=False) as client:
