@@ -257,3 +257,10 @@ def test_patterns_stand_for_the_files_that_match(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="2 source files and 1 target files"):
         read_all(tmp_path / "*.de", tmp_path / "1.en")
     assert len(list(read_texts([tmp_path / "*.de"], Ledger(None)))) == 2
+
+
+def test_units_of_a_tmx_without_any_language_are_dropped(tmp_path: Path) -> None:
+    path, ledger = tmp_path / "a.tmx", Ledger(None)
+    path.write_text('<tmx version="1.4"><header/><body><tu><tuv/></tu></body></tmx>', "utf-8")
+    assert list(read_texts([path], ledger)) == []
+    assert sum(ledger.dropped.values()) == ledger.read == 1
