@@ -261,6 +261,6 @@ def test_patterns_stand_for_the_files_that_match(tmp_path: Path) -> None:
 
 def test_units_of_a_tmx_without_any_language_are_dropped(tmp_path: Path) -> None:
     path, ledger = tmp_path / "a.tmx", Ledger(None)
-    path.write_text('<tmx version="1.4"><header/><body><tu><tuv/></tu></body></tmx>', "utf-8")
+    path.write_text('<tmx version="1.4"><header/><body><tu><tuv><seg>a</seg></tuv></tu></body></tmx>', "utf-8")
     assert list(read_texts([path], ledger)) == []
     assert sum(ledger.dropped.values()) == ledger.read == 1

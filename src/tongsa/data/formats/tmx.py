@@ -50,7 +50,9 @@ def _records(file: SourceFile, source: str, target: str) -> Iterator[Record]:
         if unit.size > MAX_RECORD_BYTES:
             yield too_long_record(unit.line)
         elif missing or not codes:
-            detail = f"no {' and '.join(missing) or 'language is chosen'}; has {', '.join(unit.texts)[:80] or 'no language'}"
+            detail = (
+                f"no {' and '.join(missing) or 'language is chosen'}; has {', '.join(unit.texts)[:80] or 'no language'}"
+            )
             yield dropped_record(unit.line, "missing-language", detail)
         else:
             yield Record(unit.line, (texts[0] or "") if source else "", texts[-1] or "")
