@@ -11,8 +11,10 @@ import pytest
 
 from command_line import run_command
 from tongsa.cli import COMMANDS, build_parser
+from tongsa.cli.model_arguments import set_threads
 from tongsa.cli.setting_table import COMMAND_SECTIONS, all_settings, command_keys
 from tongsa.config import Table, override, to_table
+from tongsa.errors import InputError
 from tongsa.models import KINDS
 from tongsa.program import PROGRAM_VARIABLE, format_command
 from tongsa.runs.recipe import parse_recipe
@@ -274,6 +276,12 @@ def test_a_help_page_fits_on_a_terminal(command: str, monkeypatch: pytest.Monkey
     lines = run_command(*command.split(), "--help").stdout.splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) <= 65
+
+
+def test_a_number_of_threads_that_no_machine_has_is_refused() -> None:
+    with pytest.raises(InputError, match=r"too many\. Give at most 4096\.$"):
+        set_threads(argparse.Namespace(threads=10**20))
+    set_threads(argparse.Namespace(threads=1))  # as in all tests
 
 
 def test_two_hyphens_are_no_value_of_an_option(tmp_path: Path) -> None:

@@ -728,6 +728,9 @@ TRIED = (
 )
 """Parts of the messages in the tests above that are not in CASES."""
 ELSEWHERE = {
+    "tests/cli/test_arguments.py::test_a_number_of_threads_that_no_machine_has_is_refused": (
+        "too many. Give at most {MAX_THREADS}.",
+    ),
     "tests/cli/test_data_report.py::test_wrong_arguments_are_refused_before_the_work": (
         "only the ablation trains models. Add --ablate.",
         "compares translations, not --task {options.task}. Leave it out.",

@@ -70,11 +70,17 @@ def configure_device(options: argparse.Namespace) -> str:
     return str(resolve_device(options.device, "--device"))
 
 
+MAX_THREADS = 4096
+"""No machine has more cores; torch takes any number, and overflows."""
+
+
 def set_threads(options: argparse.Namespace) -> None:
     if options.threads is None:
         return
     if options.threads < 1:
         raise InputError(f"--threads {options.threads}: too few. Give at least 1.")
+    if options.threads > MAX_THREADS:
+        raise InputError(f"--threads {options.threads}: too many. Give at most {MAX_THREADS}.")
     import torch
 
     torch.set_num_threads(options.threads)
