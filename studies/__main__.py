@@ -3,16 +3,19 @@
 python -m studies --list
 python -m studies scaling                 results, figures and pages in runs/studies/scaling/
 python -m studies scaling --quick         a shorter version, about a minute
-python -m studies all                     every study; trained runs that are there are used again
+python -m studies all --processes 2       every study, two at a time; trained runs that are there are used again
 python -m studies scaling --record        replace results, figures and pages of the repository
 python -m studies --pages                 generate pages and figures of the repository again, without measuring
 python -m studies --pages --check         change nothing; exit 1 if a page disagrees with its results
 """
 
 import argparse
+import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from studies.study import LANGUAGES, VERDICTS, MeasureOptions, Study, load_study, study_names
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.pages:
         return generate_pages(check=options.check)
-    names = study_names() if options.names == ["all"] else options.names
+    names = longest_first(study_names()) if options.names == ["all"] else options.names
     unknown = [name for name in names if name not in study_names()]
     if unknown or not names:
         parser.error(
@@ -48,25 +51,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if options.quick and options.record:
         parser.error("--record: a quick run is not recorded. Leave out --quick.")
-    failed = [name for name in names if not run_or_report(load_study(name), options)]
+    succeeded = run_studies(names, options)
     if options.record:
         generate_pages()
-    return 2 if failed else 0
+    return 0 if all(succeeded) else 2
 
 
-def run_or_report(study: Study, options: argparse.Namespace) -> bool:
+def run_studies(names: Sequence[str], options: argparse.Namespace) -> list[bool]:
+    """Run studies; several at a time if there are processes for them, so that none waits for the last run of another.
+
+    One study alone trains its runs in the processes.
+    """
+    if len(names) == 1 or options.processes == 1:
+        return [run_or_report(name, options) for name in names]
+    from studies.trained_runs import write_demo_pairs
+
+    write_demo_pairs(options.runs)  # before several studies ask for them at once
+    context = multiprocessing.get_context("spawn")  # a forked process would inherit torch's thread pool
+    with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
+        return list(pool.map(partial(run_or_report, options=options, is_parallel=True), names))
+
+
+def longest_first(names: Sequence[str]) -> list[str]:
+    """Sort studies by their recorded seconds, so that no long one is left for the end; unknown ones come first."""
+    from studies.results import read_results
+
+    def seconds(name: str) -> float:
+        folder = load_study(name).folder
+        return float(read_results(folder)["seconds"]) if (folder / "results.json").exists() else float("inf")
+
+    return sorted(names, key=seconds, reverse=True)
+
+
+def run_or_report(name: str, options: argparse.Namespace, *, is_parallel: bool = False) -> bool:
     """Run a study; if its data is missing, say so and return False, so that the other studies run."""
     from tongsa.errors import InputError
 
     try:
-        run_study(study, options)
+        run_study(load_study(name), options, is_parallel=is_parallel)
     except InputError as error:
-        print(f"{study.name}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return False
     return True
 
 
-def run_study(study: Study, options: argparse.Namespace) -> None:
+def run_study(study: Study, options: argparse.Namespace, *, is_parallel: bool) -> None:
     """Measure, print the verdicts, and write results, figures and pages."""
     from studies.figures import write_figures
     from studies.pages import STUDY_PAGES, study_page
@@ -76,7 +105,8 @@ def run_study(study: Study, options: argparse.Namespace) -> None:
         seeds=study.quick_seeds if options.quick else study.seeds,
         quick=options.quick,
         runs=options.runs / study.name,
-        processes=options.processes,
+        processes=1 if is_parallel else options.processes,
+        parallel_studies=options.processes if is_parallel else 1,
     )
     command = f"python -m studies {study.name}{' --quick' if options.quick else ''}"
     folder = study.folder if options.record else options.runs / study.name

@@ -29,7 +29,7 @@ def measure_study(study: Study, options: MeasureOptions, command: str) -> dict[s
         "command": command,
         "commit": source_commit(),
         "quick": options.quick,
-        "processes": options.processes,
+        "processes": options.processes * options.parallel_studies,
         "cpu": this_cpu().name,
         "cores": facts["cores"],
         "date": facts["date"],

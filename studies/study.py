@@ -86,6 +86,8 @@ class MeasureOptions:
     """Folder for trained runs; a finished run is used again."""
     processes: int = 1
     """Trainings at the same time, one thread each."""
+    parallel_studies: int = 1
+    """Studies that are measured at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,8 @@ from studies.study import MeasureOptions
 Evaluation = dict[str, Any]
 """JSON that `evaluate` returns for one run, or {"diverged": message}; and `seconds` of training and evaluation."""
 FIXED_SETTINGS = ("training.threads=1", "training.precision=fp32", "training.device=cpu")
-DEMO_SPLITS = "demo-pairs"
+DEMO_SPLITS, PREPARED = "demo-pairs", "prepared"
+"""Folders beside the runs of all studies: the demo's pairs, and what is prepared from training data, once for all."""
 SCALES: dict[str, Scale] = {"bleu": "percent", "exact_match": "percent", "perplexity": "log"}
 """Scales of the intervals of `evaluate_demo`'s scores."""
 
@@ -79,11 +80,12 @@ def _training_task(
     plan: TrainingPlan, name: str, changes: Sequence[str], seed: int, options: MeasureOptions
 ) -> TrainingTask:
     recipe, settings = plan.recipe, [*plan.shared, *changes, f"training.seed={seed}", *FIXED_SETTINGS]
+    settings.append(f"data.cache={json.dumps(str(options.runs.parent / PREPARED))}")
     if recipe is None:
         from tongsa.demo.demo import demo_recipe_path
 
         recipe = demo_recipe_path()
-        settings.insert(0, f"data.folder={json.dumps(str(_demo_pairs(options.runs)))}")
+        settings.insert(0, f"data.folder={json.dumps(str(write_demo_pairs(options.runs.parent)))}")
     content = [recipe.read_bytes(), json.dumps(settings).encode(), *(path.read_bytes() for path in plan.files)]
     fingerprint = hashlib.sha256(b"\0".join(content)).hexdigest()
     folder = options.runs / ("quick" if options.quick else "full") / f"{name}-seed{seed}"
@@ -92,11 +94,11 @@ def _training_task(
     )
 
 
-def _demo_pairs(runs: Path) -> Path:
+def write_demo_pairs(runs: Path) -> Path:
     """Write the demo's pairs once, beside the runs of all studies; return the folder."""
     from tongsa.demo import write_splits
 
-    folder = runs.parent / DEMO_SPLITS
+    folder = runs / DEMO_SPLITS
     if not (folder / "complete").exists():
         write_splits(folder)
         (folder / "complete").touch()

@@ -9,7 +9,7 @@ import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
 
-from studies.__main__ import main
+from studies.__main__ import longest_first, main
 from studies.figure_words import KOREAN, to_korean
 from studies.figures import KOREAN_FONT, figure_name, is_current, render
 from studies.pages import BLOCK, CLAIM_PAGES, STUDY_PAGES, current_pages, run_description, study_page, write_pages
@@ -117,3 +117,21 @@ def test_the_quick_version_measures_and_fills_in_both_pages(name: str, tmp_path:
         assert text == study_page(study, results, text, language)
         assert f"python -m studies {name} --quick" in text
     assert (tmp_path / name / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_long_studies_start_first_and_unknown_ones_before_them() -> None:
+    seconds = {name: read_results(ROOT / name)["seconds"] for name in RECORDED}
+    order = longest_first(RECORDED)
+    assert sorted(order) == sorted(RECORDED)
+    assert [seconds[name] for name in order] == sorted(seconds.values(), reverse=True)
+
+
+@pytest.mark.slow
+def test_studies_side_by_side_measure_what_they_measure_alone(tmp_path: Path) -> None:
+    names = ["mask", "norm_example", "positions_rotation"]
+    for folder, processes in (("alone", "1"), ("parallel", "2")):
+        assert main([*names, "--quick", "--processes", processes, "--runs", str(tmp_path / folder)]) == 0
+    for name in names:
+        alone, parallel = (read_results(tmp_path / folder / name) for folder in ("alone", "parallel"))
+        assert parallel["values"] == alone["values"]
+        assert (alone["processes"], parallel["processes"]) == (1, 2)
