@@ -10,15 +10,13 @@ python -m studies --pages --check         change nothing; exit 1 if a page disag
 """
 
 import argparse
-import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
-from studies.study import LANGUAGES, VERDICTS, MeasureOptions, Study, load_study, study_names
+from studies.run import RunOptions, longest_first, run_studies
+from studies.study import load_study, study_names
 
 RUNS = Path("runs/studies")
 
@@ -51,75 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if options.quick and options.record:
         parser.error("--record: a quick run is not recorded. Leave out --quick.")
-    succeeded = run_studies(names, options)
+    run_options = RunOptions(runs=options.runs, processes=options.processes, quick=options.quick, record=options.record)
+    succeeded = run_studies(names, run_options)
     if options.record:
         generate_pages()
     return 0 if all(succeeded) else 2
-
-
-def run_studies(names: Sequence[str], options: argparse.Namespace) -> list[bool]:
-    """Run studies; several at a time if there are processes for them, so that none waits for the last run of another.
-
-    One study alone trains its runs in the processes.
-    """
-    if len(names) == 1 or options.processes == 1:
-        return [run_or_report(name, options) for name in names]
-    from studies.trained_runs import write_demo_pairs
-
-    write_demo_pairs(options.runs)  # before several studies ask for them at once
-    context = multiprocessing.get_context("spawn")  # a forked process would inherit torch's thread pool
-    with ProcessPoolExecutor(options.processes, mp_context=context) as pool:
-        return list(pool.map(partial(run_or_report, options=options, is_parallel=True), names))
-
-
-def longest_first(names: Sequence[str]) -> list[str]:
-    """Sort studies by their recorded seconds, so that no long one is left for the end; unknown ones come first."""
-    from studies.results import read_results
-
-    def seconds(name: str) -> float:
-        folder = load_study(name).folder
-        return float(read_results(folder)["seconds"]) if (folder / "results.json").exists() else float("inf")
-
-    return sorted(names, key=seconds, reverse=True)
-
-
-def run_or_report(name: str, options: argparse.Namespace, *, is_parallel: bool = False) -> bool:
-    """Run a study; if its data is missing, say so and return False, so that the other studies run."""
-    from tongsa.errors import InputError
-
-    try:
-        run_study(load_study(name), options, is_parallel=is_parallel)
-    except InputError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return False
-    return True
-
-
-def run_study(study: Study, options: argparse.Namespace, *, is_parallel: bool) -> None:
-    """Measure, print the verdicts, and write results, figures and pages."""
-    from studies.figures import write_figures
-    from studies.pages import STUDY_PAGES, study_page
-    from studies.results import measure_study, read_results, write_results
-
-    measure_options = MeasureOptions(
-        seeds=study.quick_seeds if options.quick else study.seeds,
-        quick=options.quick,
-        runs=options.runs / study.name,
-        processes=1 if is_parallel else options.processes,
-        parallel_studies=options.processes if is_parallel else 1,
-    )
-    command = f"python -m studies {study.name}{' --quick' if options.quick else ''}"
-    folder = study.folder if options.record else options.runs / study.name
-    write_results(measure_study(study, measure_options, command), folder)
-    results = read_results(folder)  # figures and pages see the rounded numbers
-    write_figures(study, results["values"], folder)
-    for language in LANGUAGES:
-        template = study.folder / STUDY_PAGES[language]
-        page = study_page(study, results, template.read_text("utf-8"), language)
-        (folder / STUDY_PAGES[language]).write_text(page, "utf-8")
-    print(f"{study.title.en} ({results['seconds']:.0f} s): {folder / 'README.md'}")
-    for claim in study.claims(results["values"]):
-        print(f"  {claim.says.en}\n    {claim.seen.en}\n    → {VERDICTS[claim.verdict].en}")
 
 
 def generate_pages(*, check: bool = False) -> int:

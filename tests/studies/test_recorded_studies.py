@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -9,11 +11,12 @@ import pytest
 from fontTools.ttLib import TTFont
 from PIL import Image
 
-from studies.__main__ import longest_first, main
+from studies.__main__ import main
 from studies.figure_words import KOREAN, to_korean
 from studies.figures import KOREAN_FONT, figure_name, is_current, render
 from studies.pages import BLOCK, CLAIM_PAGES, STUDY_PAGES, current_pages, run_description, study_page, write_pages
 from studies.results import measure_study, read_results, source_commit
+from studies.run import longest_first
 from studies.study import LANGUAGES, ROOT, Language, MeasureOptions, load_study, study_names
 
 RECORDED = [name for name in study_names() if (ROOT / name / "results.json").exists()]
@@ -130,7 +133,8 @@ def test_long_studies_start_first_and_unknown_ones_before_them() -> None:
 def test_studies_side_by_side_measure_what_they_measure_alone(tmp_path: Path) -> None:
     names = ["mask", "norm_example", "positions_rotation"]
     for folder, processes in (("alone", "1"), ("parallel", "2")):
-        assert main([*names, "--quick", "--processes", processes, "--runs", str(tmp_path / folder)]) == 0
+        arguments = [*names, "--quick", "--processes", processes, "--runs", str(tmp_path / folder)]
+        subprocess.run([sys.executable, "-m", "studies", *arguments], cwd=ROOT.parent, check=True, timeout=600)
     for name in names:
         alone, parallel = (read_results(tmp_path / folder / name) for folder in ("alone", "parallel"))
         assert parallel["values"] == alone["values"]
