@@ -49,7 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     if options.quick and options.record:
         parser.error("--record: a quick run is not recorded. Leave out --quick.")
-    run_options = RunOptions(runs=options.runs, processes=options.processes, quick=options.quick, record=options.record)
+    from studies.results import source_commit
+
+    run_options = RunOptions(
+        runs=options.runs,
+        processes=options.processes,
+        quick=options.quick,
+        record=options.record,
+        commit=source_commit(),
+    )
     succeeded = run_studies(names, run_options)
     if options.record:
         generate_pages()

@@ -18,7 +18,7 @@ DIGITS = 7
 """Significant digits of the numbers in results.json: those of float32."""
 
 
-def measure_study(study: Study, options: MeasureOptions, command: str) -> dict[str, Any]:
+def measure_study(study: Study, options: MeasureOptions, command: str, commit: str | None) -> dict[str, Any]:
     """Measure and return the content of results.json."""
     torch.set_num_threads(1)
     start = time.perf_counter()
@@ -27,7 +27,7 @@ def measure_study(study: Study, options: MeasureOptions, command: str) -> dict[s
     return {
         "study": study.name,
         "command": command,
-        "commit": source_commit(),
+        "commit": commit,
         "quick": options.quick,
         "processes": options.processes * options.parallel_studies,
         "cpu": this_cpu().name,

@@ -24,6 +24,8 @@ class RunOptions:
     quick: bool = False
     record: bool = False
     """Replace the results, figures and pages of the repository."""
+    commit: str | None = None
+    """Commit of the sources at the start: with `record`, the first study that is written changes files of the clone."""
 
 
 def run_studies(names: Sequence[str], options: RunOptions) -> list[bool]:
@@ -79,7 +81,7 @@ def run_study(study: Study, options: RunOptions, *, is_parallel: bool) -> None:
     )
     command = f"python -m studies {study.name}{' --quick' if options.quick else ''}"
     folder = study.folder if options.record else options.runs / study.name
-    write_results(measure_study(study, measure_options, command), folder)
+    write_results(measure_study(study, measure_options, command, options.commit), folder)
     results = read_results(folder)  # figures and pages see the rounded numbers
     write_figures(study, results["values"], folder)
     for language in LANGUAGES:

@@ -27,7 +27,7 @@ from studies.study import ROOT, Claim, Language, MeasureOptions, Study, Table, T
 from studies.trained_runs import SCALES, Evaluation, TrainingPlan, evaluate_demo, seed_values, train_all
 
 RECIPES = ROOT.parent / "recipes/implementations"
-STEPS = 600
+STEPS = 300
 MARGIN = 0.1
 """Models count as equal if their log perplexities differ by less than this."""
 DIVERGED_PERPLEXITY = 2000.0

@@ -88,6 +88,6 @@ STUDY = Study(
     claims=claims,
     figure=figure,
     tables={"scores": scores_table},
-    seeds=(1, 2, 3),
+    seeds=(1, 2, 3, 4, 5),
     trains=True,
 )

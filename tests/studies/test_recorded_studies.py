@@ -90,11 +90,11 @@ def test_a_recorded_study_has_three_seeds_and_shows_claims_figure_and_run_in_bot
 
 
 def test_new_results_name_the_commit_and_the_trainings_at_the_same_time() -> None:
-    study = load_study("norm_example")
+    study, commit = load_study("norm_example"), source_commit()
     results = measure_study(
-        study, MeasureOptions(seeds=study.quick_seeds, quick=True, processes=3), "python -m studies"
+        study, MeasureOptions(seeds=study.quick_seeds, quick=True, processes=3), "python -m studies", commit
     )
-    assert results["processes"] == 3 and results["commit"] == source_commit()
+    assert results["processes"] == 3 and results["commit"] == commit
     described = run_description(study, results | {"commit": "5e4a9408e73c-dirty"}, "en")
     assert described.endswith("commit 5e4a9408e73c-dirty. 3 trainings at the same time.")
     assert "커밋" not in run_description(study, results | {"commit": None}, "ko")  # not a clone
