@@ -93,12 +93,12 @@ MEASURED = [
     (
         "The models of the papers on the demo's pairs, two minutes each: BLEU on all test sentences → on those of 17 "
         "to 21 words, longer than any in training",
-        "EPYC with AVX-512: Cho {ladder-phrasebook-cho-zen4} → {ladder-phrasebook-cho-zen4 17–21 words}, "
-        "Sutskever {ladder-phrasebook-sutskever-zen4} → {ladder-phrasebook-sutskever-zen4 17–21 words}, "
-        "Bahdanau {ladder-phrasebook-bahdanau-zen4} → {ladder-phrasebook-bahdanau-zen4 17–21 words}, "
-        "Gehring {ladder-phrasebook-conv-s2s-zen4} → {ladder-phrasebook-conv-s2s-zen4 17–21 words}, "
-        "Lin {ladder-phrasebook-lin-zen4} → {ladder-phrasebook-lin-zen4 17–21 words}, "
-        "Vaswani {ladder-phrasebook-transformer-zen4} → {ladder-phrasebook-transformer-zen4 17–21 words}",
+        "EPYC with AVX-512: Cho {ladder-phrasebook-cho-zen5} → {ladder-phrasebook-cho-zen5 17–21 words}, "
+        "Sutskever {ladder-phrasebook-sutskever-zen5} → {ladder-phrasebook-sutskever-zen5 17–21 words}, "
+        "Bahdanau {ladder-phrasebook-bahdanau-zen5} → {ladder-phrasebook-bahdanau-zen5 17–21 words}, "
+        "Gehring {ladder-phrasebook-conv-s2s-zen5} → {ladder-phrasebook-conv-s2s-zen5 17–21 words}, "
+        "Lin {ladder-phrasebook-lin-zen5} → {ladder-phrasebook-lin-zen5 17–21 words}, "
+        "Vaswani {ladder-phrasebook-transformer-zen5} → {ladder-phrasebook-transformer-zen5 17–21 words}",
         "ladder",
     ),
     (

@@ -92,7 +92,7 @@ def test_the_figure_of_the_ladders_is_that_of_the_results(copy: Path) -> None:
 
     assert check().returncode == 0
     path = copy / "benchmarks/results/ladder-phrasebook.json"
-    path.write_text(path.read_text("utf-8").replace('"17–21 words": 46.9', '"17–21 words": 56.9'), "utf-8")
+    path.write_text(re.sub(r'("17–21 words": )[\d.]+', r"\g<1>1.0", path.read_text("utf-8")), "utf-8")
     done = check()
     assert done.returncode == 1 and "ladder.svg: disagrees" in done.stderr and "ladder.ko.svg: disagrees" in done.stderr
 
