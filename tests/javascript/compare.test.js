@@ -40,7 +40,8 @@ test("the ranking follows the direction of the metric, and only a proven loser i
 test("numbers as text", () => {
   assert.deepEqual([number(-1.234), number(null), signedNumber(1.234), signedNumber(-0.001)], ["−1.23", "–", "+1.23", "0.00"]);
   assert.deepEqual([pValue(0.0004), pValue(0.0123)], ["p < 0.001", "p = 0.012"]);
-  assert.deepEqual([intervalText({ low: 1, high: 2 }), intervalText({ low: null, high: null })], ["1.0 … 2.0", ""]);
+  assert.deepEqual([intervalText({ low: 9.25, high: 12 }), intervalText({ low: null, high: null })], ["9.3 … 12.0", ""]);
+  assert.equal(intervalText({ low: 1.16, high: 1.2 }), "1.16 … 1.20");
   assert.deepEqual([12, 999.9, 1500, 2450000, null, 2.5].map(compact), ["12", "1.0 k", "1.5 k", "2.5 M", "–", "2.5"]);
 });
 

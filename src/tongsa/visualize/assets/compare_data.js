@@ -130,8 +130,11 @@ export const signedNumber = (value, digits = 2) => {
   return Number(value.toFixed(digits)) > 0 ? `+${text}` : text;
 };
 
-/** Return the interval of an estimate, or "" if there is none. @param {{ low: number | null, high: number | null }} range */
-export const intervalText = ({ low, high }, digits = 1) =>
+/**
+ * Return the interval of an estimate, or "" if there is none; numbers below 10, such as perplexities, with two decimals.
+ * @param {{ low: number | null, high: number | null }} range
+ */
+export const intervalText = ({ low, high }, digits = high !== null && high < 10 ? 2 : 1) =>
   (low === null || high === null ? "" : `${number(low, digits)} … ${number(high, digits)}`);
 
 /** Return "p = 0.012" or "p < 0.001". @param {number} value */

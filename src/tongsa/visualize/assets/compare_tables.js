@@ -45,7 +45,7 @@ export const costSection = ({ data, words }) => {
 export const traitsSection = ({ data, words }) => {
   const names = Object.keys(data.traits.references);
   const cell = (estimate) => make("span", {}, make("span", { class: "value", text: estimate.value === null ? "–" : `${number(estimate.value, 1)} %` }),
-    make("span", { class: "interval", text: intervalText(estimate) }));
+    make("span", { class: "interval", text: intervalText(estimate, 1) }));
   const rows = data.traits.rows.map((traits, i) => row(data.settings[i].name, names.map((name) => cell(traits[name]))));
   const references = row(words.references, names.map((name) => cell({ ...data.traits.references[name], low: null, high: null })));
   references.className = "references";
@@ -65,7 +65,7 @@ export const traitsSection = ({ data, words }) => {
 const sliceTable = ({ data, words }, { bins, lines }, caption) => {
   const rows = bins.map(({ label, count }, bin) => row(label, [count.toLocaleString("en"), ...lines.map((line) => {
     const estimate = line[bin];
-    return estimate ? `${number(estimate.value, 1)} (${intervalText(estimate)})` : "–";
+    return estimate ? `${number(estimate.value, 1)} (${intervalText(estimate, 1)})` : "–";
   })]));
   const headers = [words.slice, words.count, ...data.settings.map(({ name }) => name)];
   return make("details", {}, make("summary", { text: words.asTable }), scrollTable(caption, headers, rows));
