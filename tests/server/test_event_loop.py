@@ -1,9 +1,7 @@
 """The event loop answers all clients: work that grows with a request is done in threads, and never blocks it."""
 
-import gc
 import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,7 @@ from hypothesis import strategies as st
 
 from live_server import WAIT_SECONDS, live_server
 from tongsa.document_formats import formats
-from tongsa.server import documents, http
-from tongsa.server.api import documents as api_documents
+from tongsa.server import documents, http, limited_documents
 from tongsa.server.api import libretranslate
 from tongsa.server.config import RequestLimits
 from tongsa.server.http import encode_json, encode_json_in_parts
@@ -25,8 +22,8 @@ JSON_VALUES = st.recursive(
 )
 WORK = {
     "split": (documents, "create_documents"),
-    "parse": (api_documents, "parse_document"),
-    "marks": (api_documents, "has_too_many_marks"),
+    "parse": (limited_documents, "parse_document"),
+    "marks": (limited_documents, "has_too_many_marks"),
     "form": (http, "parse_options_header"),
     "encode": (http, "encode_json_in_parts"),
     "detect": (libretranslate, "detect_language"),
@@ -85,7 +82,7 @@ def test_probes_are_answered_while_threads_are_busy(run: Path, monkeypatch: pyte
         assert release.wait(WAIT_SECONDS)
         return parse(*arguments)
 
-    monkeypatch.setattr(api_documents, "parse_document", slow_parse)
+    monkeypatch.setattr(limited_documents, "parse_document", slow_parse)
     with live_server(run) as server:
         document = threading.Thread(target=lambda: server.client.post(f"{server.url}/v1/documents", files=FILE))
         document.start()
@@ -94,24 +91,6 @@ def test_probes_are_answered_while_threads_are_busy(run: Path, monkeypatch: pyte
         assert server.translate("a b")
         release.set()
         document.join()
-
-
-def test_no_garbage_is_collected_while_documents_are_parsed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking through the objects of a parser stopped all threads for seconds."""
-    was_enabled, both, parse = list[bool](), threading.Barrier(2), formats.parse_document
-
-    def parse_together(*arguments: Any) -> Any:
-        both.wait(WAIT_SECONDS)
-        document = parse(*arguments)
-        was_enabled.append(gc.isenabled())
-        return document
-
-    monkeypatch.setattr(api_documents, "parse_document", parse_together)
-    with live_server(run) as server, ThreadPoolExecutor(2) as clients:
-        requests = [clients.submit(server.client.post, f"{server.url}/v1/documents", files=FILE) for _ in range(2)]
-        assert [request.result().status_code for request in requests] == [200, 200]
-    assert was_enabled == [False, False]
-    assert gc.isenabled()
 
 
 def test_a_text_may_have_ten_bytes_for_each_character_that_is_allowed(run: Path) -> None:

@@ -1,7 +1,6 @@
 """Limits on what one client may cost the others: queue, batch memory, connections, threads, time."""
 
 import asyncio
-import gc
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,6 @@ from tongsa.server import auth
 from tongsa.server.api.schemas import TranslateRequest
 from tongsa.server.api.v1 import stream_lines
 from tongsa.server.api.validation import MAX_COMBINING_MARKS, has_too_many_marks
-from tongsa.server.collection import paused_collection
 from tongsa.server.config import ServerConfig
 from tongsa.server.documents import create_documents
 from tongsa.server.http import Deadline
@@ -179,19 +177,6 @@ def test_a_failed_retry_of_one_sentence_keeps_the_retries_of_others(
         monkeypatch.setattr(translator, "search", failing_search)
         after = [translated["sentences"][0]["retried"] for translated in server.translate(texts)]
         assert after == [was_retried and i != first for i, was_retried in enumerate(retried)]
-
-
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_pauses_of_the_garbage_collection_leave_it_as_it_was(*, is_enabled: bool) -> None:
-    try:
-        gc.enable() if is_enabled else gc.disable()
-        with paused_collection():
-            with paused_collection():
-                assert not gc.isenabled()
-            assert not gc.isenabled()
-        assert gc.isenabled() == is_enabled
-    finally:
-        gc.enable()
 
 
 def test_many_reload_signals_cause_two_reloads_one_after_the_other() -> None:

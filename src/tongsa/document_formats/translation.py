@@ -79,6 +79,7 @@ class TranslatedDocument(NamedTuple):
     report: DocumentReport
 
 
+TranslationStep = list[SourceText] | TranslatedDocument
 TranslationSteps = Generator[list[SourceText], Sequence[TextTranslation], TranslatedDocument]
 """Yields texts; is sent a translation for each of them; returns the document."""
 
@@ -172,9 +173,7 @@ def translation_steps(document: ParsedDocument) -> TranslationSteps:
     return TranslatedDocument(document.write(segments), report)
 
 
-def advance(
-    steps: TranslationSteps, translations: Sequence[TextTranslation] | None = None
-) -> list[SourceText] | TranslatedDocument:
+def advance(steps: TranslationSteps, translations: Sequence[TextTranslation] | None = None) -> TranslationStep:
     """Send the translations of the last texts, if any; return the next texts, or the document."""
     try:
         return next(steps) if translations is None else steps.send(translations)

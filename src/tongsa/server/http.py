@@ -166,15 +166,18 @@ async def parse_multipart(headers: Headers, body: bytes, max_files: int) -> list
     return items
 
 
-async def run_in_thread(work: Callable[..., T], *arguments: Any) -> T:
+async def run_in_thread(work: Callable[..., T], *arguments: Any, stop: Callable[[], None] | None = None) -> T:
     """Run work in a thread, because the event loop serves all clients. When cancelled, wait for its end.
 
-    A thread cannot be stopped. Its memory counts until it ends, and so does the slot of the document that it reads.
+    A thread cannot be stopped from outside: its memory counts until it ends, and so does the slot of its document.
+    `stop` is called first; it may make the work end early.
     """
     future = asyncio.get_running_loop().run_in_executor(None, work, *arguments)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
+        if stop:
+            stop()
         await asyncio.gather(future, return_exceptions=True)
         raise
 

@@ -1,37 +1,23 @@
-"""Worker processes for chunks: own interpreters that read raw texts from a pipe and write what they measured.
+"""Worker processes for chunks: own interpreters that read raw texts from a pipe and write what they measured."""
 
-Not `multiprocessing`: it would import the script of a user again, or fork a process with threads. A message is a line
-of JSON with the sizes of its parts, then the parts.
-"""
-
-import json
 import os
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import IO, Any
 
 import numpy as np
 
 from tongsa.data.cleaning.chunk import MeasuredChunk, measure_chunk
 from tongsa.data.cleaning.plan import CleaningPlan
 from tongsa.errors import LostWorkerError
+from tongsa.worker_pipe import Worker, read_message, start_worker, write_message
 
 MIN_CHUNKS = 3
 """With fewer chunks no process is started."""
-WORKER_CODE = """\
-import sys
-sys.path[:] = sys.argv[1:]
-from tongsa.data.cleaning.workers import serve_chunks
-serve_chunks()
-"""
-"""Program of a worker. It imports from where this process does, not from the current folder."""
 Texts = Sequence[Sequence[str]]
-Worker = subprocess.Popen[bytes]
 _ARRAYS = MeasuredChunk._fields[2:]
 
 
@@ -71,21 +57,12 @@ def _chain(first: list[Texts], rest: Iterator[Texts]) -> Iterator[Texts]:
 
 @contextmanager
 def _start_workers(plan: CleaningPlan, processes: int) -> Iterator[list[Worker]]:
-    command = [sys.executable, "-P", "-c", WORKER_CODE, *sys.path]
-    workers = [
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C stops this process, which stops the workers
-        )
-        for _ in range(processes)
-    ]
+    workers = [start_worker(__name__, "serve_chunks") for _ in range(processes)]
     try:
         for worker in workers:
             assert worker.stdin is not None  # noqa: S101
             with suppress(OSError):  # the first chunk finds that it has ended
-                _write_message(worker.stdin, plan.as_json(), [])
+                write_message(worker.stdin, plan.as_json())
         yield workers
     finally:
         for worker in workers:
@@ -98,8 +75,8 @@ def _ask_free_worker(free: "SimpleQueue[Worker]", texts: Texts) -> MeasuredChunk
     worker = free.get()
     assert worker.stdin is not None and worker.stdout is not None  # noqa: S101
     try:
-        _write_message(worker.stdin, texts, [])
-        message = _read_message(worker.stdout)
+        write_message(worker.stdin, texts)
+        message = read_message(worker.stdout)
     except OSError:
         message = None
     free.put(worker)  # also one that has ended: nobody waits for it
@@ -113,30 +90,12 @@ def _ask_free_worker(free: "SimpleQueue[Worker]", texts: Texts) -> MeasuredChunk
 def serve_chunks() -> None:
     """Measure the chunks of standard input until it ends: the main function of a worker."""
     stream, output = sys.stdin.buffer, sys.stdout.buffer
-    message = _read_message(stream)
+    message = read_message(stream)
     if message is None:
         return
     plan = CleaningPlan.from_json(message[0])
-    while message := _read_message(stream):
+    while message := read_message(stream):
         chunk = measure_chunk(message[0], plan)
         arrays = [np.ascontiguousarray(getattr(chunk, name)) for name in _ARRAYS]
         types = [(array.dtype.str, array.shape) for array in arrays]
-        _write_message(output, (chunk.texts, chunk.counts, types), [array.tobytes() for array in arrays])
-
-
-def _write_message(stream: IO[bytes], content: object, parts: Sequence[bytes]) -> None:
-    body = json.dumps(content).encode()
-    stream.write(json.dumps([len(body), *map(len, parts)]).encode() + b"\n")
-    for part in (body, *parts):
-        stream.write(part)
-    stream.flush()
-
-
-def _read_message(stream: IO[bytes]) -> tuple[Any, list[bytes]] | None:
-    """Return the next message; None at the end of the stream, also in the middle of a message."""
-    line = stream.readline()
-    if not line.endswith(b"\n"):
-        return None
-    sizes = json.loads(line)
-    body, *parts = contents = [stream.read(size) for size in sizes]
-    return (json.loads(body), parts) if [*map(len, contents)] == sizes else None
+        write_message(output, (chunk.texts, chunk.counts, types), [array.tobytes() for array in arrays])

@@ -13,14 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from tongsa.document_formats.formats import FORMATS, DocumentFormat, find_format, parse_document
-from tongsa.document_formats.limits import MAX_ARCHIVE_BYTES, MAX_TEXT_BYTES
-from tongsa.document_formats.segment import ParsedDocument
-from tongsa.document_formats.translation import TranslatedDocument, advance, translation_steps
+from tongsa.document_formats.formats import FORMATS
+from tongsa.document_formats.translation import TranslatedDocument
 from tongsa.server.api.schemas import GlossaryTerm, ModelRequest
-from tongsa.server.api.validation import ListLimit, has_too_many_marks, parse_json, parse_request
-from tongsa.server.collection import paused_collection
-from tongsa.server.config import RequestLimits
+from tongsa.server.api.validation import ListLimit, parse_json, parse_request
+from tongsa.server.document_process import OpenDocument, open_document
 from tongsa.server.documents import translate_source_texts
 from tongsa.server.errors import APIError, bad_request_error, documented, too_long_error
 from tongsa.server.http import (
@@ -35,14 +32,13 @@ from tongsa.server.http import (
     run_in_thread,
     run_unless_disconnected,
 )
+from tongsa.server.limited_documents import max_bytes
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.queue import ModelQueue
 
 MAX_FORM_BYTES = 200_000
 """Bytes of a form in addition to its file."""
 MAX_NAME_CHARACTERS = 120
-BYTES_PER_CHARACTER = 10
-"""Bytes of a text format for each character of its text that is allowed: markup, and letters of several bytes."""
 
 
 class DocumentRequest(ModelRequest):
@@ -98,13 +94,6 @@ class FormatsResponse(TypedDict):
     formats: list[FormatInfo]
 
 
-def max_bytes(document_format: DocumentFormat, limits: RequestLimits) -> int:
-    """Return the size limit of a format. Parsing takes seconds for a megabyte of text; an archive may hold pictures."""
-    max_text_bytes = BYTES_PER_CHARACTER * limits.document_characters
-    is_text = document_format.max_bytes == MAX_TEXT_BYTES
-    return min(document_format.max_bytes, limits.document_bytes, max_text_bytes if is_text else MAX_ARCHIVE_BYTES)
-
-
 async def formats(request: Request) -> Response:
     limits = get_context(request).config.limits
     return JSONResponse(
@@ -130,9 +119,9 @@ async def translate(request: Request) -> Response:
         queue = context.models.select(query.model, query.languages)
 
         async def parse_and_translate() -> TranslatedDocument:
-            limits = context.config.limits
-            document = await run_in_thread(parse_limited_document, query.file, name, limits, query.column_list)
-            return await translate_document(context, queue, document, query.glossary, request_deadline(request).time)
+            async with open_document(query.file, name, context.config.limits, query.column_list) as document:
+                deadline = request_deadline(request).time
+                return await translate_document(context, queue, document, query.glossary, deadline)
 
         translated = await run_unless_disconnected(request, parse_and_translate())
     return await _response(request, queue.name, translated_name(name, queue.model), translated)
@@ -190,39 +179,18 @@ def translated_name(name: str, model: LoadedModel) -> str:
     return f"{stem}.{model.target_language or 'translated'}{dot}{extension}"
 
 
-def parse_limited_document(
-    content: bytes, name: str, limits: RequestLimits, columns: Sequence[str] = ()
-) -> ParsedDocument:
-    """Parse a document and check the size of its texts. Called in a thread."""
-    document_format, max_characters = find_format(name), limits.document_characters
-    if document_format and len(content) > (limit := max_bytes(document_format, limits)):
-        raise too_long_error(f"{name}: {len(content):,} bytes, but at most {limit:,} in this format. Divide it.")
-    with paused_collection():
-        document = parse_document(content, name, columns)
-    texts = [slot.segment.text for slot in document.slots if not slot.is_kept]
-    if (characters := sum(map(len, texts))) > max_characters:  # first: looking for marks takes longer
-        raise too_long_error(
-            f"{name}: {characters:,} characters, but at most {max_characters:,} in one document. Divide it."
-        )
-    if any(has_too_many_marks(slot.segment.text) for slot in document.slots):
-        raise bad_request_error(f"{name}: too many combining marks on one letter. Remove them.")
-    return document
-
-
 async def translate_document(
     context: ServerContext,
     queue: ModelQueue,
-    document: ParsedDocument,
+    document: OpenDocument,
     glossary: Sequence[GlossaryTerm],
     deadline: float,
 ) -> TranslatedDocument:
     """Translate a document with the sentences of all requests in one queue."""
-    steps = translation_steps(document)
-    translated = await asyncio.to_thread(advance, steps)
-    while not isinstance(translated, TranslatedDocument):
-        translations = await translate_source_texts(context, queue, translated, glossary, deadline)
-        translated = await asyncio.to_thread(advance, steps, translations)
-    return translated
+    step = await document.advance()
+    while not isinstance(step, TranslatedDocument):
+        step = await document.advance(await translate_source_texts(context, queue, step, glossary, deadline))
+    return step
 
 
 async def _response(request: Request, model: str, name: str, translated: TranslatedDocument) -> Response:

@@ -1,7 +1,7 @@
 """LibreTranslate's /translate_file and /download_file: a document is translated, then fetched under a random name."""
 
 import re
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -12,18 +12,16 @@ from tongsa.errors import InputError
 from tongsa.server.api import documents, libretranslate
 from tongsa.server.api.validation import parse_request
 from tongsa.server.auth import key_from_headers
+from tongsa.server.document_process import open_document
 from tongsa.server.errors import APIError, documented
 from tongsa.server.http import (
     JSONResponse,
     ServerContext,
     get_context,
     request_deadline,
-    run_in_thread,
     run_unless_disconnected,
 )
 
-MAX_DETECTED_CHARACTERS = 2000
-"""Beginning of a document whose language is detected."""
 _KEY_NAME = re.compile(rb'[; ]name="?api_key\b')
 """In a header of the field of a form that holds the key."""
 
@@ -88,19 +86,19 @@ async def _translate(
     context: ServerContext, query: TranslateFileRequest, name: str, deadline: float
 ) -> tuple[str, bytes]:
     """Return the name and the content of the translated file."""
-    try:
-        document = await run_in_thread(documents.parse_limited_document, query.file, name, context.config.limits)
-    except InputError as error:
-        raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
-    source = query.source
-    if source == libretranslate.AUTO_DETECT:
-        text = " ".join(slot.segment.text for slot in document.slots)[:MAX_DETECTED_CHARACTERS]
-        source = libretranslate.detect_source(context, query.target, text)["language"]
-    if source == query.target:
-        return name, query.file
-    queue = libretranslate.select_model(context, source, query.target)
-    translated = await documents.translate_document(context, queue, document, (), deadline)
-    return documents.translated_name(name, queue.model), translated.content
+    async with AsyncExitStack() as stack:
+        try:
+            document = await stack.enter_async_context(open_document(query.file, name, context.config.limits))
+        except InputError as error:
+            raise APIError(400, "bad_request", str(error)) from None  # LibreTranslate's status
+        source = query.source
+        if source == libretranslate.AUTO_DETECT:
+            source = libretranslate.detect_source(context, query.target, document.beginning)["language"]
+        if source == query.target:
+            return name, query.file
+        queue = libretranslate.select_model(context, source, query.target)
+        translated = await documents.translate_document(context, queue, document, (), deadline)
+        return documents.translated_name(name, queue.model), translated.content
 
 
 async def download_file(request: Request) -> Response:
