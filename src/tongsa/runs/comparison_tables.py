@@ -80,7 +80,8 @@ def _shorten(name: str) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    return "" if math.isnan(interval.low) else f"[{interval.low:.1f}, {interval.high:.1f}]"
+    digits = 2 if interval.high < 10 else 1  # perplexities
+    return "" if math.isnan(interval.low) else f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 
 def power_sentence(metric: MetricComparison) -> str:
