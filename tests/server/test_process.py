@@ -20,6 +20,7 @@ from live_server import WAIT_SECONDS, live_server, random_model, wait_for
 from tongsa.cli import main
 from tongsa.server.config import ServerConfig
 from tongsa.server.main import open_listener
+from tongsa.server.model_pool import ModelSource, parse_model_sources
 
 SLOW_PROGRAM = """
 import sys, time
@@ -191,6 +192,12 @@ def test_bad_arguments_give_a_sentence_and_exit_code_2(tmp_path: Path, capsys: p
     key = capsys.readouterr().out.strip()
     assert key.startswith("tongsa_")
     assert key not in keys.read_text()
+
+
+def test_a_run_of_a_grid_has_an_equals_sign_in_its_name(tmp_path: Path) -> None:
+    run = random_model(tmp_path / "norm=pre,seed=1")
+    sources = parse_model_sources([str(run), f"second={run}"])
+    assert sources == [ModelSource(run.name, run), ModelSource("second", run)]
 
 
 def test_a_failed_start_leaves_no_log_handler_behind(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,20 +38,25 @@ class ModelSource:
 
 
 def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
-    """Parse RUN or NAME=RUN; the default name is the name of the folder."""
+    """Parse RUN or NAME=RUN; the default name is the name of the folder. Runs of a grid have names with "=" themselves."""
     sources: dict[str, ModelSource] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")
-        folder = Path(path if equals else argument)
-        name = name if equals else os.path.basename(os.path.realpath(folder))  # noqa: PTH119 - no error for a loop
+        if not equals or _has_model(Path(argument)):
+            path, name = argument, os.path.basename(os.path.realpath(argument))  # noqa: PTH119 - no error for a loop
+        folder = Path(path)
         if not name:
             raise InputError(f"{argument}: no name. Write NAME=RUN.")
         if name in sources:
             raise InputError(f"{folder}: another model is called {name!r} already. Write NAME=RUN.")
-        if not any((path / "model.toml").is_file() for path in (folder, folder / "model")):
+        if not _has_model(folder):
             raise InputError(f"{folder}: no model here (no model.toml). Give the folder of a run or of a model.")
         sources[name] = ModelSource(name, folder)
     return list(sources.values())
+
+
+def _has_model(folder: Path) -> bool:
+    return any((path / "model.toml").is_file() for path in (folder, folder / "model"))
 
 
 TRAINING_UNITS = {"seq2seq": "pairs", "classification": "labeled_texts", "language_model": "texts"}
