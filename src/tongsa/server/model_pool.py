@@ -38,7 +38,7 @@ class ModelSource:
 
 
 def parse_model_sources(arguments: Sequence[str]) -> list[ModelSource]:
-    """Parse RUN or NAME=RUN; the default name is the name of the folder. Runs of a grid have names with "=" themselves."""
+    """Parse RUN or NAME=RUN; the default name is that of the folder. The name of a run of a grid has a "=" itself."""
     sources: dict[str, ModelSource] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")
