@@ -20,7 +20,7 @@ CHEAP = ["model.toml", "model files", "model files, right checksums", "run folde
 CHEAP += [name for name in ATTACKS if name.startswith("parser: ")]
 MESSAGES = {
     "runs/a/model.toml: damaged (no format number). Copy the whole folder again.": "",
-    "decoding.beam: 0 is not at least 1": "",
+    "decoding.beam: 0 is out of range. Write a whole number at least 1 and at most 10,000.": "",
     "translate: --bem: unknown option; did you mean --beam?": "",
     "damaged. Copy it again.": "no place",
     "runs/a: damaged.": "no remedy",

@@ -37,15 +37,30 @@ RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
         ({"model": {"norm": "middle"}}, "model.norm: 'middle' is not one of 'post', 'pre'"),
         ({"training": {"lr": {"peek": 1}}}, "training.lr.peek: unknown key; did you mean 'peak'?"),
         ({"training": {"lr": 3}}, "training.lr: expected a table, not 3. Write [training.lr]."),
-        ({"training": {"steps": 0}}, "training.steps: 0 is not at least 1"),
-        ({"training": {"lr": {"peak": 0}}}, "training.lr.peak: 0.0 is not above 0"),
-        ({"training": {"label_smoothing": 1}}, "training.label_smoothing: 1.0 is not in [0, 1)"),
+        (
+            {"training": {"steps": 0}},
+            "training.steps: 0 is out of range. Write a whole number at least 1 and at most 100,000,000,000.",
+        ),
+        (
+            {"training": {"lr": {"peak": 0}}},
+            "training.lr.peak: 0.0 is out of range. Write a number above 0 and at most 1,000,000.",
+        ),
+        (
+            {"training": {"label_smoothing": 1}},
+            "training.label_smoothing: 1.0 is out of range. Write a number in [0, 1).",
+        ),
         ({"data": {"columns": [1]}}, "data.columns: expected 2 values, not 1"),
-        ({"tokenizer": {"subword_regularization": 2}}, "tokenizer.subword_regularization: 2.0 is not in [0, 1]"),
-        ({"decoding": {"beam": 0}}, "decoding.beam: 0 is not at least 1"),
+        (
+            {"tokenizer": {"subword_regularization": 2}},
+            "tokenizer.subword_regularization: 2.0 is out of range. Write a number in [0, 1].",
+        ),
+        (
+            {"decoding": {"beam": 0}},
+            "decoding.beam: 0 is out of range. Write a whole number at least 1 and at most 10,000.",
+        ),
         (
             {"tokenizer": {"target_model": "wrd"}},
-            "tokenizer.target_model: 'wrd' is not one of 'unigram', 'bpe', 'char', 'word', 'same'",
+            "tokenizer.target_model: 'wrd' is not accepted. Write one of 'unigram', 'bpe', 'char', 'word', 'same'.",
         ),
     ],
 )
@@ -126,6 +141,30 @@ def test_no_setting_accepts_an_extreme_number(section: str) -> None:
             assert str(error.value).startswith(f"{section}.{'.'.join(key)}"), (key, value)
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_number_that_is_not_finite_is_refused_with_the_whole_range(value: float) -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Numbers:
+        limited: config.PositiveFloat = 1.0
+        unlimited: Annotated[float, config.In(0)] = 1.0
+        switch: Annotated[float, config.In(1), config.AtMost(9)] | bool = True
+
+        def __post_init__(self) -> None:
+            config.check_ranges(self)
+
+    ranges = {
+        "limited": f"{value} is out of range. Write a number above 0 and at most 1,000,000.",
+        "unlimited": f"{value} is out of range. Write a finite number at least 0.",
+        "switch": f"{value} is not accepted. Write a number at least 1 and at most 9 or true or false.",
+    }
+    for name, message in ranges.items():
+        with pytest.raises(ConfigError) as error:
+            config.build_config(Numbers, {name: value}, "test")
+        assert str(error.value) == f"test.{name}: {message}"
+    with pytest.raises(ValueError, match=r"limited: .* is out of range\. Write a number above 0 and"):
+        Numbers(limited=value)
+
+
 def test_a_missing_key_is_named() -> None:
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Needs:
@@ -134,7 +173,10 @@ def test_a_missing_key_is_named() -> None:
 
     with pytest.raises(ConfigError) as error:
         config.build_config(Needs, {"norm": "post"}, "model")
-    assert str(error.value) == "model.width: missing. Write width = …, a whole number at least 1."
+    assert (
+        str(error.value)
+        == "model.width: missing. Write width = …, a whole number at least 1 and at most 100,000,000,000."
+    )
 
 
 def test_a_shard_setting_that_contradicts_another_is_refused() -> None:

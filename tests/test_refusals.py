@@ -10,6 +10,7 @@ from jobs import write_model
 from processes import ENVIRONMENT
 from tongsa import bounded_files, storage
 from tongsa.bundle_description import MAX_FILE_BYTES
+from tongsa.errors import InputError
 from tongsa.training import journal
 from tongsa.training.journal import Journal, read_journal
 
@@ -62,6 +63,23 @@ def test_a_file_is_not_written_through_a_link_that_a_stranger_left(tmp_path: Pat
     (tmp_path / "run.toml.part").symlink_to(target)
     storage.write_text(tmp_path / "run.toml", "new")
     assert (target.read_text("utf-8"), (tmp_path / "run.toml").read_text("utf-8")) == ("mine", "new")
+
+
+@pytest.mark.parametrize("name", ["run.toml", "run.toml.part"])
+def test_a_folder_where_a_file_belongs_is_named_and_can_be_removed(tmp_path: Path, name: str) -> None:
+    """The message must not name the run: who removes that loses it."""
+    (tmp_path / "run" / name).mkdir(parents=True)
+    with pytest.raises(InputError) as error, storage.explain_os_errors(tmp_path / "run"):
+        storage.write_text(tmp_path / "run" / "run.toml", "new")
+    assert str(error.value).startswith(f"{tmp_path / 'run' / name}: a folder with this name exists. Remove it, or ")
+    (tmp_path / "run" / name).rmdir()
+    storage.write_text(tmp_path / "run" / "run.toml", "new")
+
+
+def test_a_journal_line_with_half_of_a_surrogate_pair_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"step": 1, "note": "\\ud83d\\ude00"}\n{"step": 2, "note": "\\ud83d"}\n', "utf-8")
+    assert [record["note"] for record in read_journal(path)] == ["\U0001f600"]
 
 
 def test_a_long_journal_is_thinned_and_keeps_all_validations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_every_assumption_is_printed_and_is_an_option(sim: ModuleType, capsys: p
     ("arguments", "message"),
     [
         ("--workers 0", "--workers: out of range. Give numbers from 1 to 1024."),
-        ("--jitter 1.5", "jitter: 1.5 is not in [0, 1)"),
+        ("--jitter 1.5", "jitter: 1.5 is out of range. Write a number in [0, 1)."),
         ("--serial-seconds 9", "serial_seconds: longer than an update. Give a smaller --serial-seconds."),
         ("--recipe missing.toml", "missing.toml: no such file."),
         (f"--recipe {ROOT}/recipes/multi30k-rnn.toml", "not an encoder–decoder Transformer. Give the recipe of one."),

@@ -86,7 +86,7 @@ def read_description(folder: Path) -> BundleDescription:
     try:
         return settings.build_config(BundleDescription, {key: value for key, value in table.items() if key in known})
     except ConfigError as error:
-        raise BundleError(f"{path}: damaged ({error}). {LOAD_REMEDY}") from None
+        raise BundleError(f"{path}: damaged ({str(error).rstrip('.')}). {LOAD_REMEDY}") from None
 
 
 def read_files(folder: Path, description: BundleDescription) -> dict[str, bytes]:

@@ -204,7 +204,11 @@ def check_ranges(settings: Any) -> None:
         for allowed in get_args(hint)[1:] if get_origin(hint) is Annotated else ():
             value = getattr(settings, name)
             if value not in allowed:
-                raise ValueError(f"{name}: {_show(value)} is not {allowed}")
+                raise ValueError(_out_of_range(name, value, hint))
+
+
+def _out_of_range(name: str, value: Any, hint: Any) -> str:
+    return f"{name}: {_show(value)} is out of range. Write {_describe_type(hint)}."
 
 
 def _show(value: Any) -> str:
@@ -229,7 +233,7 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
         converted = _convert(options[0], value, key_path)
         for allowed in options[1:]:
             if converted not in allowed:
-                raise ConfigError(f"{key_path}: {_show(converted)} is not {allowed}")
+                raise ConfigError(_out_of_range(key_path, converted, hint))
         return converted
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return build_config(hint, value, key_path)
@@ -243,7 +247,7 @@ def _convert(hint: Any, value: Any, key_path: str) -> Any:
                 return _convert(option, value, key_path)
             except ConfigError:
                 continue
-        raise ConfigError(f"{key_path}: {_show(value)} is not {_describe_type(hint)}")
+        raise ConfigError(f"{key_path}: {_show(value)} is not accepted. Write {_describe_type(hint)}.")
     if origin is tuple:
         return _convert_sequence(options, value, key_path)
     if hint is Any:
@@ -271,7 +275,9 @@ def _describe_type(hint: Any) -> str:
     words = {int: "a whole number", float: "a number", str: "text (in quotes)", bool: "true or false"}
     origin, options = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return f"{_describe_type(options[0])} {options[1]}"
+        is_unlimited = options[0] is float and all(allowed.high == inf for allowed in options[1:])
+        kind = "a finite number" if is_unlimited else _describe_type(options[0])
+        return f"{kind} {' and '.join(map(str, options[1:]))}"
     if origin in (Union, types.UnionType):
         choices = [choice for option in options if get_origin(option) is Literal for choice in get_args(option)]
         others = [_describe_type(option) for option in options if get_origin(option) is not Literal]

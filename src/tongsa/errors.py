@@ -53,7 +53,7 @@ OS_ERROR_REMEDIES = {
     errno.EROFS: "the disk is read-only. Choose another folder.",
     errno.ENOTDIR: "a part of this path is a file. Choose another folder.",
     errno.EEXIST: "a file with this name exists. Choose another folder.",
-    errno.EISDIR: "a folder with this name exists. Give the name of a file.",
+    errno.EISDIR: "a folder with this name exists. Remove it, or give the name of another file.",
     errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
     errno.ELOOP: "a symbolic link that leads to itself. Remove it.",
     errno.EFBIG: "the file is larger than the disk or your limits allow. Raise the limit (ulimit -f).",

@@ -26,12 +26,17 @@ class LockTimeoutError(InputError):
 
 @contextmanager
 def explain_os_errors(path: Path) -> Iterator[None]:
-    """Turn errors that the user can fix (full disk, no permission, …) into an InputError that names the path."""
+    """Turn errors that the user can fix (full disk, no permission, …) into an InputError that names the path.
+
+    A folder where a file belongs is named itself, because the message says to remove it.
+    """
     try:
         yield
     except OSError as error:
         if error.errno not in OS_ERROR_REMEDIES:
             raise
+        if error.errno == errno.EISDIR:
+            path = Path(error.filename2 or error.filename or path)
         raise InputError(f"{path}: {describe_os_error(error)} Files saved before are intact.") from None
 
 

@@ -302,7 +302,7 @@ def test_a_tag_before_a_text_belongs_to_each_sentence(recipe: Path, capsys: pyte
         ({"corpora": [{"tag": "<a>"}]}, "train: missing"),
         ({"train": ["a.tsv"], "stages": [{"steps": 5, "weights": [1]}]}, "1 weights for 0 corpora"),
         ({"train": ["a.tsv"], "stages": [{"max_tokens": 5}]}, "steps: missing"),
-        ({"train": ["a.tsv"], "noise": {"typos": 2}}, "typos: 2.0 is not in"),
+        ({"train": ["a.tsv"], "noise": {"typos": 2}}, "typos: 2.0 is out of range"),
     ],
 )
 def test_wrong_settings_are_explained(data: config.Table, message: str) -> None:

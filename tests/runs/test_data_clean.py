@@ -27,10 +27,12 @@ from tongsa.data.ledger import Ledger
 from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 from tongsa.runs import cleaning as cleaning_module
-from tongsa.runs.cleaning import Cleaning, clean_corpus
+from tongsa.runs.cleaning import Cleaning, clean_corpus, clean_training_pairs
+from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import prepare_data
 from tongsa.runs.line_explanation import explain_row
 from tongsa.runs.model_scores import score_pairs
+from tongsa.runs.preparation import Preparation
 from tongsa.runs.recipe import DataConfig, Recipe, parse_recipe
 
 DAMAGED = """\
@@ -308,6 +310,22 @@ def test_a_model_scores_the_pairs_and_the_lowest_are_dropped(tmp_path: Path) -> 
     clean_scores = [score for pair, score in zip(pairs, scores, strict=True) if pair.source.isascii()]
     worst = [pair.line for pair, score in zip(pairs, scores, strict=True) if score == min(clean_scores)]
     assert set(worst) <= lines
+
+
+def test_a_training_file_that_changes_before_it_is_cleaned_is_an_error(tmp_path: Path) -> None:
+    corpus = write_damaged(tmp_path)
+    data, lines = make_cleaning(corpus).data, corpus.read_text("utf-8").splitlines(keepends=True)
+    train = CorpusReader().read(data, "seq2seq", data.train, Ledger(None))
+
+    def clean() -> PairStore:
+        return clean_training_pairs(data, "seq2seq", train, Ledger(None), Preparation())
+
+    for changed in (lines[:-9], ["new\t새\n", *lines], [*lines[:20], "new\t새\n", *lines[21:]]):
+        corpus.write_text("".join(changed), "utf-8")
+        with pytest.raises(InputError, match=r"corpus\.tsv: changed while it was read\. Start again"):
+            clean()
+    corpus.write_text("".join(lines), "utf-8")
+    assert clean()
 
 
 @pytest.mark.slow

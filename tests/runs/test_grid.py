@@ -3,13 +3,14 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,79 @@ def test_an_unexpected_error_leaves_its_traceback_and_the_next_call_repeats_the_
     assert "ZeroDivisionError" in (folder / "error.txt").read_text("utf-8")
     assert all(run.state == "finished" for run in train_grid(grid_copy, quiet=True))
     assert all_bytes(grid_copy) == before
+
+
+def remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def replace_by_folder(path: Path) -> None:
+    remove(path)
+    path.mkdir()
+
+
+def replace_by_broken_link(path: Path) -> None:
+    remove(path)
+    path.symlink_to("nowhere")
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"\xff")
+
+
+def replace_by_file(path: Path) -> None:
+    remove(path)
+    overwrite(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("run.toml", overwrite),
+        ("run.toml", replace_by_folder),
+        ("tokenizer", remove),
+        ("tokenizer/source.model", overwrite),
+        ("tokenizer/source.model.sha256", replace_by_broken_link),
+    ],
+)
+def test_a_damaged_plan_of_a_setting_can_be_removed(
+    grid_copy: GridPlan, name: str, damage: Callable[[Path], None]
+) -> None:
+    before, folder = all_bytes(grid_copy), grid_copy.folder / "plan/norm=post"
+    damage(folder / name)
+    remedy = re.escape(f"Remove {folder}; the same command plans this setting again.")
+    with pytest.raises(InputError, match=f"{name}.*: .*{remedy}$"):
+        train_grid(grid_copy, quiet=True)
+    remove(folder)
+    assert all(run.state == "finished" for run in train_grid(grid_copy, quiet=True))
+    assert all_bytes(grid_copy) == before
+
+
+@pytest.mark.parametrize("damage", [replace_by_broken_link, replace_by_file])
+def test_a_setting_is_planned_again_where_no_folder_is(grid_copy: GridPlan, damage: Callable[[Path], None]) -> None:
+    damage(grid_copy.folder / "plan/norm=post")
+    assert all(run.state == "finished" for run in train_grid(grid_copy, quiet=True))
+
+
+def test_a_run_that_is_a_broken_link_fails_alone_and_is_trained_when_it_is_removed(grid_copy: GridPlan) -> None:
+    before, folder = all_bytes(grid_copy), grid_copy.folder / "norm=pre,seed=2"
+    replace_by_broken_link(folder)
+    failed = [run for run in train_grid(grid_copy, quiet=True) if run.state != "finished"]
+    assert [(run.name, run.message) for run in failed] == [
+        (folder.name, f"{folder}: a file or a broken link, not the folder of a run. Remove it.")
+    ]
+    remove(folder)
+    assert all(run.state == "finished" for run in train_grid(grid_copy, quiet=True))
+    assert all_bytes(grid_copy) == before
+
+
+def test_a_record_that_cannot_be_written_again_is_a_damaged_one(grid_copy: GridPlan) -> None:
+    """JSON can escape half of a surrogate pair; UTF-8 cannot encode it."""
+    records, journal = journal_without_times(grid_copy), grid_copy.folder / "grid.jsonl"
+    lines = journal.read_text("utf-8").splitlines(keepends=True)
+    journal.write_text(lines[0].replace("}", ', "message": "\\ud800"}') + "".join(lines[1:]), "utf-8")
+    assert all(run.state == "finished" for run in train_grid(grid_copy, quiet=True))
+    assert journal_without_times(grid_copy) == [*records[1:], records[0]]
 
 
 def test_the_preset_is_measured_once_and_the_steps_once_for_each_setting(

@@ -81,6 +81,27 @@ def test_other_data_in_the_same_folder_are_refused(small_ladder: tuple[LadderPla
         train_ladder(replace(small_ladder[0], data=DataFiles(train=(str(other),))), quiet=True)
 
 
+def test_a_damaged_data_file_is_written_again_when_it_is_removed(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+
+    def prepare() -> None:
+        prepare_ladder_data(plan.folder / "data", plan.data, (), quick=True)
+
+    prepare()
+    path = plan.folder / "data" / "dev.tsv"
+    before = path.read_bytes()
+    path.write_bytes(before[:-1] + b"\xff")
+    with pytest.raises(InputError, match=r"dev\.tsv: .* if it was damaged, remove it\."):
+        prepare()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match=r"dev\.tsv: cannot be read .*Remove it; the same command writes it again\."):
+        prepare()
+    path.rmdir()
+    prepare()
+    assert path.read_bytes() == before
+
+
 def test_dev_and_test_sets_are_split_off_without_common_sources(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     data = prepare_ladder_data(tmp_path / "data", plan.data, (), quick=False)

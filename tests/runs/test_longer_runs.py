@@ -123,7 +123,7 @@ def test_more_time_gives_more_steps(run: Path) -> None:
         (["training.batch_tokens=9"], "training.batch_tokens cannot change during a run"),
         (["model.width=16"], "model.width cannot change during a run"),
         ([f"training.steps={STEPS - 1}"], f"the run is at step {STEPS} already"),
-        (["training.patience=-1"], "training.patience: -1 is not at least 0"),
+        (["training.patience=-1"], "training.patience: -1 is out of range. Write a whole number at least 0"),
     ],
 )
 def test_other_settings_are_refused_and_change_nothing(settings: list[str], message: str, run: Path) -> None:

@@ -123,6 +123,18 @@ def replace_by_list(path: Path) -> None:
     path.write_text("[1, 2]", "utf-8")
 
 
+def replace_settings_by_pairs(path: Path) -> None:
+    record = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(record | {"settings": [[1, "beam"]]}), "utf-8")
+
+
+def replace_hash_by_surrogate(path: Path) -> None:
+    """Write a character that JSON can escape and UTF-8 cannot encode."""
+    record = json.loads(path.read_text("utf-8"))
+    record["progress"]["input_sha256"] = "\ud800"
+    path.write_text(json.dumps(record), "utf-8")
+
+
 def test_a_partial_output_that_is_no_file_is_not_written(source: Path, tmp_path: Path) -> None:
     partial = tmp_path / "out.txt.partial"
     (tmp_path / "theirs").write_text("kept", "utf-8")
@@ -137,7 +149,17 @@ def test_a_partial_output_that_is_no_file_is_not_written(source: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "damage", [cut_in_half, empty, replace_number, replace_by_negative_number, replace_by_list, Path.unlink]
+    "damage",
+    [
+        cut_in_half,
+        empty,
+        replace_number,
+        replace_by_negative_number,
+        replace_by_list,
+        replace_settings_by_pairs,
+        replace_hash_by_surrogate,
+        Path.unlink,
+    ],
 )
 def test_a_damaged_journal_is_detected_and_the_job_can_be_restarted(
     source: Path, tmp_path: Path, damage: Callable[[Path], None]
@@ -199,6 +221,13 @@ def test_a_job_does_not_resume_with_other_settings(source: Path, tmp_path: Path,
         tmp_path / "out.txt", SETTINGS | {name: value}
     ) as output_file:  # nothing was translated: nothing is lost
         assert output_file.settings[name] == value
+
+
+def test_a_job_resumes_with_a_setting_that_is_not_utf8(source: Path, tmp_path: Path) -> None:
+    """Python represents a byte of the command line that is not UTF-8 as a lone surrogate."""
+    for _ in range(2):
+        with ResumableOutput(tmp_path / "out.txt", {"prefix": "\udcff"}) as output_file:
+            assert output_file.settings == {"prefix": "\udcff"}
 
 
 def test_an_existing_output_is_kept_until_the_new_one_is_complete(source: Path, tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_other_settings_or_the_input_as_output_are_refused_and_lose_nothing(
         ([*job, "--beam", "3"], "decoding.beam was not given and is 3. Use the same"),
         ([*job, "--json"], "json was False and is True"),
         (other_model, "model was "),
-        ([*job, "--beam", "0", "--restart"], "decoding.beam: 0 is not at least 1"),
+        ([*job, "--beam", "0", "--restart"], "decoding.beam: 0 is out of range. Write a whole number at least 1"),
         ([*job[:-1], str(bad)], "this is the input"),
     ]:
         assert main(arguments) == 2, message

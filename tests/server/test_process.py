@@ -180,7 +180,7 @@ def test_bad_arguments_give_a_sentence_and_exit_code_2(tmp_path: Path, capsys: p
         (str(tmp_path / "nowhere"),): "no model here",
         (str(run), str(run)): "called 'run' already",
         (str(run), "--set", "limits.beem=3"): "did you mean 'beam'?",
-        (str(run), "--port", "99999"): "is not in [0, 65535]",
+        (str(run), "--port", "99999"): "is out of range. Write a whole number in [0, 65535].",
         (str(run), "--host", "203.0.113.1"): "Choose another with --host",
         (str(run), "--keys", str(keys)): "--new-key NAME",
         ("--new-key", "alice"): "--keys FILE",

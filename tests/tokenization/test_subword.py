@@ -263,7 +263,7 @@ def test_a_missing_model_is_an_error_with_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.5, float("nan")])
 def test_invalid_subword_regularization_is_an_error(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"is not in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"out of range\. Write a number in \[0, 1\]"):
         TokenizerConfig(subword_regularization=alpha)
     with pytest.raises(InputError, match="one segmentation only"):
         TokenizerConfig(model="char", subword_regularization=0.1)

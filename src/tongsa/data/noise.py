@@ -39,7 +39,7 @@ class NoiseConfig:
     def __post_init__(self) -> None:
         for name, rate in vars(self).items():
             if not 0 <= rate <= 1:
-                raise ValueError(f"{name}: {rate} is not in [0, 1]")
+                raise ValueError(f"{name}: {rate} is out of range. Write a number in [0, 1].")
 
     @property
     def is_on(self) -> bool:

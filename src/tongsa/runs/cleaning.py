@@ -24,6 +24,7 @@ from tongsa.data.cleaning.report_data import CorpusReport
 from tongsa.data.cleaning.workers import available_cores
 from tongsa.data.corpus import CorpusError, read_pairs, read_raw_pairs, read_raw_texts, read_texts
 from tongsa.data.ledger import Ledger, Pair, Reason
+from tongsa.data.normalize import normalize
 from tongsa.data.prepared_folder import content_key
 from tongsa.data.text_store import PairStore, open_pairs, write_pairs
 from tongsa.decoding.text_model import TextModel
@@ -200,7 +201,6 @@ def clean_training_pairs(
 def _fill_cleaned(cleaning: Cleaning, train: PairStore, arrays: ArrayFiles, work: ArrayFiles) -> None:
     tag = cleaning.data.tag
     cleaned = cleaning.run_on(_raw_training_pairs(cleaning, train), work, len(train))
-    assert len(cleaned.drops) == len(train)  # noqa: S101
     kept = cleaned.pairs.select(cleaned.kept_rows)
     tagged = (pair._replace(source=f"{tag} {pair.source}") for pair in kept) if tag else kept
     arrays.append(FILES, json.dumps(write_pairs(tagged, arrays)).encode())
@@ -210,10 +210,19 @@ def _fill_cleaned(cleaning: Cleaning, train: PairStore, arrays: ArrayFiles, work
 
 
 def _raw_training_pairs(cleaning: Cleaning, train: PairStore) -> Iterator[Pair]:
-    """Yield the raw texts of the pairs of `train`, which are some rows of the files, ascending."""
+    """Yield the raw texts of the pairs of `train`, which are some rows of the files, ascending.
+
+    Raise CorpusError if the files are no longer those that were read.
+    """
     rows = iter(train.absolute(np.arange(len(train))).tolist())
-    row = next(rows, -1)
-    for index, pair in enumerate(cleaning.raw_pairs(Ledger(None))):
-        if index == row:
-            yield pair
-            row = next(rows, -1)
+    known, prefix = iter(train), f"{cleaning.data.tag} " if cleaning.data.tag else ""
+    row, pair = next(rows, -1), next(known, None)
+    for index, raw in enumerate(cleaning.raw_pairs(Ledger(None))):
+        if index == row and pair:
+            texts = f"{prefix}{normalize(raw.source)}", normalize(raw.target)
+            if (*texts, raw.line) != (pair.source, pair.target, pair.line):
+                break
+            yield raw
+            row, pair = next(rows, -1), next(known, None)
+    if pair:
+        raise CorpusError(f"{pair.file}: changed while it was read. Start again when it is complete.")

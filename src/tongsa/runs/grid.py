@@ -7,9 +7,9 @@ exactly, a finished one is skipped, a failed one is tried again. A failure of on
 import json
 import math
 import os
-import shutil
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -20,7 +20,7 @@ from tongsa.config import ConfigError, NonNegative, Table
 from tongsa.errors import InputError, InterruptedRun
 from tongsa.runs.grid_display import GridDisplay
 from tongsa.runs.grid_plan import GridPlan
-from tongsa.runs.grid_recipes import prepare_grid
+from tongsa.runs.grid_recipes import prepare_grid, read_planned_file
 from tongsa.runs.recipe import parse_recipe
 from tongsa.runs.reporting import ProgressDisplay, format_duration
 from tongsa.runs.train import resume
@@ -136,7 +136,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _list_runs(plan: GridPlan, journal: dict[str, Table]) -> Iterator[GridRun]:
-    """Yield the runs of a plan with their last record; a run whose model is gone is waiting again."""
+    """Yield the runs of a plan with their last record; a run whose settings or model are gone is waiting again."""
     for variant in plan.all_variants:
         for seed in plan.seeds:
             folder = plan.run_folder(variant, seed)
@@ -144,7 +144,8 @@ def _list_runs(plan: GridPlan, journal: dict[str, Table]) -> Iterator[GridRun]:
                 name=folder.name, folder=folder, plan_folder=plan.plan_folder(variant), variant=variant.name, seed=seed
             )
             record = journal.get(run.name, {})
-            is_kept = record.get("state") == "failed" or (folder / "model" / "model.toml").is_file()
+            is_trained = all((folder / name).is_file() for name in ("run.toml", "model/model.toml"))
+            is_kept = record.get("state") == "failed" or is_trained
             yield run.with_record(record) if record and is_kept else run
 
 
@@ -176,18 +177,22 @@ def train_run(run: GridRun, display: ProgressDisplay) -> GridRun:
     except InputError as error:
         return replace(waiting, state="failed", message=str(error))
     except Exception as error:  # noqa: BLE001 - a crash of one run must not end the others
-        storage.write_text(run.folder / "error.txt", traceback.format_exc())
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        return replace(waiting, state="failed", message=f"{reason} (traceback: {run.folder / 'error.txt'})")
+        reason, details = f"{type(error).__name__}: {error}".splitlines()[0], run.folder / "error.txt"
+        with suppress(InputError, OSError):
+            storage.write_text(details, traceback.format_exc())
+            reason = f"{reason} (traceback: {details})"
+        return replace(waiting, state="failed", message=reason)
 
 
 def _copy_plan(run: GridRun) -> None:
     """Copy tokenizers, data checksums and settings to a new run; the settings last, because they make it a run."""
-    if (run.folder / "run.toml").exists():
+    if not run.folder.is_dir() and os.path.lexists(run.folder):
+        raise InputError(f"{run.folder}: a file or a broken link, not the folder of a run. Remove it.")
+    if (run.folder / "run.toml").is_file():
         return
-    with storage.explain_os_errors(run.folder):
-        shutil.copytree(run.plan_folder / "tokenizer", run.folder / "tokenizer", dirs_exist_ok=True)
-        shutil.copy(run.plan_folder / "data.json", run.folder)
+    for path in [*sorted((run.plan_folder / "tokenizer").iterdir()), run.plan_folder / "data.json"]:
+        content = read_planned_file(path, run.plan_folder)
+        storage.write_bytes(run.folder / path.relative_to(run.plan_folder), content)
     recipe = parse_recipe(config.read_folder_toml(run.plan_folder / "run.toml"))
     recipe = replace(recipe, training=replace(recipe.training, seed=run.seed))
     storage.write_text(run.folder / "run.toml", config.dump_toml(recipe.to_table()))

@@ -28,6 +28,7 @@ from tongsa.runs.grid_plan import GridPlan, Variant
 from tongsa.runs.planner import SIZE_FAMILY_KEYS, parse_budget, resolve_recipe
 from tongsa.runs.preparation import PREPARED_FOLDER, Preparation
 from tongsa.runs.recipe import Recipe, parse_recipe
+from tongsa.runs.tokenizers import has_checksum
 from tongsa.runs.train import plan_run
 
 PLAN_FILE = "grid.json"
@@ -74,11 +75,31 @@ def _is_planned(plan: GridPlan, variant: Variant) -> bool:
 
 
 def _read_plan(plan: GridPlan, variant: Variant) -> Recipe:
-    """Return the planned recipe of a setting; its data files must be unchanged."""
+    """Return the planned recipe of a setting; its tokenizers and its data files must be unchanged."""
     folder = plan.plan_folder(variant)
-    recipe = parse_recipe(config.read_folder_toml(folder / "run.toml"), str(folder / "run.toml"))
+    settings = folder / "run.toml"
+    recipe = parse_recipe(config.read_folder_toml(settings, plan_again(folder)), str(settings))
+    tokenizers = folder / "tokenizer"
+    for path in sorted({tokenizers / "source.model", *tokenizers.glob("*")}):
+        read_planned_file(path, folder)
     check_data_unchanged(recipe, folder)
     return recipe
+
+
+def read_planned_file(path: Path, folder: Path) -> bytes:
+    """Return a file of the tokenizers of a plan; raise InputError if it is damaged."""
+    try:
+        content = read_bytes(path, MAX_TOKENIZER_BYTES)
+        if not has_checksum(path, content):
+            raise UnreadableFileError(path, "damaged (its checksum is wrong)")
+    except UnreadableFileError as error:
+        raise InputError(f"{path}: {error.reason}. {plan_again(folder)}") from None
+    return content
+
+
+def plan_again(folder: Path) -> str:
+    """Return the remedy for a damaged plan of a setting."""
+    return f"Remove {folder}; the same command plans this setting again."
 
 
 def _choose_preset(plan: GridPlan, reader: CorpusReader) -> PresetName | None:
@@ -152,7 +173,7 @@ def _plan_variants(plan: GridPlan, preset: PresetName | None, reader: CorpusRead
         same_tokenizer = with_tokenizer.setdefault((recipe.data, recipe.tokenizer, recipe.model.task), folder)
         if _is_planned(plan, variant):
             continue
-        shutil.rmtree(folder, ignore_errors=True)  # a plan that was not finished
+        storage.remove(folder)  # a plan that was not finished
         if same_tokenizer != folder:
             shutil.copytree(same_tokenizer / "tokenizer", folder / "tokenizer")
         run = plan_run(recipe, folder, display.for_run(variant.name), reader=reader, time_budget=time_budget)

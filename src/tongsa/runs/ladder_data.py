@@ -84,8 +84,17 @@ def _read_splits(files: DataFiles, settings: Sequence[str]) -> dict[str, PairSto
 def _write_once(path: Path, content: str) -> None:
     if not path.exists():
         storage.write_text(path, content)
-    elif path.read_text("utf-8") != content:
-        raise InputError(f"{path}: from other data than those of this command. Give the same, or another folder.")
+        return
+    try:
+        is_same = path.read_bytes() == content.encode()
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror})"
+        raise InputError(f"{path}: {reason}. Remove it; the same command writes it again.") from None
+    if not is_same:
+        raise InputError(
+            f"{path}: from other data than those of this command. Give the same, or another folder; "
+            "if it was damaged, remove it."
+        )
 
 
 def _are_labels(pairs: Sequence[Pair]) -> bool:

@@ -91,9 +91,14 @@ def _checksum_path(path: Path) -> Path:
 
 def _check_unchanged(path: Path, content: bytes) -> None:
     """Raise InputError if a tokenizer is not the one that was written: with another, training would go on silently."""
-    checksum = _checksum_path(path)  # runs of older versions have none
-    if checksum.exists() and bounded_files.read_bytes(checksum, MAX_CHECKSUM_BYTES) != _sha256_line(content):
+    if not has_checksum(path, content):
         raise InputError(f"{path}: changed since this run started. Restore the file, or start a new run.")
+
+
+def has_checksum(path: Path, content: bytes) -> bool:
+    """Return whether the content of a tokenizer has the checksum beside it; runs of older versions have none."""
+    checksum = _checksum_path(path)
+    return not checksum.exists() or bounded_files.read_bytes(checksum, MAX_CHECKSUM_BYTES) == _sha256_line(content)
 
 
 def _sha256_line(content: bytes) -> bytes:

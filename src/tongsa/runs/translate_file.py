@@ -9,6 +9,7 @@ one. The input is identified by the hash of the bytes read, not by name or date:
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -94,10 +95,14 @@ class ResumableOutput:
         """Return the progress of an earlier job with the same settings."""
         try:
             record = read_json(self.journal)
-            progress, settings = TranslationProgress(**record["progress"]), dict(record["settings"])
+            progress, settings = TranslationProgress(**record["progress"]), record["settings"]
+            if not isinstance(settings, dict):
+                raise TypeError("the settings are not a table")
             numbers = [number for name, number in asdict(progress).items() if name != "input_sha256"]
             if not all(type(number) is int and number >= 0 for number in numbers):
                 raise ValueError("a position that is not a number from 0")
+            if not re.fullmatch("[0-9a-f]{64}", progress.input_sha256):
+                raise ValueError("input_sha256 is not a SHA-256")
         except UnreadableFileError as error:
             raise InputError(f"{self.journal}: {error.reason}. Restore it, or {RESTART_HINT}.") from None
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -126,7 +131,7 @@ class ResumableOutput:
 
     def _save_journal(self) -> None:
         record = {"settings": self.settings, "progress": asdict(self.progress)}
-        storage.write_text(self.journal, json.dumps(record, ensure_ascii=False, indent=1))
+        storage.write_text(self.journal, json.dumps(record, indent=1))  # ASCII: a prefix may hold a lone surrogate
 
     def resume(self, reader: ChunkReader) -> None:
         """Skip the input that was translated before, and check that it is unchanged."""

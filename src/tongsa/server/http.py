@@ -288,8 +288,8 @@ class NDJSONResponse(Response):
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, lines: AsyncGenerator[Any, None]) -> None:
-        self.lines = lines
+    def __init__(self, first: Any, others: AsyncGenerator[Any, None]) -> None:
+        self.first, self.others = first, others
         self.status_code, self.background = 200, None
         self.init_headers({"X-Accel-Buffering": "no", "Cache-Control": "no-store"})
 
@@ -304,21 +304,22 @@ class NDJSONResponse(Response):
             disconnect.cancel()
             sending.cancel()
             await asyncio.gather(sending, disconnect, return_exceptions=True)
+            await self.others.aclose()
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async with aclosing(self._lines_with_errors()) as lines:
+        async with aclosing(self._lines()) as lines:
             async for line in lines:
                 body = encode_json(line) + b"\n"
                 await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _lines_with_errors(self) -> AsyncGenerator[Any, None]:
+    async def _lines(self) -> AsyncGenerator[Any, None]:
         """Yield the lines; turn an exception into a last line, because the status is sent already."""
+        yield self.first
         try:
-            async with aclosing(self.lines) as lines:
-                async for line in lines:
-                    yield line
+            async for line in self.others:
+                yield line
         except APIError as error:
             yield error.body
         except Exception:  # noqa: BLE001 - the client must learn that the stream is incomplete

@@ -59,7 +59,9 @@ def _parse_record(line: str) -> dict[str, Any]:
     """Return the record of a line; {} for a damaged line, such as one that a killed process left incomplete."""
     try:
         record = bounded_files.parse_json(line)
-    except MalformedTextError:
+        if "\\u" in line:  # a lone surrogate could not be written again
+            json.dumps(record, ensure_ascii=False).encode()
+    except (MalformedTextError, UnicodeEncodeError):
         return {}
     if not isinstance(record, dict) or type(record.get("step", 0)) is not int:
         return {}

@@ -86,7 +86,9 @@ async def translate(request: Request) -> Response:
     splitting = split_documents(queue.model, query, context.config)
     documents = await run_unless_disconnected(request, splitting)
     if query.stream:
-        return NDJSONResponse(stream_lines(context, queue, documents, request_deadline(request)))
+        lines = stream_lines(context, queue, documents, request_deadline(request))
+        # the status is sent with the first line: a request that gets no room is refused before, with a 503
+        return NDJSONResponse(await run_unless_disconnected(request, anext(lines)), lines)
     work = translate_documents(context, queue, documents, request_deadline(request).time)
     translations = await run_unless_disconnected(request, work)
     response = {"model": queue.name, "translations": translations}
