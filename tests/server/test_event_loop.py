@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from live_server import WAIT_SECONDS, live_server
 from tongsa.document_formats import formats
-from tongsa.server import documents, http, limited_documents
+from tongsa.server import documents, http, limited_documents, request_body
 from tongsa.server.api import libretranslate
 from tongsa.server.config import RequestLimits
 from tongsa.server.http import encode_json, encode_json_in_parts
@@ -24,7 +24,7 @@ WORK = {
     "split": (documents, "create_documents"),
     "parse": (limited_documents, "parse_document"),
     "marks": (limited_documents, "has_too_many_marks"),
-    "form": (http, "parse_options_header"),
+    "form": (request_body, "parse_options_header"),
     "encode": (http, "encode_json_in_parts"),
     "detect": (libretranslate, "detect_language"),
 }

@@ -12,8 +12,7 @@ import pytest
 
 import tongsa
 from live_server import BlockedModel, LiveServer, live_server, random_model, sample_texts, wait_for
-from tongsa.server import documents
-from tongsa.server.api import documents as api_documents
+from tongsa.server import documents, limited_documents
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.queue import MODEL_FAILED
 
@@ -88,7 +87,7 @@ def send_document_without_reading(server: LiveServer, content: bytes) -> socket.
 def test_a_document_that_is_abandoned_stops_costing_and_keeps_its_slot_while_it_is_parsed(
     run: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    module: Any = documents if stage == "_create_sentence" else api_documents
+    module: Any = documents if stage == "_create_sentence" else limited_documents
     work, calls, release = getattr(module, stage), list[str](), threading.Event()
 
     def slow_work(*arguments: Any, **options: Any) -> Any:

@@ -23,11 +23,8 @@ from tongsa.server.errors import APIError, bad_request_error, documented, too_lo
 from tongsa.server.http import (
     JSONResponse,
     ServerContext,
-    UploadedFile,
     encoded_response,
     get_context,
-    parse_multipart,
-    read_body,
     request_deadline,
     run_in_thread,
     run_unless_disconnected,
@@ -35,6 +32,7 @@ from tongsa.server.http import (
 from tongsa.server.limited_documents import max_bytes
 from tongsa.server.model_pool import LoadedModel
 from tongsa.server.queue import ModelQueue
+from tongsa.server.request_body import UploadedFile, parse_multipart, read_body
 
 MAX_FORM_BYTES = 200_000
 """Bytes of a form in addition to its file."""

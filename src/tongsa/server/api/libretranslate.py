@@ -18,17 +18,15 @@ from tongsa.server.api.validation import NumberLimit, RequestModel, TextLimit, p
 from tongsa.server.documents import split_documents, translate_documents
 from tongsa.server.errors import APIError, documented
 from tongsa.server.http import (
-    MAX_FORM_FIELDS,
     JSONResponse,
     ServerContext,
     get_context,
-    parse_multipart,
-    read_body,
     request_deadline,
     run_in_thread,
     run_unless_disconnected,
 )
 from tongsa.server.queue import ModelQueue
+from tongsa.server.request_body import MAX_FORM_FIELDS, parse_multipart, read_body
 
 AUTO_DETECT = "auto"
 

@@ -40,13 +40,13 @@ from tongsa.server.http import (
     ServerContext,
     encoded_response,
     get_context,
-    read_body,
     request_deadline,
     run_in_thread,
     run_unless_disconnected,
 )
 from tongsa.server.queue import ModelQueue
 from tongsa.server.queued_sentence import QueuedSentence
+from tongsa.server.request_body import read_body
 
 if TYPE_CHECKING:
     from tongsa.decoding.generator import TextGenerator
