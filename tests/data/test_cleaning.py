@@ -190,12 +190,40 @@ def test_near_duplicates_are_dropped_and_one_of_them_is_kept() -> None:
     assert reason_names(cleaned) == [set(), {"near_duplicates"}, set(), {"near_duplicates"}]
 
 
-def test_the_original_of_a_chain_of_near_duplicates_is_kept() -> None:
+def test_the_ends_of_a_chain_of_near_duplicates_are_kept() -> None:
+    """The first and the last text are less similar than the threshold."""
+    middle = SENTENCE.replace("in the north", "of the east")
+    chain = [SENTENCE, middle, middle.replace("The parliament", "A senate")]
+    cleaned = clean([(text, "숲과 강에 관한 새 법") for text in chain], near_duplicates=0.7)
+    assert reason_names(cleaned) == [set(), {"near_duplicates"}, set()]
+    assert cleaned.detail("near_duplicates", 1) == "as a.tsv:1"
+
+
+def test_every_second_row_of_a_long_chain_of_near_duplicates_is_kept() -> None:
     numbers = np.arange(64, dtype=np.uint16)
     chain = np.stack([np.where(np.arange(64) < 5 * i, numbers + 100, numbers) for i in range(12)])
     originals = near_rows(chain, np.zeros(len(chain), bool), 0.9)
-    dropped = np.flatnonzero(originals >= 0)
-    assert len(dropped) > 6 and (originals[originals[dropped]] < 0).all()
+    assert originals.tolist() == [-1, 0, -1, 2, -1, 4, -1, 6, -1, 8, -1, 10]
+
+
+near_families = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 63), max_size=16), st.booleans()))
+
+
+@given(near_families, st.sampled_from([0.6, 0.8, 0.9]))
+def test_a_near_duplicate_is_near_a_kept_row_and_a_second_cleaning_drops_nothing(
+    family: list[tuple[int, set[int], bool]], threshold: float
+) -> None:
+    """Each row of a family is an earlier one with other numbers at some positions."""
+    table = [np.arange(64, dtype=np.uint16)]
+    for number, (parent, positions, _) in enumerate(family, start=1):
+        table.append(table[parent % number].copy())
+        table[-1][list(positions)] = 100 + number
+    rows, is_dropped = np.stack(table), np.array([False, *(dropped for *_, dropped in family)])
+    originals = near_rows(rows, is_dropped, threshold)
+    dropped, kept = np.flatnonzero(originals >= 0), np.flatnonzero(originals < 0)
+    assert (originals[originals[dropped]] < 0).all()
+    assert (similarity(rows[dropped], rows[originals[dropped]]) >= threshold).all()
+    assert (near_rows(rows[kept], is_dropped[kept], threshold) < 0).all()
 
 
 def test_signatures_estimate_the_jaccard_similarity() -> None:

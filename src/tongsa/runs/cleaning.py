@@ -38,6 +38,8 @@ from tongsa.runs.recipe import DataConfig
 TASK_SIDES: dict[Task, tuple[int, ...]] = {"seq2seq": (0, 1), "classification": (0,), "language_model": (1,)}
 """Sides with text: labels are no text."""
 ENTRIES, FILES = "entries.jsonl", "files.json"
+RULES_VERSION = 2
+"""Part of the hash of cleaned pairs: other rules of the filters keep other pairs."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,9 @@ def clean_training_pairs(
     plan = cleaning.plan
     names = [str(path) for path in data.paths(data.train)]
     model = cleaning.scoring_model
-    key = content_key("clean", train.key, plan.as_json(), data.tag, names, model_key(model) if model else "")
+    key = content_key(
+        "clean", RULES_VERSION, train.key, plan.as_json(), data.tag, names, model_key(model) if model else ""
+    )
     preparation = preparation.for_pairs(train)
 
     def fill(arrays: ArrayFiles) -> None:

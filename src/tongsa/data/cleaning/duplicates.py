@@ -30,43 +30,68 @@ def same_target_rows(keys: Keys, is_dropped: Mask, badness: NDArray[np.float64])
 
 
 def near_rows(signatures: NDArray[np.uint16], is_dropped: Mask, threshold: float) -> Rows:
-    """Return an earlier row whose estimated similarity is at least the threshold.
+    """Return an earlier row that is kept and whose estimated similarity is at least the threshold.
 
-    Candidates share a band. In its bucket a row is compared with the first row and with the one before it. This is
-    repeated with the rows that are left, until none is dropped; so a second cleaning drops nothing. In a chain of
-    similar rows the first is kept, and is the original of all.
+    Candidates share a band. In its bucket a row is compared with the first row and with the one before it. If A is
+    similar to B and B to C, but not A to C, only B is dropped: C has lost its candidate. This is repeated with the rows
+    that are left until none is dropped, so a second cleaning drops nothing.
+
+    A round may drop a row for which a round before it has dropped others; those are left again. What happens to a row
+    depends on earlier rows alone, so the first rows are settled first, and the rounds end.
     """
     originals = np.full(len(signatures), -1, np.int64)
-    is_left = np.ones(len(signatures), bool)
-    while True:
-        rows = np.flatnonzero(is_left)
+    candidates, is_changed = _sharing_rows(signatures), np.ones(len(signatures), bool)
+    while is_changed.any():
+        matches = np.full(len(signatures), -1, np.int64)
+        left, changed = candidates[originals[candidates] < 0], candidates[is_changed[candidates]]
         for band in range(0, signatures.shape[1], BAND_ROWS):
-            bucket_keys = np.ascontiguousarray(signatures[rows, band : band + BAND_ROWS]).view(np.uint64)
-            order = np.lexsort((is_dropped[rows], bucket_keys[:, 0]))
-            _match_buckets(rows[order], _group_starts(bucket_keys[order]), signatures, threshold, originals)
-        if not (is_left & (originals >= 0)).any():
-            return _chain_starts(originals)
-        is_left = originals < 0
+            keys = _bucket_keys(signatures, left, band)
+            # in the other buckets nothing has changed since their rows were compared
+            in_scope = np.isin(keys, _bucket_keys(signatures, changed, band))
+            rows, keys = left[in_scope], keys[in_scope]
+            order = np.lexsort((is_dropped[rows], keys))
+            _match_buckets(rows[order], _group_starts(keys[order, None]), signatures, threshold, matches)
+        is_new = _is_odd_in_chain(matches)
+        originals[is_new] = matches[is_new]
+        is_left_again = (originals >= 0) & (originals[originals] >= 0)
+        originals[is_left_again] = -1
+        is_changed = (matches >= 0) | is_left_again
+    return originals
 
 
-def _match_buckets(rows: Rows, starts: Mask, signatures: NDArray[np.uint16], threshold: float, originals: Rows) -> None:
-    """Record the original of each row that is similar to the first row of its bucket or to the row before it."""
+def _bucket_keys(signatures: NDArray[np.uint16], rows: Rows, band: int) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(signatures[rows, band : band + BAND_ROWS]).view(np.uint64)[:, 0]
+
+
+def _sharing_rows(signatures: NDArray[np.uint16]) -> Rows:
+    """Return the rows that share a bucket with another row; the others have no near duplicates."""
+    all_rows, is_shared = np.arange(len(signatures)), np.zeros(len(signatures), bool)
+    for band in range(0, signatures.shape[1], BAND_ROWS):
+        keys = _bucket_keys(signatures, all_rows, band)
+        order = np.argsort(keys)
+        starts = _group_starts(keys[order, None])
+        is_shared[order] |= ~starts | ~np.r_[starts[1:], True][: len(starts)]
+    return np.flatnonzero(is_shared)
+
+
+def _match_buckets(rows: Rows, starts: Mask, signatures: NDArray[np.uint16], threshold: float, matches: Rows) -> None:
+    """Record the match of each row that is similar to the first row of its bucket or to the row before it."""
     first = rows[np.maximum.accumulate(np.where(starts, np.arange(len(rows)), 0))]
     for candidates in (first, np.r_[rows[:1], rows[:-1]]):
-        indices = np.flatnonzero(~starts & (originals[rows] < 0))
+        indices = np.flatnonzero(~starts & (matches[rows] < 0))
         for start in range(0, len(indices), BLOCK_ROWS):
             block = indices[start : start + BLOCK_ROWS]
             similar = similarity(signatures[rows[block]], signatures[candidates[block]]) >= threshold
-            originals[rows[block[similar]]] = candidates[block[similar]]
+            matches[rows[block[similar]]] = candidates[block[similar]]
 
 
-def _chain_starts(originals: Rows) -> Rows:
-    """Return the kept row at the start of each chain of originals; each step halves the chains."""
-    while True:
-        earlier = np.where(originals >= 0, originals[originals], -1)
-        if (earlier < 0).all():
-            return originals
-        originals = np.where(earlier >= 0, earlier, originals)
+def _is_odd_in_chain(matches: Rows) -> Mask:
+    """Return which rows are an odd number of matches away from a row without one; each step halves the chains."""
+    is_odd, ends = matches >= 0, matches
+    while (ends >= 0).any():
+        is_odd = is_odd ^ np.where(ends >= 0, is_odd[ends], False)
+        ends = np.where(ends >= 0, ends[ends], -1)
+    return is_odd
 
 
 def _group_starts(keys: Keys) -> Mask:
