@@ -7,6 +7,7 @@ other modules use only functions of Python that every system has; `tests/test_sy
 import ctypes
 import os
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -34,8 +35,11 @@ LOCKED_BYTE = 1 << 40
 """Offset of the byte that is locked on Windows, far behind the content: a locked byte cannot be read by others."""
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Arguments of Linux's renameat2: paths as usual; swap them."""
+MAX_READ_BYTES = 1 << 30
+"""Bytes of one call that reads: Linux stops at 2 GiB."""
 LOOPBACK_INTERFACES = {"linux": "lo", "darwin": "lo0"}
 """Name of the network interface of 127.0.0.1, for Gloo; Windows finds it by the address."""
+_seek_lock = threading.Lock()
 
 
 def try_lock(fd: int) -> bool:
@@ -72,6 +76,23 @@ def open_without_waiting(path: Path) -> int:
     Windows has neither flag: there a link is followed, and pipes are no files.
     """
     return os.open(path, os.O_RDONLY | O_BINARY | O_NO_WAITING)
+
+
+def read_at(fd: int, size: int, offset: int) -> bytes:
+    """Return `size` bytes of an open file, fewer at its end. Several threads may read the same file."""
+    parts: list[bytes] = []
+    while size and (part := _read_part(fd, min(size, MAX_READ_BYTES), offset)):
+        parts.append(part)
+        size, offset = size - len(part), offset + len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _read_part(fd: int, size: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, size, offset)
+    with _seek_lock:  # Windows has one position for all threads
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, size)
 
 
 def exchange_folders(first: Path, second: Path) -> bool:

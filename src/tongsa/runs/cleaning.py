@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 
@@ -211,7 +211,7 @@ def _fill_cleaned(cleaning: Cleaning, train: PairStore, arrays: ArrayFiles, work
 
 def _raw_training_pairs(cleaning: Cleaning, train: PairStore) -> Iterator[Pair]:
     """Yield the raw texts of the pairs of `train`, which are some rows of the files, ascending."""
-    rows = iter(train.absolute(np.arange(len(train))).tolist())
+    rows = chain.from_iterable(block.tolist() for block in train.row_blocks())
     row = next(rows, -1)
     for index, pair in enumerate(cleaning.raw_pairs(Ledger(None))):
         if index == row:
