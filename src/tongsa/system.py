@@ -78,21 +78,23 @@ def open_without_waiting(path: Path) -> int:
     return os.open(path, os.O_RDONLY | O_BINARY | O_NO_WAITING)
 
 
-def read_at(fd: int, size: int, offset: int) -> bytes:
-    """Return `size` bytes of an open file, fewer at its end. Several threads may read the same file."""
-    parts: list[bytes] = []
-    while size and (part := _read_part(fd, min(size, MAX_READ_BYTES), offset)):
-        parts.append(part)
-        size, offset = size - len(part), offset + len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _read_part(fd: int, size: int, offset: int) -> bytes:
-    if hasattr(os, "pread"):
-        return os.pread(fd, size, offset)
-    with _seek_lock:  # Windows has one position for all threads
+def _seek_and_read(fd: int, size: int, offset: int) -> bytes:
+    with _seek_lock:  # an open file has one position for all threads
         os.lseek(fd, offset, os.SEEK_SET)
         return os.read(fd, size)
+
+
+_read_once = os.pread if hasattr(os, "pread") else _seek_and_read
+
+
+def read_at(fd: int, size: int, offset: int) -> bytes:
+    """Return `size` bytes of an open file, fewer at its end. Several threads may read the same file."""
+    content = _read_once(fd, min(size, MAX_READ_BYTES), offset)
+    while (missing := size - len(content)) and (
+        more := _read_once(fd, min(missing, MAX_READ_BYTES), offset + len(content))
+    ):
+        content += more
+    return content
 
 
 def exchange_folders(first: Path, second: Path) -> bool:

@@ -43,24 +43,39 @@ class FileArray:
     def __getitem__(self, part: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
         """Return the values of a range, without a step, or those with some indices."""
         if isinstance(part, slice):
-            return self._read(*part.indices(self._length)[:2])
+            start, end, _ = part.indices(self._length)
+            return np.frombuffer(self.read_bytes(start, end), self.dtype)
         if not len(part):
             return np.zeros(0, self.dtype)
         first, last = int(part.min()), int(part.max())
         if last - first <= MAX_SPAN_RATIO * len(part) + MIN_SPAN:
-            values: NDArray[Any] = self._read(first, last + 1)[part - first]
+            values: NDArray[Any] = self[first : last + 1][part - first]
             return values
-        return np.concatenate([self._read(index, index + 1) for index in part.tolist()])
+        return np.concatenate([self[index : index + 1] for index in part.tolist()])
 
-    def _read(self, start: int, end: int) -> NDArray[Any]:
+    def read_bytes(self, start: int, end: int) -> bytes:
         size = self.dtype.itemsize
-        values = np.frombuffer(system.read_at(self._fd, (end - start) * size, start * size), self.dtype)
-        if len(values) < end - start:
+        content = system.read_at(self._fd, (end - start) * size, start * size)
+        if len(content) < (end - start) * size:
             raise OSError(errno.EIO, "is shorter than when it was opened", str(self.path))
-        return values
+        return content
 
 
 Array = NDArray[Any] | FileArray
+
+
+def read_bytes(array: Array, start: int, end: int) -> bytes:
+    return array.read_bytes(start, end) if isinstance(array, FileArray) else array[start:end].tobytes()
+
+
+def read_bounds(offsets: Array, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return where some sequences start and end in the array of all; sequence i lies between offsets i and i + 1."""
+    first, last = int(rows.min()), int(rows.max())
+    if last - first <= MAX_SPAN_RATIO * len(rows) + MIN_SPAN:
+        span, indices = offsets[first : last + 2], rows - first
+        return span[indices], span[indices + 1]
+    bounds = np.array([offsets[row : row + 2] for row in rows.tolist()])
+    return bounds[:, 0], bounds[:, 1]
 
 
 def index_dtype(count: int) -> type[np.integer[Any]]:

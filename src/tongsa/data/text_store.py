@@ -10,12 +10,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from tongsa.data.array_files import MAX_SPAN_RATIO, Array, ArrayFiles, index_dtype
+from tongsa.data.array_files import MAX_SPAN_RATIO, Array, ArrayFiles, index_dtype, read_bounds, read_bytes
 from tongsa.data.ledger import Pair
 from tongsa.data.prepared_folder import content_key
 
 Rows = NDArray[np.integer[Any]]
-BLOCK_ROWS = 8192
+BLOCK_ROWS = 1024
 """Number of texts that are decoded together."""
 
 
@@ -31,18 +31,18 @@ class TextArray:
 
     def text(self, row: int) -> str:
         start, end = self.offsets[row : row + 2].tolist()
-        return self.data[start:end].tobytes().decode()
+        return read_bytes(self.data, start, end).decode()
 
     def texts(self, rows: Rows) -> list[str]:
         """Decode some texts."""
         if not len(rows):
             return []
-        starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        starts, ends = read_bounds(self.offsets, rows)
         first, last = int(starts.min()), int(ends.max())
         if last - first > MAX_SPAN_RATIO * int((ends - starts).sum()) + 1024:
             bounds = zip(starts.tolist(), ends.tolist(), strict=True)
-            return [self.data[start:end].tobytes().decode() for start, end in bounds]
-        span = self.data[first:last].tobytes()
+            return [read_bytes(self.data, start, end).decode() for start, end in bounds]
+        span = read_bytes(self.data, first, last)
         bounds = zip((starts - first).tolist(), (ends - first).tolist(), strict=True)
         return [span[start:end].decode() for start, end in bounds]
 

@@ -1,4 +1,4 @@
-"""Training pairs as token ids: encoded once with all cores, kept as arrays that can be memory maps."""
+"""Training pairs as token ids: encoded once with all cores, kept as arrays that can be in files."""
 
 import hashlib
 from collections.abc import Iterator
