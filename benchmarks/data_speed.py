@@ -7,6 +7,9 @@ python benchmarks/data_speed.py --data pairs.tsv --columns 2 3
 Stages are measured in CPU seconds of this process and in seconds of the clock, which are noise on a shared machine.
 SentencePiece's own time is the training of the tokenizer, and the CPU time of encoding a sample of the texts with one
 thread, scaled to all texts. The first step is that of a new process that finds the data prepared.
+
+Memory is the resident memory of the process in MiB: the peak of all of it, as the system keeps it, and the peaks of its
+anonymous memory (arrays and objects) and of its file pages (libraries and memory maps), sampled every 5 ms.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,22 +47,59 @@ WORDS, MEAN_WORDS = 200_000, 24
 SAMPLED_TEXTS = 20_000
 WAITED_BATCHES, UPDATE_SECONDS = 100, 0.1
 """Batches that a training of this speed asks for; a small Transformer on two cores is slower."""
+SAMPLE_SECONDS = 0.005
 MODEL = {"kind": "transformer", "width": 64, "ffn_width": 128, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 
 
+class ResidentMemory:
+    """Peaks of the resident memory of a process, in MiB: all of it, anonymous memory, file pages."""
+
+    def __init__(self, pid: int | str = "self") -> None:
+        self.statm = Path(f"/proc/{pid}/statm")
+        self.total = self.anonymous = self.file = 0.0
+
+    def sample(self) -> None:
+        resident, file = map(int, self.statm.read_text("ascii").split()[1:3])
+        pages = resident, resident - file, file
+        mib = [count * os.sysconf("SC_PAGE_SIZE") / 2**20 for count in pages]
+        self.total, self.anonymous, self.file = map(max, zip((self.total, self.anonymous, self.file), mib, strict=True))
+
+    @contextmanager
+    def sampled(self) -> Iterator[None]:
+        is_over = threading.Event()
+
+        def sample_until_over() -> None:
+            while not is_over.wait(SAMPLE_SECONDS):
+                self.sample()
+
+        thread = threading.Thread(target=sample_until_over)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+    def figures(self, name: str) -> dict[str, float]:
+        return {f"{name}_peak_anonymous_mib": self.anonymous, f"{name}_peak_file_pages_mib": self.file}
+
+
 class Stages:
-    """CPU seconds and seconds of the clock of each stage."""
+    """CPU seconds, seconds of the clock and peaks of the memory of each stage."""
 
     def __init__(self) -> None:
         self.cpu: dict[str, float] = {}
         self.clock: dict[str, float] = {}
+        self.memory: dict[str, ResidentMemory] = {}
 
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
-        cpu, clock = time.process_time(), time.perf_counter()
-        yield
+        cpu, clock, memory = time.process_time(), time.perf_counter(), ResidentMemory()
+        with memory.sampled():
+            yield
         self.cpu[name] = time.process_time() - cpu
         self.clock[name] = time.perf_counter() - clock
+        self.memory[name] = memory
 
 
 def generate_pairs(path: Path, count: int) -> None:
@@ -133,11 +174,13 @@ def first_step(recipe_file: Path, run: Path) -> dict[str, float]:
     started_at = time.perf_counter()
     command = [sys.executable, "-m", "tongsa.cli", "train", str(recipe_file), "--run", str(run)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    memory = ResidentMemory(process.pid)
     try:
         while not (run / "journal.jsonl").exists() or not read_journal(run / "journal.jsonl"):
             if process.poll() is not None:
                 sys.exit(f"the training has failed: {' '.join(command)}")
-            time.sleep(0.2)
+            memory.sample()
+            time.sleep(SAMPLE_SECONDS)
         seconds = time.perf_counter() - started_at
         status = Path(f"/proc/{process.pid}/status").read_text("utf-8").splitlines()
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
@@ -146,7 +189,8 @@ def first_step(recipe_file: Path, run: Path) -> dict[str, float]:
     finally:
         process.kill()
         process.wait()
-    return {"first_step_seconds": seconds, "first_step_cpu_seconds": cpu, "first_step_peak_mib": peak / 1024}
+    times = {"first_step_seconds": seconds, "first_step_cpu_seconds": cpu}
+    return {**times, "first_step_peak_mib": peak / 1024, **memory.figures("first_step")}
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -162,11 +206,16 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     recipe_file.write_text(config.dump_toml(recipe.to_table()), encoding="utf-8")
     stages = Stages()
     system.reset_peak_memory()
-    prepared = prepare(recipe, folder / "prepared", cache, stages)
+    preparation, batches = ResidentMemory(), ResidentMemory()
+    with preparation.sampled():
+        prepared = prepare(recipe, folder / "prepared", cache, stages)
     training_stage = stages.cpu["train the tokenizer"]
     total = sum(stages.cpu.values()) - training_stage  # it is a part of the stage with its name
     peak = (system.peak_memory() or 0) / 2**20
-    first_batch, waits = waiting_times(prepared, recipe)
+    system.reset_peak_memory()
+    with batches.sampled():
+        first_batch, waits = waiting_times(prepared, recipe)
+    batches_peak = (system.peak_memory() or 0) / 2**20
     return {
         "pairs": len(prepared.train),
         "data_mib": Path(options.data).stat().st_size / 2**20,
@@ -174,11 +223,14 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "clock_seconds": stages.clock,
         "preparation_cpu_seconds": total,
         "sentencepiece_share": sentencepiece_seconds(prepared, stages) / total,
-        "peak_mib": peak,
+        "stage_memory": {name: memory.figures("stage") for name, memory in stages.memory.items()},
+        "preparation_peak_mib": peak,
+        **preparation.figures("preparation"),
         "first_batch_seconds": first_batch,
         "median_wait_ms": 1e3 * float(np.median(waits)),
         "max_wait_ms": 1e3 * max(waits),
-        "training_peak_mib": (system.peak_memory() or 0) / 2**20,
+        "batches_peak_mib": batches_peak,
+        **batches.figures("batches"),
         **first_step(recipe_file, folder / "run"),
     }
 
@@ -199,7 +251,12 @@ def main() -> None:
         print(json.dumps(figures, indent=1))
         return
     for name, seconds in figures["cpu_seconds"].items():
-        print(f"{name}: {seconds:.1f} s CPU, {figures['clock_seconds'][name]:.1f} s clock")
+        memory = figures["stage_memory"][name]
+        print(
+            f"{name}: {seconds:.1f} s CPU, {figures['clock_seconds'][name]:.1f} s clock, "
+            f"{memory['stage_peak_anonymous_mib']:,.0f} MiB anonymous, "
+            f"{memory['stage_peak_file_pages_mib']:,.0f} MiB file pages"
+        )
     for name, value in figures.items():
         if not isinstance(value, dict):
             print(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")

@@ -20,7 +20,7 @@ from typing import Any
 POSIX_MODULES = ("fcntl", "grp", "posix_ipc", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty")
 POSIX_FUNCTIONS = (
     *("fork", "forkpty", "getloadavg", "getpgid", "getuid", "geteuid", "getgid", "killpg", "mkfifo", "nice", "setsid"),
-    *("sched_getaffinity", "sched_setaffinity", "statvfs", "sysconf", "uname", "chown", "lchown", "sync"),
+    *("pread", "sched_getaffinity", "sched_setaffinity", "statvfs", "sysconf", "uname", "chown", "lchown", "sync"),
     *("O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_SYNC"),
 )
 POSIX_SIGNALS = ("SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSTOP", "SIGUSR1", "SIGUSR2")

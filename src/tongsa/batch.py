@@ -10,13 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tongsa.data.array_files import release_pages
+from tongsa.data.array_files import Array, index_dtype
 from tongsa.tokenization.special import BOS, EOS, PAD
 
-Indices = NDArray[np.int64]
+Indices = NDArray[np.integer[Any]]
 TokenIds = NDArray[np.integer[Any]]
 BATCHES_PER_SIZE_GROUP = 8
 """Number of consecutive batches of about the same size in an epoch."""
+LENGTHS_BLOCK = 1 << 16
+"""Sequences whose lengths are computed together."""
 
 
 class Padded(NamedTuple):
@@ -55,31 +57,34 @@ class Ragged:
         for sequence in sequences:
             tokens.extend(sequence)
             ends.append(len(tokens))
-        self.tokens: TokenIds = np.frombuffer(tokens, np.int32)
-        self.offsets = np.frombuffer(ends, np.int64)
+        self.tokens: Array = np.frombuffer(tokens, np.int32)
+        self.offsets: Array = np.frombuffer(ends, np.int64)
         """Sequence i lies between offsets i and i + 1."""
 
     @classmethod
-    def from_arrays(cls, tokens: TokenIds, offsets: Indices) -> Self:
-        """Make sequences from arrays, which may be memory maps."""
+    def from_arrays(cls, tokens: Array, offsets: Array) -> Self:
+        """Make sequences from arrays, which may be in files."""
         ragged = cls([])
         ragged.tokens, ragged.offsets = tokens, offsets
         return ragged
 
     @property
     def lengths(self) -> Indices:
-        return np.diff(self.offsets)
+        lengths = np.empty(len(self), np.int64)
+        self.write_lengths(lengths)
+        return lengths
+
+    def write_lengths(self, lengths: Indices) -> None:
+        for start in range(0, len(self), LENGTHS_BLOCK):
+            offsets = self.offsets[start : start + LENGTHS_BLOCK + 1]
+            np.subtract(offsets[1:], offsets[:-1], out=lengths[start : start + LENGTHS_BLOCK], casting="same_kind")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> TokenIds:
-        return self.tokens[self.offsets[row] : self.offsets[row + 1]]
-
-    def release(self) -> None:
-        """Give the pages of memory maps back to the system."""
-        release_pages(self.tokens)
-        release_pages(self.offsets)
+        start, end = self.offsets[row : row + 2].tolist()
+        return self.tokens[start:end]
 
 
 class Batch(NamedTuple):
@@ -130,9 +135,9 @@ class Examples(NamedTuple):
     @property
     def lengths(self) -> Indices:  # (pair, 2)
         """Lengths of source and target in a batch, </s> included."""
-        lengths = np.empty((len(self.source), 2), dtype=np.int64)  # filled in place: a corpus has millions of pairs
+        lengths = np.empty((len(self.source), 2), dtype=np.int32)  # filled in place: a corpus has millions of pairs
         for side, ragged in enumerate((self.source, self.target)):
-            np.subtract(ragged.offsets[1:], ragged.offsets[:-1], out=lengths[:, side])
+            ragged.write_lengths(lengths[:, side])
         lengths += (1, self.appends_eos)
         return lengths if self.rows is None else lengths[self.rows]
 
@@ -141,10 +146,6 @@ class Examples(NamedTuple):
         return Batch.from_tokens(
             [self.source[row] for row in indices], [self.target[row] for row in indices], self.appends_eos
         )
-
-    def release(self) -> None:
-        self.source.release()
-        self.target.release()
 
 
 def append_eos(tokens: TokenIds) -> NDArray[np.int32]:
@@ -175,7 +176,7 @@ def epoch_order(
     A pure function of its arguments: resuming at (epoch, batch) needs no stored order.
     """
     random = np.random.default_rng((seed, epoch))
-    order = random.permutation(len(lengths))
+    order = random.permutation(np.arange(len(lengths), dtype=index_dtype(len(lengths))))
     mean_length = max(1.0, float(lengths.max(axis=1).mean())) if len(lengths) else 1.0
     pool_size = max(1, int(pool_batches * batch_tokens / mean_length))
     batches: list[Indices] = []

@@ -7,6 +7,7 @@ other modules use only functions of Python that every system has; `tests/test_sy
 import ctypes
 import os
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -34,8 +35,11 @@ LOCKED_BYTE = 1 << 40
 """Offset of the byte that is locked on Windows, far behind the content: a locked byte cannot be read by others."""
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Arguments of Linux's renameat2: paths as usual; swap them."""
+MAX_READ_BYTES = 1 << 30
+"""Bytes of one call that reads: Linux stops at 2 GiB."""
 LOOPBACK_INTERFACES = {"linux": "lo", "darwin": "lo0"}
 """Name of the network interface of 127.0.0.1, for Gloo; Windows finds it by the address."""
+_seek_lock = threading.Lock()
 
 
 def try_lock(fd: int) -> bool:
@@ -72,6 +76,25 @@ def open_without_waiting(path: Path) -> int:
     Windows has neither flag: there a link is followed, and pipes are no files.
     """
     return os.open(path, os.O_RDONLY | O_BINARY | O_NO_WAITING)
+
+
+def _seek_and_read(fd: int, size: int, offset: int) -> bytes:
+    with _seek_lock:  # an open file has one position for all threads
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, size)
+
+
+_read_once = os.pread if hasattr(os, "pread") else _seek_and_read
+
+
+def read_at(fd: int, size: int, offset: int) -> bytes:
+    """Return `size` bytes of an open file, fewer at its end. Several threads may read the same file."""
+    content = _read_once(fd, min(size, MAX_READ_BYTES), offset)
+    while (missing := size - len(content)) and (
+        more := _read_once(fd, min(missing, MAX_READ_BYTES), offset + len(content))
+    ):
+        content += more
+    return content
 
 
 def exchange_folders(first: Path, second: Path) -> bool:

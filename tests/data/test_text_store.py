@@ -1,6 +1,8 @@
 """Pairs in arrays instead of lists, and folders of prepared arrays."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tongsa import system
 from tongsa.data.array_files import ArrayFiles
 from tongsa.data.ledger import Pair
 from tongsa.data.normalize import normalize
@@ -36,15 +39,30 @@ def test_a_store_reads_like_the_list_of_its_pairs(first: list[Pair], second: lis
     assert selected.first_lines == [pairs[row] for row in rows if pairs[row].line == 1]
 
 
-def test_pairs_on_disk_equal_pairs_in_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read_once", [system._read_once, system._seek_and_read])
+def test_pairs_on_disk_equal_pairs_in_memory(
+    read_once: Callable[[int, int, int], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "_read_once", read_once)  # Windows has no pread
+    monkeypatch.setattr(system, "MAX_READ_BYTES", 7)
     pairs = [Pair(f"가 {i}", "" if i % 3 else "x" * i, "a.tsv", i + 1) for i in range(50)]
     arrays = ArrayFiles(tmp_path)
     files = write_pairs(pairs, arrays)
     arrays.close()
     store = PairStore([open_pairs(arrays, files)])
-    assert list(store) == pairs
-    store.release()
-    assert store[-1] == pairs[-1], "pages that were given back are read again"
+    assert list(store) == pairs and store[-1] == pairs[-1]
+    assert store[::40].sources.take(np.array([1, 0])) == [pairs[40].source, pairs[0].source]
+
+
+def test_a_file_that_was_cut_off_is_named(tmp_path: Path) -> None:
+    arrays = ArrayFiles(tmp_path)
+    arrays.append("numbers", np.arange(100))
+    arrays.close()
+    numbers = arrays.open("numbers", np.int64)
+    os.truncate(tmp_path / "numbers", 80)
+    assert numbers[:10].tolist() == [*range(10)]
+    with pytest.raises(OSError, match="numbers"):
+        numbers[5:11]
 
 
 def test_progress_cuts_off_what_came_after_it(tmp_path: Path) -> None:

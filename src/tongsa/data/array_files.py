@@ -1,10 +1,15 @@
-"""Growing arrays on disk: raw files of a folder, appended to in steps that survive a crash, read as memory maps."""
+"""Growing arrays on disk: raw files of a folder, appended to in steps that survive a crash.
 
+Large arrays are read in pieces, as they are needed. The pages of a memory map would count as memory of the process:
+each text that is read makes 64 KiB of the file resident.
+"""
+
+import errno
 import io
 import json
 import mmap
 import os
-import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,12 +17,70 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tongsa import storage
+from tongsa import storage, system
 from tongsa.bounded_files import MalformedTextError, is_file_name, parse_json, read_lines
 
 PROGRESS_FILE = "progress.jsonl"
 MAX_PROGRESS_BYTES = 64 << 20
 """Size of the record of progress: about 200 bytes for each block."""
+MAX_SPAN_RATIO, MIN_SPAN = 4, 1024
+"""Values are read in one piece if there are at most this many times as many between the first and the last, or few."""
+
+
+class FileArray:
+    """Array in a file that is read piece by piece: only the pieces are in memory."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self.path, self.dtype = path, np.dtype(dtype)
+        self._length = path.stat().st_size // self.dtype.itemsize
+        file = path.open("rb", buffering=0)
+        self._fd = file.fileno()
+        weakref.finalize(self, file.close)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the values of a range, without a step, or those with some indices."""
+        if isinstance(part, slice):
+            start, end, _ = part.indices(self._length)
+            return np.frombuffer(self.read_bytes(start, end), self.dtype)
+        if not len(part):
+            return np.zeros(0, self.dtype)
+        first, last = int(part.min()), int(part.max())
+        if last - first <= MAX_SPAN_RATIO * len(part) + MIN_SPAN:
+            values: NDArray[Any] = self[first : last + 1][part - first]
+            return values
+        return np.concatenate([self[index : index + 1] for index in part.tolist()])
+
+    def read_bytes(self, start: int, end: int) -> bytes:
+        size = self.dtype.itemsize
+        content = system.read_at(self._fd, (end - start) * size, start * size)
+        if len(content) < (end - start) * size:
+            raise OSError(errno.EIO, "is shorter than when it was opened", str(self.path))
+        return content
+
+
+Array = NDArray[Any] | FileArray
+
+
+def read_bytes(array: Array, start: int, end: int) -> bytes:
+    return array.read_bytes(start, end) if isinstance(array, FileArray) else array[start:end].tobytes()
+
+
+def read_bounds(offsets: Array, rows: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return where some sequences start and end in the array of all; sequence i lies between offsets i and i + 1."""
+    first, last = int(rows.min()), int(rows.max())
+    if last - first <= MAX_SPAN_RATIO * len(rows) + MIN_SPAN:
+        span, indices = offsets[first : last + 2], rows - first
+        return span[indices], span[indices + 1]
+    bounds = np.array([offsets[row : row + 2] for row in rows.tolist()])
+    return bounds[:, 0], bounds[:, 1]
+
+
+def index_dtype(count: int) -> type[np.integer[Any]]:
+    """Return the dtype of indices below `count`: 4 bytes if they are enough, because a corpus has millions of pairs."""
+    return np.int32 if count <= np.iinfo(np.int32).max else np.int64
 
 
 class ArrayFiles:
@@ -32,8 +95,13 @@ class ArrayFiles:
             self._streams[name] = (self.folder / name).open("ab") if self.folder else io.BytesIO()
         self._streams[name].write(values if isinstance(values, bytes) else values.tobytes())
 
+    def open(self, name: str, dtype: DTypeLike) -> Array:
+        """Return an array whose values stay in its file; in memory if there is none."""
+        path = (self.folder or Path()) / name
+        return FileArray(path, dtype) if self.folder is not None and path.exists() else self.read(name, dtype)
+
     def read(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array that cannot be written to; empty if nothing was appended."""
+        """Return an array that cannot be written to, a memory map if it is in a file; empty if nothing was appended."""
         if self.folder is None:
             stream = self._streams.get(name)
             return np.frombuffer(stream.getvalue() if isinstance(stream, io.BytesIO) else b"", dtype)
@@ -116,12 +184,3 @@ def _remove_unless_regular(path: Path) -> None:
     """Remove a link, a pipe or a folder where a file is written: it would lead out of the folder, or wait."""
     if path.is_symlink() or not path.is_file():
         storage.remove(path)
-
-
-def release_pages(array: NDArray[Any]) -> None:
-    """Give the pages of a memory map back to the system, which keeps them in its page cache; else do nothing."""
-    base: Any = array
-    while base is not None and not isinstance(base, mmap.mmap):
-        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
-    if sys.platform != "win32" and base is not None:  # Windows has no such call
-        base.madvise(mmap.MADV_DONTNEED)

@@ -1,57 +1,50 @@
-"""Pairs of texts without a Python object for each: UTF-8 bytes and offsets, in memory or in memory-mapped files."""
+"""Pairs of texts without a Python object for each: UTF-8 bytes and offsets, in memory or in files."""
 
 import hashlib
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tongsa.data.array_files import ArrayFiles, release_pages
+from tongsa.data.array_files import MAX_SPAN_RATIO, Array, ArrayFiles, index_dtype, read_bounds, read_bytes
 from tongsa.data.ledger import Pair
 from tongsa.data.prepared_folder import content_key
 
-Rows = NDArray[np.int64]
-BLOCK_ROWS = 8192
+Rows = NDArray[np.integer[Any]]
+BLOCK_ROWS = 1024
 """Number of texts that are decoded together."""
-MAX_SPAN_RATIO = 4
-"""Rows are read in one piece if the bytes between the first and the last are at most this times their own."""
-_RELEASE_BLOCKS = 64
-"""Blocks after which the pages of the memory maps are given back."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextArray:
     """Texts as one array of bytes; text i lies between offsets i and i + 1."""
 
-    data: NDArray[np.uint8]
-    offsets: Rows
+    data: Array
+    offsets: Array
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def text(self, row: int) -> str:
-        return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes().decode()
+        start, end = self.offsets[row : row + 2].tolist()
+        return read_bytes(self.data, start, end).decode()
 
     def texts(self, rows: Rows) -> list[str]:
         """Decode some texts."""
         if not len(rows):
             return []
-        starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        starts, ends = read_bounds(self.offsets, rows)
         first, last = int(starts.min()), int(ends.max())
         if last - first > MAX_SPAN_RATIO * int((ends - starts).sum()) + 1024:
             bounds = zip(starts.tolist(), ends.tolist(), strict=True)
-            return [self.data[start:end].tobytes().decode() for start, end in bounds]
-        span = self.data[first:last].tobytes()
+            return [read_bytes(self.data, start, end).decode() for start, end in bounds]
+        span = read_bytes(self.data, first, last)
         bounds = zip((starts - first).tolist(), (ends - first).tolist(), strict=True)
         return [span[start:end].decode() for start, end in bounds]
-
-    def release(self) -> None:
-        release_pages(self.data)
-        release_pages(self.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +53,7 @@ class StoredPairs:
 
     sources: TextArray
     targets: TextArray
-    lines: Rows
+    lines: Array
     """Line number of each pair."""
     files: Sequence[tuple[int, str]]
     """First row and name of each file; one entry unless the reader names several."""
@@ -112,10 +105,10 @@ def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def open_pairs(arrays: ArrayFiles, files: Sequence[tuple[int, str]], key: str = "") -> StoredPairs:
     """Open arrays that `write_pairs` has written."""
     source, target = (
-        TextArray(arrays.read(f"{side}.text", np.uint8), arrays.read(f"{side}.offsets", np.int64))
+        TextArray(arrays.open(f"{side}.text", np.uint8), arrays.open(f"{side}.offsets", np.int64))
         for side in ("source", "target")
     )
-    return StoredPairs(source, target, arrays.read("lines", np.int64), files, key)
+    return StoredPairs(source, target, arrays.open("lines", np.int64), files, key)
 
 
 class PairStore(Sequence[Pair]):
@@ -124,7 +117,7 @@ class PairStore(Sequence[Pair]):
     def __init__(self, parts: Sequence[StoredPairs], rows: Rows | None = None) -> None:
         self.parts = [part for part in parts if len(part.sources)]
         self.starts = np.cumsum([0, *(len(part.sources) for part in self.parts)])
-        self.rows = rows
+        self.rows = None if rows is None else rows.astype(index_dtype(int(self.starts[-1])), copy=False)
         """Rows of the concatenated parts; None for all."""
 
     @classmethod
@@ -154,14 +147,14 @@ class PairStore(Sequence[Pair]):
     def __getitem__(self, index: slice) -> "PairStore": ...
     def __getitem__(self, index: int | slice) -> "Pair | PairStore":
         if isinstance(index, slice):
-            return self.select(np.arange(len(self))[index])
+            return self.select(np.arange(*index.indices(len(self))))
         if not -len(self) <= index < len(self):
             raise IndexError(index)
         row = index % len(self) if self.rows is None else int(self.rows[index])
         owner = int(self.starts.searchsorted(row, side="right")) - 1
         part, own_row = self.parts[owner], row - int(self.starts[owner])
         source, target = part.sources.text(own_row), part.targets.text(own_row)
-        return Pair(source, target, part.file_name(own_row), int(part.lines[own_row]))
+        return Pair(source, target, part.file_name(own_row), int(part.lines[own_row : own_row + 1][0]))
 
     def __iter__(self) -> Iterator[Pair]:
         for rows in self.row_blocks():
@@ -175,8 +168,12 @@ class PairStore(Sequence[Pair]):
     def key(self) -> str:
         """Hash of the pairs; "" if some are in memory only."""
         keys = [part.key for part in self.parts]
-        rows = "" if self.rows is None else hashlib.sha256(self.rows.tobytes()).hexdigest()
-        return content_key(keys, rows) if all(keys) else ""
+        if not all(keys):
+            return ""
+        rows = hashlib.sha256()
+        for block in self.row_blocks() if self.rows is not None else ():
+            rows.update(block.tobytes())
+        return content_key(keys, "" if self.rows is None else rows.hexdigest())
 
     @property
     def sources(self) -> "TextView":
@@ -189,30 +186,20 @@ class PairStore(Sequence[Pair]):
     @property
     def first_lines(self) -> list[Pair]:
         """The pairs of line 1 of each file."""
-        lines = [part.lines for part in self.parts]
-        first = np.array(
-            [row + start for part, start in zip(lines, self.starts, strict=False) for row in np.flatnonzero(part == 1)],
-            dtype=np.int64,
-        )
-        rows = first if self.rows is None else self.rows[np.isin(self.rows, first)]
-        return list(self._read(rows))
+        pairs: list[Pair] = []
+        for rows in self.row_blocks():
+            lines = np.concatenate([part.lines[own_rows] for part, own_rows in self.by_part(rows)])
+            pairs += self._read(rows[lines == 1])
+        return pairs
 
     def absolute(self, rows: Rows) -> Rows:
         """Return the rows of the concatenated parts for indices of this store."""
-        return rows if self.rows is None else self.rows[rows]
+        return rows if self.rows is None else self.rows[rows].astype(np.int64)
 
     def row_blocks(self) -> Iterator[Rows]:
-        """Yield the rows of the parts in blocks, and give the pages of the maps back from time to time."""
-        for number, start in enumerate(range(0, len(self), BLOCK_ROWS), start=1):
-            end = min(start + BLOCK_ROWS, len(self))
-            yield np.arange(start, end) if self.rows is None else self.rows[start:end]
-            if number % _RELEASE_BLOCKS == 0:
-                self.release()
-
-    def release(self) -> None:
-        for part in self.parts:
-            part.sources.release()
-            part.targets.release()
+        """Yield the rows of the parts in blocks."""
+        for start in range(0, len(self), BLOCK_ROWS):
+            yield self.absolute(np.arange(start, min(start + BLOCK_ROWS, len(self))))
 
     def by_part(self, rows: Rows) -> Iterator[tuple[StoredPairs, Rows]]:
         """Yield runs of rows that belong to one part, relative to its start."""
@@ -252,7 +239,7 @@ class TextView(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return self.take(np.arange(len(self))[index])
+            return self.take(np.arange(*index.indices(len(self))))
         if not -len(self) <= index < len(self):
             raise IndexError(index)
         return self.take(np.array([index % len(self)]))[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 
@@ -218,7 +218,7 @@ def _raw_training_pairs(cleaning: Cleaning, train: PairStore) -> Iterator[Pair]:
 
     Raise CorpusError if the files are no longer those that were read.
     """
-    rows = iter(train.absolute(np.arange(len(train))).tolist())
+    rows = chain.from_iterable(block.tolist() for block in train.row_blocks())
     known, prefix = iter(train), f"{cleaning.data.tag} " if cleaning.data.tag else ""
     row, pair = next(rows, -1), next(known, None)
     for index, raw in enumerate(cleaning.raw_pairs(Ledger(None))):

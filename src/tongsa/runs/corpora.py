@@ -3,15 +3,18 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tongsa.config import ColumnNumber, In, NonNegative, NonNegativeFloat, Positive, PositiveFloat, check_ranges
+from tongsa.data.array_files import index_dtype
 
 DRAWS_STREAM = 1
 """Third part of the seed of the draws; the order of an epoch has the first two, seed and epoch."""
+DRAWN_BLOCK = 1 << 16
+"""Pairs that are drawn together: random numbers of all pairs would take more memory than their indices."""
 _TAG = re.compile(r"<[\w-]{1,30}>")
 
 
@@ -85,12 +88,16 @@ def pair_repeats(sizes: Sequence[int], weights: Sequence[float], temperature: fl
     ]
 
 
-def draw_rows(repeats: NDArray[np.float64], seed: int, epoch: int) -> NDArray[np.int64]:  # (draw,)
+def draw_rows(repeats: NDArray[np.float64], seed: int, epoch: int) -> NDArray[np.integer[Any]]:  # (draw,)
     """Return the indices of the pairs of an epoch, ascending: index i occurs repeats[i] times on average.
 
     The number of copies is repeats[i] rounded down or up, by a random number that depends on (seed, epoch, i) only.
     """
-    rounded = np.floor(repeats)
-    random = np.random.default_rng((seed, epoch, DRAWS_STREAM)).random(len(repeats))
-    copies = rounded.astype(np.int64) + (random < repeats - rounded)
-    return np.repeat(np.arange(len(repeats)), copies)
+    generator, dtype = np.random.default_rng((seed, epoch, DRAWS_STREAM)), index_dtype(len(repeats))
+    blocks = [np.zeros(0, dtype)]
+    for start in range(0, len(repeats), DRAWN_BLOCK):
+        block = repeats[start : start + DRAWN_BLOCK]
+        rounded = np.floor(block)
+        copies = rounded.astype(np.int64) + (generator.random(len(block)) < block - rounded)
+        blocks.append(np.repeat(np.arange(start, start + len(block), dtype=dtype), copies))
+    return np.concatenate(blocks)

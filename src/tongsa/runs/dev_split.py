@@ -44,7 +44,9 @@ def train_dev_split(
     rows = (preparation or Preparation()).for_pairs(pairs).prepare(f"split-{key}", fill).read("rows", np.int64)
     if not len(rows):
         return pairs, pairs
-    return pairs.select(np.delete(np.arange(len(pairs)), rows)), pairs.select(rows)
+    is_train = np.ones(len(pairs), dtype=bool)
+    is_train[rows] = False
+    return pairs.select(np.flatnonzero(is_train)), pairs.select(rows)
 
 
 def split_corpora(
@@ -73,11 +75,15 @@ def _dev_rows(
     pairs: PairStore, dev_fraction: float, seed: int, max_dev: int, both_directions_of: str | None
 ) -> NDArray[np.int64]:
     hashes = np.fromiter(_source_hashes(pairs, seed, both_directions_of), np.uint64, len(pairs))
-    sources = np.unique(hashes)
-    if len(sources) < MIN_SOURCES_TO_SPLIT:
+    ascending = np.sort(hashes)  # np.unique takes several times the memory
+    is_new = np.ones(len(ascending), dtype=bool)
+    is_new[1:] = ascending[1:] != ascending[:-1]
+    sources = int(np.count_nonzero(is_new))
+    if sources < MIN_SOURCES_TO_SPLIT:
         return np.zeros(0, np.int64)
-    count = max(1, min(max_dev, round(dev_fraction * len(sources)), len(sources) - 1))
-    return np.flatnonzero(hashes <= sources[count - 1])
+    count = max(1, min(max_dev, round(dev_fraction * sources), sources - 1))
+    last = np.searchsorted(np.cumsum(is_new, dtype=np.int32), count)
+    return np.flatnonzero(hashes <= ascending[last])
 
 
 def _source_hashes(pairs: PairStore, seed: int, both_directions_of: str | None) -> Iterator[int]:

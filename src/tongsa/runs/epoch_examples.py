@@ -103,10 +103,6 @@ class RandomExamples:
             targets = self._sample(self.data.target_tokenizer, texts, targets, seeds)
         return Batch.from_tokens(sources, targets, self.clean.appends_eos)
 
-    def release(self) -> None:
-        self.clean.release()
-        self.data.train.release()
-
     def _source_texts(self, indices: Indices, rows: Indices) -> list[str]:
         texts, noise, replacer = self.data.train.sources.take(rows), self.settings.noise, self.data.term_replacer
         if replacer:

@@ -1,4 +1,4 @@
-"""Training pairs as token ids: encoded once with all cores, kept as arrays that can be memory maps."""
+"""Training pairs as token ids: encoded once with all cores, kept as arrays that can be in files."""
 
 import hashlib
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ ENCODED_BLOCK_PAIRS = 20_000
 """Pairs that are encoded together; after each block an interrupted preparation can go on."""
 MAX_UINT16_TOKENS = 1 << 16
 SIDES = ("source", "target")
-Lengths = NDArray[np.int64]
+Lengths = NDArray[np.integer[Any]]
 
 
 class EncodedBlock(NamedTuple):
     """Token ids of consecutive pairs."""
 
     start: int
-    source: list[list[int]]
-    target: list[list[int]]
+    source: Ragged
+    target: Ragged
 
 
 class PairTokenizer(NamedTuple):
@@ -81,26 +81,24 @@ class PairTokenizer(NamedTuple):
         for i in range(start, len(pairs), ENCODED_BLOCK_PAIRS):
             rows = np.arange(i, min(i + ENCODED_BLOCK_PAIRS, len(pairs)))
             sources, targets = pairs.sources.take(rows), pairs.targets.take(rows)
-            pairs.release()
-            yield EncodedBlock(i, self.source.encode_normalized(sources), self.target.encode_normalized(targets))
+            source = Ragged(self.source.encode_normalized(sources))  # lists of Python's integers are ten times larger
+            yield EncodedBlock(i, source, Ragged(self.target.encode_normalized(targets)))
 
     def _append(self, block: EncodedBlock, arrays: ArrayFiles, ends: dict[str, int]) -> None:
         """Append the tokens of the pairs that are kept, and the lengths of the others."""
-        source_lengths, target_lengths = _lengths(block.source), _lengths(block.target)
+        source_lengths, target_lengths = block.source.lengths, block.target.lengths
         is_kept = self._within_limits(source_lengths, target_lengths)
         rows = block.start + np.arange(len(is_kept))
         arrays.append("kept", rows[is_kept])
         arrays.append("dropped", np.stack([rows, source_lengths, target_lengths], axis=1)[~is_kept])
         for side, sequences, lengths in (
-            ("source", block.source, source_lengths[is_kept]),
-            ("target", block.target, target_lengths[is_kept]),
+            ("source", block.source, source_lengths),
+            ("target", block.target, target_lengths),
         ):
-            flat = (
-                token for sequence, kept in zip(sequences, is_kept.tolist(), strict=True) if kept for token in sequence
-            )
-            arrays.append(f"{side}.tokens", np.fromiter(flat, self._dtype(side), int(lengths.sum())))
-            arrays.append(f"{side}.offsets", ends[side] + np.cumsum(lengths))
-            ends[side] += int(lengths.sum())
+            tokens = sequences.tokens[np.flatnonzero(np.repeat(is_kept, lengths))]
+            arrays.append(f"{side}.tokens", tokens.astype(self._dtype(side)))
+            arrays.append(f"{side}.offsets", ends[side] + np.cumsum(lengths[is_kept]))
+            ends[side] += len(tokens)
 
     def _within_limits(self, source: Lengths, target: Lengths) -> NDArray[np.bool_]:
         """Return for each pair whether `LengthLimits.drop_reason` keeps it."""
@@ -115,9 +113,5 @@ class PairTokenizer(NamedTuple):
         return np.uint16 if len(tokenizer) <= MAX_UINT16_TOKENS else np.int32
 
     def _read_side(self, arrays: ArrayFiles, side: str) -> Ragged:
-        tokens = arrays.read(f"{side}.tokens", self._dtype(side))
-        return Ragged.from_arrays(tokens, arrays.read(f"{side}.offsets", np.int64))
-
-
-def _lengths(sequences: list[list[int]]) -> Lengths:
-    return np.fromiter(map(len, sequences), np.int64, len(sequences))
+        tokens = arrays.open(f"{side}.tokens", self._dtype(side))
+        return Ragged.from_arrays(tokens, arrays.open(f"{side}.offsets", np.int64))

@@ -14,8 +14,6 @@ Item = TypeVar("Item")
 
 PREFETCH_BATCHES = 8
 PREFETCH_THREAD_NAME = "prefetch"
-RELEASE_BATCHES = 500
-"""Batches after which the pages of memory-mapped examples are given back: the memory of a run does not grow."""
 
 
 class ExampleSource(Protocol):
@@ -25,10 +23,6 @@ class ExampleSource(Protocol):
     def lengths(self) -> Indices: ...
 
     def batch(self, indices: Indices) -> Batch: ...
-
-    def release(self) -> None:
-        """Give the pages of memory maps back to the system."""
-        ...
 
 
 ExamplesByEpoch = Callable[[int, int], ExampleSource]
@@ -72,8 +66,6 @@ def _generate_batches(
             position = DataPosition(epoch + 1, 0) if is_stage_end else DataPosition(epoch, i + 1)
             yield position, examples.batch(batches[i])
             count += 1
-            if i % RELEASE_BATCHES == 0:
-                examples.release()
         epoch, first_batch = epoch + 1, 0
 
 
