@@ -18,9 +18,10 @@ from command_line import run_command
 from export.bundles import save_run, transformer
 from processes import ENVIRONMENT
 from tiny import reversing
+from tongsa import worker_pipe
 from tongsa.bundle import load_bundle
 from tongsa.data.array_files import ArrayFiles
-from tongsa.data.cleaning import chunk, workers
+from tongsa.data.cleaning import chunk
 from tongsa.data.cleaning.config import FilterConfig
 from tongsa.data.corpus import read_pairs
 from tongsa.data.ledger import Ledger
@@ -120,7 +121,7 @@ def test_processes_and_chunks_change_nothing(tmp_path: Path, monkeypatch: pytest
 def test_a_lost_worker_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = write_damaged(tmp_path, 200)
     monkeypatch.setattr(chunk, "CHUNK_PAIRS", 50)
-    monkeypatch.setattr(workers, "WORKER_CODE", "raise SystemExit(1)")
+    monkeypatch.setattr(worker_pipe, "WORKER_CODE", "raise SystemExit(1)")
     result = run_command("data", "clean", corpus, "-o", tmp_path / "clean.tsv")
     assert result.code == 1 and "a worker process has ended" in result.error
     assert not (tmp_path / "clean.tsv").exists()
@@ -128,10 +129,10 @@ def test_a_lost_worker_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_message_that_a_lost_worker_has_not_finished_is_none() -> None:
     stream = io.BytesIO()
-    workers._write_message(stream, [["a"], ["b"]], [b"numbers"])
+    worker_pipe.write_message(stream, [["a"], ["b"]], [b"numbers"])
     message = stream.getvalue()
-    assert workers._read_message(io.BytesIO(message)) == ([["a"], ["b"]], [b"numbers"])
-    assert all(workers._read_message(io.BytesIO(message[:size])) is None for size in range(len(message)))
+    assert worker_pipe.read_message(io.BytesIO(message)) == ([["a"], ["b"]], [b"numbers"])
+    assert all(worker_pipe.read_message(io.BytesIO(message[:size])) is None for size in range(len(message)))
 
 
 @pytest.mark.slow
