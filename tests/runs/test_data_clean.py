@@ -28,6 +28,7 @@ from tongsa.data.ledger import Ledger
 from tongsa.data.text_store import PairStore
 from tongsa.errors import InputError
 from tongsa.runs import cleaning as cleaning_module
+from tongsa.runs import model_scores
 from tongsa.runs.cleaning import Cleaning, clean_corpus, clean_training_pairs
 from tongsa.runs.corpus_reader import CorpusReader
 from tongsa.runs.data import prepare_data
@@ -311,6 +312,28 @@ def test_a_model_scores_the_pairs_and_the_lowest_are_dropped(tmp_path: Path) -> 
     clean_scores = [score for pair, score in zip(pairs, scores, strict=True) if pair.source.isascii()]
     worst = [pair.line for pair, score in zip(pairs, scores, strict=True) if score == min(clean_scores)]
     assert set(worst) <= lines
+
+
+def test_an_interrupted_scoring_of_training_pairs_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, preparation = write_damaged(tmp_path), Preparation(tmp_path / "cache")
+    filters = FilterConfig(model=str(save_run(tmp_path / "run", transformer())), model_score=-100.0)
+    data = DataConfig(train=(str(corpus),), filters=filters, cache=str(tmp_path / "cache"))
+    train = CorpusReader(preparation).read(data, "seq2seq", data.train, Ledger(None))
+    scored, score_block = list[int](), model_scores._score_block
+    monkeypatch.setattr(model_scores, "SCORED_BLOCK_PAIRS", 20)
+
+    def score_some(model: Any, pairs: Any) -> Any:
+        if len(scored) == 2:
+            scored.append(0)
+            raise KeyboardInterrupt
+        scored.append(len(pairs))
+        return score_block(model, pairs)
+
+    monkeypatch.setattr(model_scores, "_score_block", score_some)
+    with pytest.raises(KeyboardInterrupt):
+        clean_training_pairs(data, "seq2seq", train, Ledger(None), preparation)
+    assert clean_training_pairs(data, "seq2seq", train, Ledger(None), preparation)
+    assert sum(scored) == len(train), "some pairs were scored twice"
 
 
 def test_a_training_file_that_changes_before_it_is_cleaned_is_an_error(tmp_path: Path) -> None:

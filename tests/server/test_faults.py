@@ -130,7 +130,7 @@ def test_a_full_queue_rejects_requests_and_recovers(run: Path) -> None:
 
 
 def test_a_stream_without_room_is_refused_before_its_first_line(run: Path, tmp_path: Path) -> None:
-    """Of two models each may have half of the waiting requests."""
+    """Each of two models may have half of the waiting requests."""
     with (
         live_server(
             run, random_model(tmp_path / "other"), max_queued_sentences=2, max_concurrent_requests=4, batch_wait_ms=0

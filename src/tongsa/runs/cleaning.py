@@ -49,6 +49,8 @@ class Cleaning:
     data: DataConfig
     task: Task = "seq2seq"
     display: PreparationDisplay = field(default_factory=lambda: Preparation().display)
+    scores: Preparation = field(default_factory=Preparation)
+    """Keeps the finished blocks of model scores, for a cleaning that was interrupted."""
 
     @property
     def plan(self) -> CleaningPlan:
@@ -94,7 +96,9 @@ class Cleaning:
 
     def _hooks(self) -> CleaningHooks:
         model = self.scoring_model
-        return CleaningHooks(find_misaligned_blocks, partial(score_pairs, model) if model else None)
+        return CleaningHooks(
+            find_misaligned_blocks, partial(score_pairs, model, preparation=self.scores) if model else None
+        )
 
 
 def _read(data: DataConfig, task: Task, ledger: Ledger, *, raw: bool = False) -> Iterator[Pair]:
@@ -171,7 +175,8 @@ def clean_training_pairs(
     The files are read again, because the repairs need the texts as they are there. Pairs of a dev set that was split
     off are not in `train` and are left out.
     """
-    cleaning = Cleaning(data, task, preparation.display)
+    scores = Preparation(preparation.for_pairs(train).folder)  # without a display: the cleaning has one
+    cleaning = Cleaning(data, task, preparation.display, scores)
     plan = cleaning.plan
     names = [str(path) for path in data.paths(data.train)]
     model = cleaning.scoring_model
@@ -181,7 +186,7 @@ def clean_training_pairs(
     preparation = preparation.for_pairs(train)
 
     def fill(arrays: ArrayFiles) -> None:
-        arrays.restore_progress()  # an interrupted cleaning starts again
+        arrays.restore_progress()  # an interrupted cleaning starts again, apart from the model scores
         if arrays.folder is None:
             _fill_cleaned(cleaning, train, arrays, ArrayFiles())
             return

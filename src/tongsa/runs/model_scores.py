@@ -29,7 +29,7 @@ def score_pairs(model: TextModel, pairs: PairStore, preparation: Preparation | N
     """Return the mean log-probability of the target tokens of each pair, EOS included."""
     if model.task == "classification":
         raise InputError("model score: a classifier scores no targets. Name a translation or a language model.")
-    preparation = (preparation or Preparation()).for_pairs(pairs)
+    preparation = preparation or Preparation()
 
     def fill(arrays: ArrayFiles) -> None:
         with preparation.display.for_steps(len(pairs), 0) as display:
@@ -39,8 +39,16 @@ def score_pairs(model: TextModel, pairs: PairStore, preparation: Preparation | N
                 arrays.save_progress(start + len(block))
                 display.show(start + len(block), "scored pairs", "")
 
-    arrays = preparation.prepare(f"scores-{content_key('scores', pairs.key, model_key(model))}", fill)
-    return arrays.read(SCORES, np.float32)
+    key = content_key("scores", _content_sha256(pairs), model_key(model))
+    return preparation.prepare(f"scores-{key}", fill).read(SCORES, np.float32)
+
+
+def _content_sha256(pairs: PairStore) -> str:
+    """Hash of the texts: those of a cleaning are repaired, and have no key of their own."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{len(pair.source)} {pair.source}{pair.target}\n".encode())
+    return digest.hexdigest()
 
 
 def _score_block(model: TextModel, pairs: Sequence[Pair]) -> Scores:
