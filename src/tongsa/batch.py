@@ -69,7 +69,7 @@ class Ragged:
         return ragged
 
     @property
-    def lengths(self) -> Indices:
+    def lengths(self) -> NDArray[np.int64]:
         lengths = np.empty(len(self), np.int64)
         self.write_lengths(lengths)
         return lengths
