@@ -20,7 +20,6 @@ MEASURE = """
 import sys
 from pathlib import Path
 from tongsa import system
-from tongsa.data import text_store
 from tongsa.runs import tokenized_pairs
 from tongsa.runs.data import prepare_data
 from tongsa.runs.epoch_examples import EpochExamples
@@ -29,7 +28,7 @@ from tongsa.runs.run import create_run
 from tongsa.training.data_loader import iterate_batches
 from tongsa.training.loop import DataPosition
 
-tokenized_pairs.ENCODED_BLOCK_PAIRS = text_store.BLOCK_ROWS = 100
+tokenized_pairs.ENCODED_BLOCK_PAIRS = 100
 MODEL = {"kind": "transformer", "width": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 
 def read_one_epoch(corpus, folder):

@@ -2,7 +2,7 @@
 
 Each filter judges all pairs, so the reasons of a pair do not depend on the other filters; only which of several
 duplicates is kept does. Memory: the chunks of the processes, and less than 100 bytes for each pair; the rest is in
-arrays that may be memory maps.
+arrays that may be in files.
 """
 
 from collections import Counter, defaultdict
