@@ -65,7 +65,7 @@ class ResidentMemory:
         self.total, self.anonymous, self.file = map(max, zip((self.total, self.anonymous, self.file), mib, strict=True))
 
     @contextmanager
-    def sampled(self) -> Iterator[None]:
+    def watch(self) -> Iterator[None]:
         is_over = threading.Event()
 
         def sample_until_over() -> None:
@@ -95,7 +95,7 @@ class Stages:
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
         cpu, clock, memory = time.process_time(), time.perf_counter(), ResidentMemory()
-        with memory.sampled():
+        with memory.watch():
             yield
         self.cpu[name] = time.process_time() - cpu
         self.clock[name] = time.perf_counter() - clock
@@ -207,13 +207,13 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     stages = Stages()
     system.reset_peak_memory()
     preparation, batches = ResidentMemory(), ResidentMemory()
-    with preparation.sampled():
+    with preparation.watch():
         prepared = prepare(recipe, folder / "prepared", cache, stages)
     training_stage = stages.cpu["train the tokenizer"]
     total = sum(stages.cpu.values()) - training_stage  # it is a part of the stage with its name
     peak = (system.peak_memory() or 0) / 2**20
     system.reset_peak_memory()
-    with batches.sampled():
+    with batches.watch():
         first_batch, waits = waiting_times(prepared, recipe)
     batches_peak = (system.peak_memory() or 0) / 2**20
     return {
