@@ -58,7 +58,7 @@ def test_a_file_that_was_cut_off_is_named(tmp_path: Path) -> None:
     arrays = ArrayFiles(tmp_path)
     arrays.append("numbers", np.arange(100))
     arrays.close()
-    numbers = arrays.open("numbers", np.int64)
+    numbers = arrays.open_array("numbers", np.int64)
     os.truncate(tmp_path / "numbers", 80)
     assert numbers[:10].tolist() == [*range(10)]
     with pytest.raises(OSError, match="numbers"):

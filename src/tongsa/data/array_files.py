@@ -95,7 +95,7 @@ class ArrayFiles:
             self._streams[name] = (self.folder / name).open("ab") if self.folder else io.BytesIO()
         self._streams[name].write(values if isinstance(values, bytes) else values.tobytes())
 
-    def open(self, name: str, dtype: DTypeLike) -> Array:
+    def open_array(self, name: str, dtype: DTypeLike) -> Array:
         """Return an array whose values stay in its file; in memory if there is none."""
         path = (self.folder or Path()) / name
         return FileArray(path, dtype) if self.folder is not None and path.exists() else self.read(name, dtype)

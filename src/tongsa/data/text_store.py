@@ -105,10 +105,10 @@ def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def open_pairs(arrays: ArrayFiles, files: Sequence[tuple[int, str]], key: str = "") -> StoredPairs:
     """Open arrays that `write_pairs` has written."""
     source, target = (
-        TextArray(arrays.open(f"{side}.text", np.uint8), arrays.open(f"{side}.offsets", np.int64))
+        TextArray(arrays.open_array(f"{side}.text", np.uint8), arrays.open_array(f"{side}.offsets", np.int64))
         for side in ("source", "target")
     )
-    return StoredPairs(source, target, arrays.open("lines", np.int64), files, key)
+    return StoredPairs(source, target, arrays.open_array("lines", np.int64), files, key)
 
 
 class PairStore(Sequence[Pair]):

@@ -113,5 +113,5 @@ class PairTokenizer(NamedTuple):
         return np.uint16 if len(tokenizer) <= MAX_UINT16_TOKENS else np.int32
 
     def _read_side(self, arrays: ArrayFiles, side: str) -> Ragged:
-        tokens = arrays.open(f"{side}.tokens", self._dtype(side))
-        return Ragged.from_arrays(tokens, arrays.open(f"{side}.offsets", np.int64))
+        tokens = arrays.open_array(f"{side}.tokens", self._dtype(side))
+        return Ragged.from_arrays(tokens, arrays.open_array(f"{side}.offsets", np.int64))
