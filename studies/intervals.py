@@ -21,7 +21,8 @@ class Interval(NamedTuple):
 
     def show(self, digits: int = 2) -> str:
         """Return `mean [low, high]` with this many decimals."""
-        mean, low, high = (f"{value:,.{digits}f}".replace("-", "−") for value in self)
+        rounded = (round(value, digits) + 0.0 for value in self)  # + 0.0: never "−0.0"
+        mean, low, high = (f"{value:,.{digits}f}".replace("-", "−") for value in rounded)
         return f"{mean} [{low}, {high}]"
 
 

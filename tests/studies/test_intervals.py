@@ -59,3 +59,7 @@ def test_a_claim_holds_only_if_all_its_parts_hold() -> None:
     assert combine_verdicts(["holds", "fails"]) == "partly"
     assert combine_verdicts(["fails", "undecided"]) == "undecided"
     assert combine_verdicts(["fails", "fails"]) == "fails"
+
+
+def test_a_mean_that_rounds_to_zero_has_no_minus() -> None:
+    assert Interval(-0.04, -0.3, 0.02).show(1) == "0.0 [−0.3, 0.0]"
