@@ -139,7 +139,8 @@ def serve_document() -> None:
     """Parse and translate the document of standard input: the main function of the process."""
     gc.disable()  # looking through a million objects takes longer than the parser, and the process ends soon
     if hasattr(os, "nice"):
-        os.nice(LOWER_PRIORITY)
+        with suppress(OSError):  # a container may forbid it
+            os.nice(LOWER_PRIORITY)
     output = sys.stdout.buffer
     try:
         _serve()
