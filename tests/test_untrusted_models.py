@@ -47,7 +47,7 @@ DESCRIPTIONS = {
     "a beam of a billion": (r"^beam = 2$", "beam = 1000000000", "beam.*at most 10,000"),
     "a beam for exhaustive search": (r"^beam = 2$", "beam = 9999", "beam.*at most 1,000"),
     "an alpha that overflows": (r"^alpha = .*$", "alpha = 1e308", "alpha.*at most 10"),
-    "an alpha of NaN": (r"^alpha = .*$", "alpha = nan", "alpha: nan is not"),
+    "an alpha of NaN": (r"^alpha = .*$", "alpha = nan", "alpha: nan is out of range"),
     "a number of 5,000 digits": (r"^width = 16$", f"width = {'9' * 5000}", "more than 40 digits"),
     "a hexadecimal number of 5,000 digits": (r"^width = 16$", f"width = 0x{'f' * 5000}", "more than 40 digits"),
     "nested lists": (r"^metrics = .*$", f"metrics = {'[' * 5000}{']' * 5000}", "nested too deeply"),

@@ -271,7 +271,7 @@ def test_invisible_characters_are_written_as_code_points(token: str, text: str) 
         (" \u3000\n", {}, "text is empty"),
         (TEXT, {"max_pruned": -1}, "--pruned -1"),
         (TEXT, {"beam": 0}, "beam.* 0 is out of range"),
-        (TEXT, {"alpha": float("nan")}, "alpha.* nan is not"),
+        (TEXT, {"alpha": float("nan")}, "alpha.* nan is out of range"),
     ],
 )
 def test_invalid_search_is_an_error(text: str, settings: dict[str, Any], message: str) -> None:
