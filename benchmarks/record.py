@@ -22,6 +22,10 @@ from typing import Any
 from machine import CPUClass, machine, this_cpu
 
 RESULTS = Path(__file__).parent / "results"
+PEER_PYTHON = "OTHER/bin/python"
+"""Stands for the interpreter of another environment in a recorded command."""
+ABSOLUTE_FOLDER = re.compile(r"""(?<![^\s"'=\[,])/(?:[^/\s"',\]]+/)*""")
+"""The folders of an absolute path, at the start of an argument or of a value in it."""
 NOT_IN_COMMAND = {"--json", "--record"}
 """Options that do not change a value."""
 Row = dict[str, Any]
@@ -119,13 +123,18 @@ def rows_of_this_cpu(name: str, folder: Path) -> list[Row]:
 
 
 def shell_line(argv: Sequence[str]) -> str:
-    """Return the command of a process, without the options that only choose the output."""
+    """Return the command of a process, without the options that only choose the output.
+
+    Paths of this machine are of no use elsewhere: of an absolute path only the last name is kept.
+    """
     words, arguments = ["python", f"benchmarks/{Path(argv[0]).name}"], iter(argv[1:])
     for argument in arguments:
         if argument == "--results":
             next(arguments, None)
         elif argument not in NOT_IN_COMMAND and not argument.startswith("--results="):
-            words.append(argument)
+            words.append(ABSOLUTE_FOLDER.sub("", argument))
+            if argument == "--peer-python" and next(arguments, None):
+                words.append(PEER_PYTHON)
     return shlex.join(words)
 
 

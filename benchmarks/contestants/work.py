@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import os
 import resource
 import sys
@@ -57,12 +58,18 @@ def _addmm_flops(_: Any, left: Sequence[int], right: Sequence[int], *__: Any, **
     return 2 * left[0] * left[1] * right[1]
 
 
+def _onednn_flops(left: Sequence[int], weight: Sequence[int], *_: Any, **__: Any) -> int:
+    return 2 * math.prod(left) * weight[0]
+
+
 FUSED = {
     torch.ops.aten.addmm_: _addmm_flops,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward_flops,
 }
-"""Operations that torch's counter does not know: fused attention on CPU, in-place addmm."""
+"""Operations that torch's counter does not know: fused attention on CPU, in-place addmm, products by oneDNN."""
+if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    FUSED[torch.ops.mkldnn._linear_pointwise] = _onednn_flops
 
 
 def serve(build: Callable[[Task, Corpus], Contestant], others: Sequence[int] = ()) -> None:
@@ -141,14 +148,23 @@ def speeds(shapes: list[tuple[int, int, int]], workers: int) -> list[float]:
 
 @torch.no_grad()
 def speed(rows: int, inner: int, columns: int) -> float:
-    """Return FLOP/s of one product with a preallocated output."""
+    """Return FLOP/s of one product with the faster of the two libraries in torch, MKL and oneDNN."""
     left, right, out = torch.randn(rows, inner), torch.randn(inner, columns), torch.empty(rows, columns)
-    torch.mm(left, right, out=out)
+    transposed = right.t().contiguous()
+    rates = [calls_per_second(lambda: torch.mm(left, right, out=out))]
+    if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        onednn_product = torch.ops.mkldnn._linear_pointwise.default
+        rates.append(calls_per_second(lambda: onednn_product(left, transposed, None, "none", [], "")))
+    return 2.0 * rows * inner * columns * max(rates)
+
+
+def calls_per_second(function: Callable[[], object]) -> float:
+    function()  # compiles its kernels
     count, start = 0, perf_counter()
     while (seconds := perf_counter() - start) < PRODUCT_SECONDS or not count:
-        torch.mm(left, right, out=out)
+        function()
         count += 1
-    return 2.0 * rows * inner * columns * count / seconds
+    return count / seconds
 
 
 def one_round(

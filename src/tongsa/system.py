@@ -163,3 +163,13 @@ def allow_open_files(count: int) -> None:
     if soft != resource.RLIM_INFINITY and soft < allowed:
         with suppress(OSError, ValueError):  # macOS has another, lower limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+
+
+def cpu_vendor() -> str:
+    """Return the vendor as the CPU names itself, such as "GenuineIntel" or "AuthenticAMD"; "" where it is not known."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        # Windows: "AMD64 Family 25 Model 33 Stepping 0, AuthenticAMD"
+        return os.environ.get("PROCESSOR_IDENTIFIER", "").rpartition(", ")[2]
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")), "")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -264,7 +265,10 @@ def test_shortlist_gives_the_results_of_torch(tmp_path: Path, beam: int) -> None
         if results:
             assert [output.tokens for output in results] == [output.tokens for output in expected]
             log_probs = [output.log_prob for output in expected]
-            assert [output.log_prob for output in results] == pytest.approx(log_probs, abs=1e-4)
+            if beam == 1 and len(expected[0].tokens) == source.tokens.shape[1] + config.max_extra_tokens:
+                assert results[0].log_prob < log_probs[0], "the score of an output without an end has no shortlist"
+            else:
+                assert [output.log_prob for output in results] == pytest.approx(log_probs, abs=1e-4)
         left_to_torch += not results
         changed += expected[0].tokens != torch_translator.torch_engine.search(source, plain)[0][0].tokens
     assert changed, "the shortlist changed nothing: the test shows nothing"
@@ -283,12 +287,16 @@ def test_engine_does_not_use_an_outdated_shortlist(tmp_path: Path) -> None:
     assert converted and converted.supports(padded_batch(SENTENCES[1]), config), "the model is converted again"
 
 
-def test_outputs_that_do_not_end_are_left_to_torch(tmp_path: Path) -> None:
+def test_outputs_that_do_not_end(tmp_path: Path) -> None:
+    """Greedy search never changes earlier tokens, so they are cut; with a beam they are left to torch."""
     model = transformer(positions="learned", max_positions=10, seed=2)
     source, config = padded_batch(sentence(10), sentence(4)), DecodingConfig(beam=1, max_extra_tokens=50)
-    expected = torch_search(model, source, config)
+    expected, engine = torch_search(model, source, config), export_engine(tmp_path, model)
     assert [len(best.tokens) for best, *_ in expected] == [9, 9], "not all outputs reach the limit"
-    assert export_engine(tmp_path, model).search(source, config) == [[], []]
+    for (result,), (hypothesis,) in zip(engine.search(source, config), expected, strict=True):
+        assert result.tokens == hypothesis.tokens
+        assert (result.log_prob, result.score) == pytest.approx((hypothesis.log_prob, hypothesis.score), abs=1e-4)
+    assert engine.search(source, replace(config, beam=2)) == [[], []]
 
 
 def test_missing_library_is_an_error_with_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,6 +217,11 @@ def remove(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+def cut_at_a_line_end(path: Path) -> None:
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 2]), "utf-8")
+
+
 def replace_by_folder(path: Path) -> None:
     remove(path)
     path.mkdir()
@@ -241,6 +246,7 @@ def replace_by_file(path: Path) -> None:
     [
         ("run.toml", overwrite),
         ("run.toml", replace_by_folder),
+        ("run.toml", cut_at_a_line_end),
         ("tokenizer", remove),
         ("tokenizer/source.model", overwrite),
         ("tokenizer/source.model.sha256", replace_by_broken_link),

@@ -83,6 +83,13 @@ def test_a_search_of_torch_has_the_machine_for_itself(exported_run: Path) -> Non
         assert all(request.result() for request in requests)
 
 
+def test_a_client_that_is_alone_does_not_wait_for_others(run: Path) -> None:
+    with live_server(run, batch_wait_ms=0) as server, ThreadPoolExecutor(1) as clients:
+        server.translate("a b")
+        server.queue.limits = server.queue.limits._replace(wait_seconds=100 * WAIT_SECONDS)
+        assert clients.submit(server.translate, "c d").result(WAIT_SECONDS)
+
+
 def test_the_next_batch_is_searched_while_the_last_one_is_finished(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_search, second_search, overlapped = threading.Event(), threading.Event(), list[bool]()
     finish = TranslateTask.finish

@@ -1,5 +1,6 @@
 """Search over many texts: batches of similar length, in parallel threads, by the fast engine or by torch."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +14,7 @@ from tongsa.decoding.continuous_batching import BATCHES_PER_CAPACITY
 from tongsa.decoding.engines.engine import Engine, supports_all
 from tongsa.decoding.engines.torch import TorchEngine
 from tongsa.decoding.request import DecodeRequest
-from tongsa.torch_threads import parallel_map
+from tongsa.torch_threads import parallel_map, torch_threads
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,11 @@ class BatchSearch:
         sampler = request.sampling.build() if request.sampling else None
         search = partial(self.torch_engine.decode, request=request, sampler=sampler)
         nbest_lists: dict[int, list[Hypothesis]] = {}
-        for batch, outputs in zip(batches, parallel_map(search, batches, threads), strict=True):
-            nbest_lists |= dict(zip(batch.indices.tolist(), outputs, strict=True))
+        # products of a single row are too small for several threads, which wait for each other after each product
+        is_single_row = is_cpu and len(order) == request.config.beam == 1
+        with torch_threads(1) if is_single_row else nullcontext():
+            for batch, outputs in zip(batches, parallel_map(search, batches, threads), strict=True):
+                nbest_lists |= dict(zip(batch.indices.tolist(), outputs, strict=True))
         return nbest_lists
 
 

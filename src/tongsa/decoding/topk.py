@@ -52,7 +52,9 @@ def topk_candidates(log_probs: Tensor, ranking_scores: Tensor, layout: BeamLayou
     if log_probs.numel() >= MIN_BLOCKWISE_CANDIDATES and vocab_size >= first_token + BLOCK_SIZE:
         return blockwise_topk(log_probs, ranking_scores, layout, k)
     if layout == BeamLayout(1):  # one hypothesis for each sentence: its score changes no order
-        best = log_probs[:, first_token:].topk(min(k, vocab_size - first_token), dim=1)
+        scores = log_probs[:, first_token:]
+        # the maximum of greedy search needs no heap
+        best = scores.max(dim=1, keepdim=True) if k == 1 else scores.topk(min(k, scores.shape[1]), dim=1)
         parent = torch.zeros_like(best.indices)
         return BeamStep(parent, best.indices + first_token, best.values, best.values + ranking_scores)
     grid = layout.scatter(log_probs, len(ranking_scores))  # (sentence, hypothesis, token)

@@ -9,12 +9,12 @@ A search step has few rows, so most of the time goes into that. Two layouts avoi
 Figures are in benchmarks/LOG.md (2026-11-18).
 
 A copy must follow its parameter. So only frozen parameters (`requires_grad = False`) have copies, as those of a loaded
-bundle: a model in training is computed with its own weights. A copy is kept with the version number that torch
-increases when a tensor is changed, and made again when the number or the address differs. That alone would not be
-enough: torch's fused optimizers and changes through `.data` leave the number as it is.
+bundle: a model in training is computed with its own weights (nn/onednn_linear.py). A copy is kept with the version
+number that torch increases when a tensor is changed, and made again when the number or the address differs. That alone
+would not be enough: torch's fused optimizers and changes through `.data` leave the number as it is.
 
 oneDNN compiles a kernel for each shape, in about 0.5 ms, and keeps it, in about 0.6 MiB. So products have few numbers
-of rows, ROW_COUNTS: others are padded by zeros, which are dropped again. Larger products are left to MKL.
+of rows, ROW_COUNTS: others are padded by zeros, which are dropped again. Larger products read the stored weight.
 
 Weights that were quantized have products in 8 bits instead (nn/int8_linear.py).
 """
@@ -29,6 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.nn.int8_linear import quantized_product, quantized_weight
+from tongsa.nn.onednn_linear import can_use_onednn, is_large_enough, onednn_linear
 
 ROW_COUNTS: tuple[int, ...] = (
     *range(1, 9),
@@ -76,22 +77,26 @@ _copies: dict[tuple[int, Layout], _Copy] = {}
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activation = "none") -> Tensor:  # (…, output)
     """Return the activation of xWᵀ + b; x is (…, input)."""
+    if not in_inference_mode():
+        return _activate(onednn_linear(x, weight, bias), activation)
     rows = x.numel() // weight.shape[1]
-    if rows and in_inference_mode() and (quantized := quantized_weight(weight)) is not None:
+    if rows and (quantized := quantized_weight(weight)) is not None:
         return _activate(quantized_product(x, quantized, bias), activation)
-    if not in_inference_mode() or not 0 < rows <= MAX_ROWS or x.dtype != torch.float32:
-        return _activate(F.linear(x, weight, bias), activation)
-    copy = _copy(weight, "transposed" if rows == 1 else "packed")
-    if copy is None:
-        return _activate(F.linear(x, weight, bias), activation)
+    values = None
+    if 0 < rows <= MAX_ROWS and x.dtype == torch.float32:
+        values = _copy(weight, "transposed" if rows == 1 else "packed")
+        if values is None and rows > 1 and can_use_onednn(x, weight):
+            values = weight  # without a copy, as in a model in training
+    if values is None:
+        return _activate(onednn_linear(x, weight, bias), activation)
     if rows == 1:
         row = x if x.dim() == 2 else x.view(1, -1)
-        product = torch.mm(row, copy) if bias is None else torch.addmm(bias, row, copy)
+        product = torch.mm(row, values) if bias is None else torch.addmm(bias, row, values)
         return _activate(product if row is x else product.view(*x.shape[:-1], -1), activation)
     if (padded_rows := padded_row_count(rows, weight)) > rows:
         padded = F.pad(x.reshape(rows, -1), (0, 0, 0, padded_rows - rows))
-        return _packed_product(padded, copy, bias, activation, [], "")[:rows].view(*x.shape[:-1], -1)
-    return _packed_product(x, copy, bias, activation, [], "")
+        return _packed_product(padded, values, bias, activation, [], "")[:rows].view(*x.shape[:-1], -1)
+    return _packed_product(x, values, bias, activation, [], "")
 
 
 def in_inference_mode() -> bool:
@@ -104,8 +109,10 @@ def padded_row_count(rows: int, weight: Tensor) -> int:
 
     A search step that begins with this number of rows is not padded in each product.
     """
-    has_copy = in_inference_mode() and 0 < rows <= MAX_ROWS and _can_copy(weight)
-    return ROW_COUNTS[bisect_left(ROW_COUNTS, rows)] if has_copy else rows
+    is_small = in_inference_mode() and 0 < rows <= MAX_ROWS
+    if is_small and (_can_copy(weight) or is_large_enough(rows, weight)):
+        return ROW_COUNTS[bisect_left(ROW_COUNTS, rows)]
+    return rows
 
 
 def _activate(product: Tensor, activation: Activation) -> Tensor:

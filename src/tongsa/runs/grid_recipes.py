@@ -28,7 +28,7 @@ from tongsa.runs.grid_plan import GridPlan, Variant
 from tongsa.runs.planner import SIZE_FAMILY_KEYS, parse_budget, resolve_recipe
 from tongsa.runs.preparation import PREPARED_FOLDER, Preparation
 from tongsa.runs.recipe import Recipe, parse_recipe
-from tongsa.runs.tokenizers import has_checksum
+from tongsa.runs.tokenizers import has_checksum, write_checksum
 from tongsa.runs.train import plan_run
 
 PLAN_FILE = "grid.json"
@@ -77,17 +77,16 @@ def _is_planned(plan: GridPlan, variant: Variant) -> bool:
 def _read_plan(plan: GridPlan, variant: Variant) -> Recipe:
     """Return the planned recipe of a setting; its tokenizers and its data files must be unchanged."""
     folder = plan.plan_folder(variant)
-    settings = folder / "run.toml"
+    settings, tokenizers = folder / "run.toml", folder / "tokenizer"
     recipe = parse_recipe(config.read_folder_toml(settings, plan_again(folder)), str(settings))
-    tokenizers = folder / "tokenizer"
-    for path in sorted({tokenizers / "source.model", *tokenizers.glob("*")}):
+    for path in [settings, *sorted({tokenizers / "source.model", *tokenizers.glob("*")})]:
         read_planned_file(path, folder)
     check_data_unchanged(recipe, folder)
     return recipe
 
 
 def read_planned_file(path: Path, folder: Path) -> bytes:
-    """Return a file of the tokenizers of a plan; raise InputError if it is damaged."""
+    """Return a file of a plan; raise InputError if it is damaged."""
     try:
         content = read_bytes(path, MAX_TOKENIZER_BYTES)
         if not has_checksum(path, content):
@@ -177,6 +176,7 @@ def _plan_variants(plan: GridPlan, preset: PresetName | None, reader: CorpusRead
         if same_tokenizer != folder:
             shutil.copytree(same_tokenizer / "tokenizer", folder / "tokenizer")
         run = plan_run(recipe, folder, display.for_run(variant.name), reader=reader, time_budget=time_budget)
+        write_checksum(folder / "run.toml")  # a file that is cut off at a line end is TOML, too
         parameters = sum(parameter.numel() for parameter in run.bundle.model.parameters())
         steps = run.recipe.training.steps
         display.log(f"{variant.name or 'each run'}: {recipe.kind}, {parameters:,} parameters, {steps:,} steps")

@@ -85,6 +85,12 @@ class _TokenizerTrainer:
         return self.preparation.prepare(f"tokenizer-{key}", fill).read("tokenizer.model", "u1").tobytes()
 
 
+def write_checksum(path: Path) -> None:
+    """Write the checksum of a file beside it; `has_checksum` reads it."""
+    content = bounded_files.read_bytes(path, bounded_files.MAX_TOKENIZER_BYTES)
+    storage.write_bytes(_checksum_path(path), _sha256_line(content))
+
+
 def _checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
@@ -96,7 +102,7 @@ def _check_unchanged(path: Path, content: bytes) -> None:
 
 
 def has_checksum(path: Path, content: bytes) -> bool:
-    """Return whether the content of a tokenizer has the checksum beside it; runs of older versions have none."""
+    """Return whether the content of a file has the checksum beside it; runs of older versions have none."""
     checksum = _checksum_path(path)
     return not checksum.exists() or bounded_files.read_bytes(checksum, MAX_CHECKSUM_BYTES) == _sha256_line(content)
 

@@ -202,7 +202,10 @@ def encode_json_in_parts(content: Any, levels: int = 5) -> bytes:
             yield from parts(item, levels - 1)
         yield closing
 
-    return "".join(parts(content, levels)).encode("utf-8")
+    encoded = bytearray()  # encoded part by part, too
+    for part in parts(content, levels):
+        encoded += part.encode("utf-8")
+    return bytes(encoded)
 
 
 async def encoded_response(content: Any) -> Response:

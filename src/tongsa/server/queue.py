@@ -8,7 +8,8 @@ stages, each with its own threads:
 2. Finish. One thread turns the outputs into texts, checks them and answers, while the workers search the next
    batches. A sentence whose output fails a check goes back into the queue with another task.
 
-An idle worker waits for `BatchLimits.wait_seconds` after the arrival of a sentence, so that others can join.
+An idle worker waits for `BatchLimits.wait_seconds` after the arrival of a sentence, so that others can join. It does
+not wait if this sentence is the only one, and the batch before was a single sentence, too.
 """
 
 import asyncio
@@ -93,6 +94,7 @@ class ModelQueue:
         self._idle_workers = limits.workers
         self._last_arrival = 0.0
         self._last_search_seconds = 0.0
+        self._last_batch_size = 0
         self._threads: list[threading.Thread] = []
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix=f"tongsa {name} finish")
         metrics.watch_queue(name, lambda: self.queued_count)
@@ -258,6 +260,8 @@ class ModelQueue:
         Answers of a large batch bring its clients back one after the other, so the longer the last search took, the
         longer the first sentence may wait. A small batch would take nearly as long as a large one.
         """
+        if self._last_batch_size == self._unfinished_count == 1:
+            return 0.0  # one client sends one sentence after the other: nobody else is expected
         wait = self.limits.wait_seconds
         max_wait = min(max(wait, self._last_search_seconds / 4), MAX_WAIT_FACTOR * wait)
         return min(self._last_arrival + wait, self._queue.first.queued_at + max_wait) - time.monotonic()
@@ -275,6 +279,7 @@ class ModelQueue:
                 batch = self._queue.take(self.limits.tokens, max_sentences)
             for sentence in batch:
                 sentence.state = "running"
+            self._last_batch_size = len(batch) or self._last_batch_size
             self._idle_workers -= 1
         self._resolve([(sentence, late_error()) for sentence in removed if sentence.state != "cancelled"])
         return batch

@@ -8,12 +8,12 @@ the loss: this is the module that DDP, FSDP and gradient accumulation work with.
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tongsa.batch import Batch, Padded
 from tongsa.interface import EncoderDecoder
 from tongsa.nn.auxiliary_loss import collect_auxiliary_losses
+from tongsa.nn.onednn_linear import add_transposed_product, can_use_onednn, product
 from tongsa.nn.output import OutputProjection
 from tongsa.training.config import TrainingConfig
 
@@ -127,11 +127,13 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         log_sum, target_logit = torch.empty_like(mask), torch.empty_like(mask)
         hidden_grad, weight_grad = torch.empty_like(hidden), torch.zeros_like(weight)
+        if can_use_onednn(hidden[:ROWS_PER_CHUNK], weight):
+            weight_grad = weight.new_zeros(weight.shape[::-1]).t()  # in the memory order of its products
         bias_grad = None if bias is None else torch.zeros_like(bias)
         for start in range(0, len(hidden), ROWS_PER_CHUNK):
             chunk = slice(start, start + ROWS_PER_CHUNK)
             tokens = target[chunk].unsqueeze(1)
-            logits = F.linear(hidden[chunk], weight, bias)  # (row, token): the only large tensor
+            logits = product(hidden[chunk], weight, bias)  # (row, token): the only large tensor
             target_logit[chunk] = logits.gather(1, tokens).squeeze(1)
             maximum = logits.amax(dim=1, keepdim=True)
             exponentials = logits.sub_(maximum).clamp_(min=MIN_SHIFTED_LOGIT).exp_()
@@ -139,13 +141,13 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             log_sum[chunk] = (maximum + sums.log()).squeeze(1)
             exponentials.scatter_add_(1, tokens, sums * (label_smoothing - 1))  # now e - (1-ε) s one-hot
             row_scale = mask[chunk].unsqueeze(1) / sums
-            torch.mm(exponentials, weight, out=hidden_grad[chunk]).mul_(row_scale)
-            weight_grad.addmm_(exponentials.T, hidden[chunk] * row_scale)
+            torch.mul(product(exponentials, weight.t()), row_scale, out=hidden_grad[chunk])
+            add_transposed_product(weight_grad, exponentials, hidden[chunk] * row_scale)
             if bias_grad is not None:
                 bias_grad.addmv_(exponentials.T, row_scale.squeeze(1))
         uniform = label_smoothing / len(weight)  # ε/V
         hidden_grad.addr_(mask, weight.sum(dim=0), alpha=-uniform)
-        weight_grad.sub_(mask @ hidden, alpha=uniform)
+        weight_grad = weight_grad.contiguous().sub_(mask @ hidden, alpha=uniform)
         mean_logit = hidden @ weight.mean(dim=0)
         if bias is not None and bias_grad is not None:
             bias_grad.sub_(mask.sum(), alpha=uniform)

@@ -1,8 +1,9 @@
 """Muon (Jordan et al. 2024): momentum with an orthogonalized update of each matrix.
 
 PyTorch's Muon computes in bf16, which crashes some CPUs. This implementation computes in float32 and batches matrices
-of one shape. Projections stored in one matrix (query, key, value) are orthogonalized separately. Updates are scaled to
-the size of AdamW's (Liu et al. 2025, section 2.2), so both use the same learning rate.
+of one shape; with oneDNN (nn/onednn_linear.py) threads compute them one by one. Projections stored in one matrix
+(query, key, value) are orthogonalized separately. Updates are scaled to the size of AdamW's (Liu et al. 2025, section
+2.2), so both use the same learning rate.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tongsa.nn import onednn_linear
 from tongsa.nn.linear import Linear
+from tongsa.torch_threads import parallel_map
 from tongsa.training.distributed import SINGLE_PROCESS, DistributedContext, distribute_like, full_tensor
 
 POLAR_EXPRESS_COEFFICIENTS = (
@@ -23,37 +26,49 @@ POLAR_EXPRESS_COEFFICIENTS = (
 """a, b, c of each iteration of the Polar Express (Amsel et al. 2025): the optimal polynomials for four iterations."""
 
 
-def orthogonalize(matrices: Tensor) -> Tensor:  # (matrix, row, column), rows ≤ columns
+def orthogonalize(matrices: Tensor) -> Tensor:  # (…, row, column), rows ≤ columns
     """Return approximately the nearest (semi-)orthogonal matrices.
 
     Each iteration X ← aX + b(XXᵀ)X + c(XXᵀ)²X moves the singular values towards one.
     """
-    x: Tensor = matrices / (1.01 * matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    if x.shape[2] >= 2 * x.shape[1]:
+    x: Tensor = matrices / (1.01 * matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    if x.shape[-1] >= 2 * x.shape[-2]:
         return _orthogonalize_wide(x)
     for a, b, c in POLAR_EXPRESS_COEFFICIENTS:
-        gram = x @ x.mT
-        polynomial = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-        x = torch.baddbmm(x, polynomial, x, beta=a)
+        gram = _matmul(x, x.mT)
+        polynomial = _add_matmul(gram, gram, gram, b, c)
+        x = _add_matmul(x, polynomial, x, a, 1.0)
     return x
 
 
 def _orthogonalize_wide(matrices: Tensor) -> Tensor:
     """Return the same for wide matrices: each iteration is a polynomial in XXᵀ, so X is multiplied only once."""
-    gram = matrices @ matrices.mT
+    gram = _matmul(matrices, matrices.mT)
     product = factor = _polynomial(gram, *POLAR_EXPRESS_COEFFICIENTS[0])
     for coefficients in POLAR_EXPRESS_COEFFICIENTS[1:]:
-        gram = factor @ gram @ factor
+        gram = _matmul(_matmul(factor, gram), factor)
         factor = _polynomial(gram, *coefficients)
-        product = factor @ product
-    return product @ matrices
+        product = _matmul(factor, product)
+    return _matmul(product, matrices)
 
 
 def _polynomial(gram: Tensor, a: float, b: float, c: float) -> Tensor:
     """Return a + bA + cA² for A = `gram`."""
-    result = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-    result.diagonal(dim1=1, dim2=2).add_(a)
+    result = _add_matmul(gram, gram, gram, b, c)
+    result.diagonal(dim1=-2, dim2=-1).add_(a)
     return result
+
+
+def _matmul(left: Tensor, right: Tensor) -> Tensor:  # (…, row, column)
+    """Return the product of two matrices, or of two batches of them."""
+    return onednn_linear.product(left, right.t()) if left.dim() == 2 else left @ right
+
+
+def _add_matmul(matrices: Tensor, left: Tensor, right: Tensor, alpha: float, beta: float) -> Tensor:
+    """Return alpha · matrices + beta · left right, for one of each or a batch of them."""
+    if left.dim() == 2:
+        return _matmul(left, right).mul_(beta).add_(matrices, alpha=alpha)
+    return torch.baddbmm(matrices, left, right, beta=alpha, alpha=beta)
 
 
 class Muon(torch.optim.Optimizer):
@@ -101,9 +116,13 @@ class Muon(torch.optim.Optimizer):
                 blocks_by_shape.setdefault((min(block.shape), max(block.shape)), []).append(wide)
         for pairs in blocks_by_shape.values():
             if rank_pairs := pairs[self.distributed.rank :: self.distributed.world_size]:
-                torch._foreach_copy_(
-                    [output for output, _ in rank_pairs],
-                    orthogonalize(torch.stack([block for _, block in rank_pairs])).unbind(),
-                )
+                blocks = [block for _, block in rank_pairs]
+                if onednn_linear.can_use_onednn(
+                    blocks[0], blocks[0]
+                ):  # its products are of two matrices, not of batches
+                    orthogonal = list(parallel_map(orthogonalize, blocks))
+                else:
+                    orthogonal = list(orthogonalize(torch.stack(blocks)).unbind())
+                torch._foreach_copy_([output for output, _ in rank_pairs], orthogonal)
         self.distributed.all_reduce(flat)  # the blocks of other ranks are zero here, so the sum gathers them
         return results

@@ -100,8 +100,8 @@ class CTranslate2Engine:
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
         """Return the best `nbest` hypotheses of each sentence; many sentences in one call keep all workers busy.
 
-        A list is empty if an output exceeds its maximum length or contains PAD or BOS, which torch never allows.
-        CTranslate2 has other rules for these cases, so its output would differ.
+        A list is empty if an output contains PAD or BOS, which torch never allows, or with a beam above 1 if it exceeds
+        its maximum length. CTranslate2 has other rules for these cases, so its output would differ.
         """
         rows = [
             _token_strings(row[:length])
@@ -112,10 +112,33 @@ class CTranslate2Engine:
         for group in _group_by_max_length(max_lengths):
             group_outputs = self._translate_batch([rows[i] for i in group], max(max_lengths[i] for i in group), config)
             outputs |= dict(zip(group, group_outputs, strict=True))
+        if config.beam == 1:
+            self._end_at_maximum(rows, outputs, max_lengths)
         return [
             _rank(outputs[i], config)[:nbest] if _all_valid(outputs[i], max_length) else []
             for i, max_length in enumerate(max_lengths)
         ]
+
+    def _end_at_maximum(
+        self, rows: list[list[str]], outputs: dict[int, list[_ScoredTokens]], max_lengths: Sequence[int]
+    ) -> None:
+        """End outputs of greedy search that exceed their maximum length as torch does: there, only EOS is left.
+
+        Greedy search never changes the tokens before, so the output needs no other search, only another score. It is
+        one over the whole vocabulary, also with a shortlist.
+        """
+        too_long = {
+            i: output.tokens[: max_lengths[i]]
+            for i, [output] in outputs.items()
+            if len(output.tokens) > max_lengths[i] and not {PAD, BOS, EOS} & set(output.tokens[: max_lengths[i]])
+            if output.tokens[max_lengths[i]] != EOS
+        }
+        if too_long:
+            scored = self._translator.score_batch(
+                [rows[i] for i in too_long], [*map(_token_strings, too_long.values())], max_input_length=0
+            )
+            for (i, tokens), score in zip(too_long.items(), scored, strict=True):
+                outputs[i] = [_ScoredTokens([*tokens, EOS], sum(score.log_probs))]
 
     def _translate_batch(
         self, rows: list[list[str]], max_length: int, config: DecodingConfig
