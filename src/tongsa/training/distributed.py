@@ -145,15 +145,17 @@ def init_distributed() -> Iterator[DistributedContext]:
         if local_rank >= gpus:
             raise InputError(f"--workers: no GPU for worker {local_rank + 1}. Use at most {gpus} workers.")
         torch.cuda.set_device(local_rank)
-    dist.init_process_group(timeout=COLLECTIVE_TIMEOUT)
     try:
+        dist.init_process_group(timeout=COLLECTIVE_TIMEOUT)
+        dist.barrier()  # a worker that stops at once would cut connections that others are still making
         yield _current_context()
     except RuntimeError as error:
         if isinstance(error, dist.DistError) or "gloo" in str(error):  # Gloo raises plain RuntimeErrors
             raise LostWorkerError(f"another worker has died, so this one stops: {error}".splitlines()[0]) from None
         raise
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
 def _current_context() -> DistributedContext:
