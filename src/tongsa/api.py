@@ -196,6 +196,7 @@ def evaluate(
     columns: tuple[int, int] = (1, 2),
     header: bool = False,
     encoding: str = "utf-8",
+    tag: str = "",
     metrics: "Sequence[str]" = (),
     tokenize: str = "",
     comet_model: "PathLike" = "",
@@ -207,6 +208,7 @@ def evaluate(
     model: Folder of a run, or a model from `load`.
     data: Test file, or two parallel files; `columns`, `header` and `encoding` as in `data.*`.
     pairs: Pairs (source, target) instead of files.
+    tag: Tag before each source, such as "<2ko>", for a model that was trained with tags.
     metrics: "bleu", "chrf", "ter", "exact_match", "wer", "per"; by default those of the model.
     tokenize: SacreBLEU's tokenizer for BLEU; by default chosen by the target language.
     comet_model: Checkpoint file of a COMET model, for the score "comet"; needs the package unbabel-comet.
@@ -221,7 +223,7 @@ def evaluate(
 
     return evaluate_on(
         load(model) if isinstance(model, str | Path) else model,
-        EvaluationSet(files=as_strings(data), columns=columns, header=header, encoding=encoding, pairs=pairs),
+        EvaluationSet(files=as_strings(data), columns=columns, header=header, encoding=encoding, tag=tag, pairs=pairs),
         EvaluationOptions(
             metrics=metrics,
             tokenize=tokenize,

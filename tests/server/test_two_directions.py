@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+import tongsa
 from live_server import live_server
 from tiny import SMALL, reversing, write_pairs
 from tongsa import config, runs, storage
+from tongsa.errors import InputError
 
 SETTINGS = (
     *SMALL,
@@ -52,3 +54,14 @@ def test_the_control_tag_of_a_request_chooses_the_direction(two_directions: Path
     assert all("a" <= letter <= "z" for text in latin for letter in text if letter.isalpha()), latin
     assert all(any(map(str.isalpha, text)) for text in (*korean, *latin))
     assert missing.status_code == 422 and "<2ko>" in missing.json()["error"] and "<2en>" in missing.json()["error"]
+
+
+def test_a_test_set_is_evaluated_in_the_direction_of_its_tag(two_directions: Path, tmp_path: Path) -> None:
+    test = write_pairs(tmp_path / "test.tsv", reversing(20))
+    values = {}
+    for tag in ("<2ko>", "<2en>"):
+        report = tongsa.evaluate(two_directions, test, tag=tag, metrics=["chrf"])
+        values[tag] = report.scores["chrf"].value
+    assert values["<2ko>"] > 5 > 1 > values["<2en>"], "the references are Korean"
+    with pytest.raises(InputError, match="tag <2de>"):
+        tongsa.evaluate(two_directions, test, tag="<2de>")
