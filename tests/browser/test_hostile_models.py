@@ -40,13 +40,15 @@ def hostile_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSer
     file = write_pairs(folder / "pairs.tsv", PAIRS)
     train(run=folder / "run", data=file, dev=file, settings=SETTINGS, quiet=True)
     summary = ModelSummary(training_pairs=2, metric=SCRIPT, score=1.0, examples=(MARKUP, SCRIPT), control_tags=("<b>",))
-    languages = {"source_language": MARKUP, "target_language": f"<b>{MARKUP}"}
-    translator = replace(load_bundle(folder / "run"), summary=summary, **languages)
     labels = LabelTokenizer([MARKUP, SCRIPT])
     classifier = random_bundle("structured_self_attention", CONFIGS["structured_self_attention"], target=labels)
+    bundles = {MARKUP: load_bundle(folder / "run"), f"{MARKUP}, labels": classifier}
     runs = [
-        save_run(folder / MARKUP, translator),
-        save_run(folder / f"{MARKUP}, labels", replace(classifier, summary=summary, **languages)),
+        save_run(
+            folder / name,
+            replace(bundle, summary=summary, source_language=MARKUP, target_language=f"<b>{MARKUP}"),
+        )
+        for name, bundle in bundles.items()
     ]
     with live_server(*runs, engine="torch", output_checks=True) as running:
         yield running

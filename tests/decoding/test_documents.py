@@ -34,7 +34,7 @@ def translator() -> Translator:
 @given(TEXTS, st.integers(1, 8))
 def test_all_but_white_space_is_in_a_sentence_and_joining_gives_the_text(text: str, max_tokens: int) -> None:
     for unsplit in (Document(text, split_sentences(text)), Document.of_lines(text)):
-        document = unsplit.split_to_fit(lambda sentence: len(sentence) <= max_tokens)
+        document = unsplit.split_to_fit(lambda sentences: [len(sentence) <= max_tokens for sentence in sentences])
         assert document.join(document.sentences) == text
         assert (
             "".join(document.sentences).split() == text.split() or not document.join([""] * len(document.spans)).strip()
@@ -185,7 +185,9 @@ def test_the_stop_of_the_source_has_the_form_of_the_output(source: str, output: 
 
 def test_a_period_inside_a_long_sentence_that_was_split_is_no_stop() -> None:
     text = "We met Mr. Smith at home."
-    document = Document(text, split_sentences(text, "en")).split_to_fit(lambda sentence: len(sentence) <= 15)
+    document = Document(text, split_sentences(text, "en")).split_to_fit(
+        lambda sentences: [len(sentence) <= 15 for sentence in sentences]
+    )
     inner, last = document.sentences[0], document.sentences[-1]
     assert inner == "We met Mr." and last.endswith("home.")
     assert [document.complete(i, "가") for i in range(len(document.spans))] == [

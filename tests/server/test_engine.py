@@ -68,7 +68,7 @@ def test_a_sentence_for_torch_does_not_move_its_batch_to_torch(exported_run: Pat
         alone = [server.translate(text)[0] for text in short]
         assert [translation["text"] for translation in together[:-1]] == [translation["text"] for translation in alone]
         assert [translation["text"] for translation in alone] == [translator(text).text for text in short]
-        supported = [model.engine_supports(model.count_tokens(text)) for text in (*short, long)]
+        supported = [*map(model.engine_supports, model.count_tokens([*short, long]))]
         assert sum(map(len, searched[:-20])) == sum(supported) > 0
 
 
@@ -89,7 +89,7 @@ def test_token_probabilities_equal_the_translators(exported_run: Path) -> None:
 def test_threads_share_a_batch_without_changing_results_or_their_order(exported_run: Path) -> None:
     model = load_model(ModelSource("run", exported_run), ServerConfig())
     task = TranslateTask(use_engine=True, check_outputs=False)
-    sentences = [QueuedSentence(task, text, model.count_tokens(text)) for text in sample_texts(7)]
+    sentences = [QueuedSentence(task, text, model.count_tokens([text])[0]) for text in sample_texts(7)]
     one_thread = task.finish(model, sentences, task.search(model, sentences))
     before = torch.get_num_threads()
     torch.set_num_threads(3)

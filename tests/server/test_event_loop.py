@@ -1,7 +1,10 @@
 """The event loop answers all clients: work that grows with a request is done in threads, and never blocks it."""
 
+import gc
 import json
 import threading
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,10 @@ from live_server import WAIT_SECONDS, live_server
 from tongsa.document_formats import formats
 from tongsa.server import documents, http, limited_documents, request_body
 from tongsa.server.api import libretranslate
-from tongsa.server.config import RequestLimits
+from tongsa.server.api.schemas import GlossaryTerm, TranslateRequest
+from tongsa.server.config import RequestLimits, ServerConfig
 from tongsa.server.http import encode_json, encode_json_in_parts
+from tongsa.server.model_pool import ModelSource, load_model
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -110,3 +115,31 @@ def test_json_in_parts_is_the_same_json(content: Any, levels: int) -> None:
     encoded = encode_json_in_parts(content, levels)
     assert encoded == encode_json(content)
     assert json.loads(encoded) == content
+
+
+def test_other_threads_run_while_thousands_of_sentences_are_tokenized(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SentencePiece's calls are so short that a thread which makes one after the other starves all others."""
+    create, count, counts = documents._create_sentence, 0, [0]
+
+    def counting_create(*arguments: Any, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        return create(*arguments, **options)
+
+    monkeypatch.setattr(documents, "_create_sentence", counting_create)
+    model = load_model(ModelSource("model", run), ServerConfig(engine="torch"))
+    terms = [GlossaryTerm(source=f"term {i}", target=f"용어 {i}") for i in range(100)]
+    request = TranslateRequest.model_construct(text=["a b c d\n" * 6000], glossary=terms)
+    thread = threading.Thread(target=documents.create_documents, args=(model, request, ServerConfig()))
+    gc.disable()  # the server collects rarely, too
+    try:
+        thread.start()
+        while thread.is_alive():
+            time.sleep(1e-4)
+            counts.append(count)
+    finally:
+        gc.enable()
+    assert counts[-1] == 6000
+    assert max(after - before for before, after in pairwise(counts)) < 2000

@@ -59,10 +59,10 @@ def test_a_request_that_is_abandoned_while_it_is_split_stops_costing(
 ) -> None:
     create, created, release = documents._create_sentence, list[str](), threading.Event()
 
-    def slow_create(model: Any, request: Any, glossary: Any, text: str, **options: Any) -> Any:
+    def slow_create(model: Any, request: Any, glossary: Any, text: str, *arguments: Any, **options: Any) -> Any:
         created.append(text)
         assert release.wait(60)
-        return create(model, request, glossary, text, **options)
+        return create(model, request, glossary, text, *arguments, **options)
 
     monkeypatch.setattr(documents, "_create_sentence", slow_create)
     with live_server(run) as server:
@@ -109,7 +109,7 @@ def test_a_document_that_is_abandoned_stops_costing_and_keeps_its_slot_while_it_
         wait_for(lambda: server.metric("tongsa_requests_in_progress") == 0)
         assert server.context.document_slots.free == 1
         assert server.translate("g")
-        assert server.metric("tongsa_source_tokens_total", model="en-ko") == server.queue.model.count_tokens("g")
+        assert [server.metric("tongsa_source_tokens_total", model="en-ko")] == server.queue.model.count_tokens(["g"])
     assert calls == [stage] * (1 if stage == "parse_document" else 2), "a sentence of the document, and g"
 
 

@@ -99,7 +99,7 @@ def test_a_wider_beam_takes_more_of_a_batch(run: Path) -> None:
             BlockedModel(server.queue.model.text_model) as blocked,
         ):
             blocked.release.set()
-            token_count = server.queue.model.count_tokens("a")
+            (token_count,) = server.queue.model.count_tokens(["a"])
             server.translate("\n".join("a" * 20), beam=beam)
             batch_tokens[beam] = max(map(len, blocked.batches)) * token_count
     assert batch_tokens[8] <= 12 < batch_tokens[4] <= 24

@@ -89,6 +89,14 @@ def test_encode_all_equals_encode_for_each_text() -> None:
     assert tokenizer.encode_all([]) == []
 
 
+def test_decode_all_equals_decode_for_each_output() -> None:
+    tokenizer = trained_tokenizer("unigram")
+    outputs = [[], *tokenizer.encode_all(TEXTS), [EOS], [EOS, *tokenizer.encode(TEXTS[0])]]
+    assert tokenizer.decode_all(outputs) == [tokenizer.decode(tokens) for tokens in outputs]
+    assert tokenizer.decode_all([]) == []
+    assert tokenizer.decode_all([[]]) == tokenizer.decode_all([[EOS]]) == [""]
+
+
 def test_token_strings_show_spaces_and_composed_syllables() -> None:
     assert (
         "".join(

@@ -54,9 +54,12 @@ class Document(NamedTuple):
         """True if the whole text is one sentence, without white space around it."""
         return list(self.spans) == [(0, len(self.text))]
 
-    def split_to_fit(self, fits: Callable[[str], bool]) -> Self:
+    def split_to_fit(self, fit: Callable[[Sequence[str]], Sequence[bool]]) -> Self:
         """Split sentences that do not fit into parts that do. Nothing is lost."""
-        parts_per_sentence = [_split_span(self.text, span, fits) for span in self.spans]
+        parts_per_sentence = [
+            [span] if fits else _split_span(self.text, span, fit)
+            for span, fits in zip(self.spans, fit(self.sentences), strict=True)
+        ]
         inner_ends = {part.end for parts in parts_per_sentence for part in parts[:-1]}
         spans = [part for parts in parts_per_sentence for part in parts]
         return self._replace(spans=spans, unfinished_ends=self.unfinished_ends | inner_ends)
@@ -91,12 +94,15 @@ class Document(NamedTuple):
         return starts
 
 
-def _split_span(text: str, span: Span, fits: Callable[[str], bool]) -> list[Span]:
+def _split_span(text: str, span: Span, fit: Callable[[Sequence[str]], Sequence[bool]]) -> list[Span]:
     """Split a sentence that is too long in halves until all parts fit; a single character is not split."""
-    if span.end - span.start < 2 or fits(text[slice(*span)]):
+    if span.end - span.start < 2:
         return [span]
+    halves = [half for half in split_in_half(text, span) if half.end > half.start]
     return [
-        part for half in split_in_half(text, span) if half.end > half.start for part in _split_span(text, half, fits)
+        part
+        for half, fits in zip(halves, fit([text[slice(*half)] for half in halves]), strict=True)
+        for part in ([half] if fits else _split_span(text, half, fit))
     ]
 
 

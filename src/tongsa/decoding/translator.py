@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -163,11 +163,17 @@ class Translator(TextModel):
         """Split the sentences of a document that are too long for the model, or have more than `max_tokens` tokens."""
         limit = min(max_tokens, self.max_positions - 1)
 
-        def fits(sentence: str) -> bool:
-            max_count = MAX_TOKENS_PER_BYTE * len(sentence.encode("utf-8", "surrogatepass")) + 1
-            return max_count <= limit or len(self.source_tokenizer.encode(sentence)) <= limit
+        def fit(sentences: Sequence[str]) -> list[bool]:
+            max_counts = [MAX_TOKENS_PER_BYTE * len(text.encode("utf-8", "surrogatepass")) + 1 for text in sentences]
+            uncertain = [i for i, max_count in enumerate(max_counts) if max_count > limit]
+            fits = [True] * len(sentences)
+            for i, tokens in zip(
+                uncertain, self.source_tokenizer.encode_all(sentences[i] for i in uncertain), strict=True
+            ):
+                fits[i] = len(tokens) <= limit
+            return fits
 
-        return document.split_to_fit(fits)
+        return document.split_to_fit(fit)
 
     def _decode_sentences(self, texts: Sequence[str], request: DecodeRequest) -> list[Translation]:
         translations = self.finish(self.search(texts, request))
@@ -227,12 +233,12 @@ class Translator(TextModel):
         sentences = searched.term_sentences()
         self._search_terms(list(sentences.values()), request)
         translations = [replace(EMPTY_TRANSLATION, source=text) for text in texts]
-        for i, hypotheses in searched.nbest_lists.items():
+        nbest_lists = dict(searched.nbest_lists) | {i: sentence.hypotheses for i, sentence in sentences.items()}
+        outputs = iter(self._decode_outputs(chain.from_iterable(nbest_lists.values())))
+        for i, hypotheses in nbest_lists.items():
             truncated = bool(encoded.tokens.lengths[i] >= self.max_positions)
-            sentence = sentences.get(i)
-            translation = self._to_translation(
-                encoded.source(i), sentence.hypotheses if sentence else hypotheses, truncated=truncated, terms=sentence
-            )
+            nbest = list(islice(outputs, len(hypotheses)))
+            translation = self._to_translation(encoded.source(i), nbest, truncated=truncated, terms=sentences.get(i))
             is_sampled = bool(request.sampling)
             translations[i] = compare_with_training(translation, texts[i], self.profile, sampled=is_sampled)
         return translations
@@ -288,24 +294,30 @@ class Translator(TextModel):
         ]
         if requirements:
             self._search_terms(sentences, request)
-            texts = [self.target_tokenizer.decode(sentence.hypotheses[0].tokens) for sentence in sentences]
-            sentences = [sentence for i, sentence in enumerate(sentences) if texts[i] not in texts[:i]]
+        outputs = self._decode_outputs(sentence.hypotheses[0] for sentence in sentences)
+        texts = [text for _, text in outputs]
         return [
-            self._to_translation(source, sentence.hypotheses[:1], truncated=False, terms=sentence)
-            for sentence in sentences
+            self._to_translation(source, [output], truncated=False, terms=sentence)
+            for i, (sentence, output) in enumerate(zip(sentences, outputs, strict=True))
+            if not requirements or texts[i] not in texts[:i]
         ]
+
+    def _decode_outputs(self, hypotheses: Iterable[Hypothesis]) -> list[tuple[Hypothesis, str]]:
+        """Return hypotheses with their texts."""
+        outputs = list(hypotheses)
+        return list(zip(outputs, self.target_tokenizer.decode_all(output.tokens for output in outputs), strict=True))
 
     def _to_translation(
         self,
         source_tokens: TokenIds,
-        hypotheses: Sequence[Hypothesis],
+        nbest: Sequence[tuple[Hypothesis, str]],
         *,
         truncated: bool,
         terms: TermSentence | None = None,
     ) -> Translation:
         """Return the first hypothesis as a translation, with the others as its alternatives."""
-        hypothesis, *others = hypotheses
-        source, text = tuple(source_tokens.tolist()), self.target_tokenizer.decode(hypothesis.tokens)
+        (hypothesis, text), *others = nbest
+        source = tuple(source_tokens.tolist())
         token_log_probs, log_prob = hypothesis.token_log_probs, hypothesis.log_prob
         if self.fusion:  # the search added the language model's log-probabilities: score again without them
             token_log_probs = self._token_log_probs(source, hypothesis.tokens)

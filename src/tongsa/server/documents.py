@@ -26,6 +26,8 @@ from tongsa.server.queued_sentence import QueuedSentence
 if TYPE_CHECKING:
     from tongsa.decoding.glossary import Glossary
 
+SENTENCES_PER_CALL = 100
+"""Sentences that are tokenized together: single calls would stop the event loop (`SubwordTokenizer.encode`)."""
 MAX_INLINE_CHARACTERS = 1000
 """Characters that are split in the event loop: less than a millisecond of work, but a thread would cost a tenth."""
 
@@ -54,10 +56,12 @@ def create_documents(
     for text in request.text:
         document = model.split_text(text, config.max_sentence_tokens)
         sentences = []
-        for sentence in document.sentences:
+        for sentence, source_tokens in _tokenize(model, document.sentences, request.control_tag):
             if abandoned and abandoned.is_set():
                 raise ClientDisconnected
-            sentences.append(_create_sentence(model, request, glossary, sentence, check_outputs=config.output_checks))
+            sentences.append(
+                _create_sentence(model, request, glossary, sentence, source_tokens, check_outputs=config.output_checks)
+            )
         documents.append(QueuedDocument(document, sentences, request.control_tag))
     if request.prefix and [len(document.sentences) for document in documents] != [1]:
         raise bad_request_error("prefix: needs one text of one sentence. Send one sentence, or no prefix.")
@@ -74,14 +78,28 @@ def check_prefix_fits(translator: Any, text: str, prefix: str) -> None:
         raise InputError("prefix: longer than a translation of this text can be. Shorten it.")
 
 
+def _tokenize(model: LoadedModel, sentences: Sequence[str], tag: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield the sentences of a text with their tokens, those of the tag included."""
+    tokenizer = model.text_model.source_tokenizer
+    for start in range(0, len(sentences), SENTENCES_PER_CALL):
+        group = sentences[start : start + SENTENCES_PER_CALL]
+        token_lists = tokenizer.encode_all(f"{tag} {sentence}" if tag else sentence for sentence in group)
+        yield from zip(group, token_lists, strict=True)
+
+
 def _create_sentence(
-    model: LoadedModel, request: TranslateRequest, glossary: "Glossary", text: str, *, check_outputs: bool
+    model: LoadedModel,
+    request: TranslateRequest,
+    glossary: "Glossary",
+    text: str,
+    source_tokens: Sequence[int],
+    *,
+    check_outputs: bool,
 ) -> QueuedSentence:
     default_beam = model.text_model.config.beam
     terms = [requirement.term for requirement in glossary.requirements(normalize(text))] if glossary.terms else []
     if request.control_tag:
         text = f"{request.control_tag} {text}"
-    source_tokens = model.text_model.source_tokenizer.encode(text)
     task = TranslateTask(
         nbest=request.nbest,
         beam=request.beam,

@@ -108,9 +108,9 @@ class LoadedModel:
         max_sentences = max_batch_sentences(self.text_model.config)
         return limits._replace(sentences=max_sentences, workers=self.text_model.engine.threads)
 
-    def count_tokens(self, text: str) -> int:
-        """Return the length in source tokens, </s> included."""
-        return len(self.text_model.source_tokenizer.encode(text)) + 1
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the length of each text in source tokens, </s> included."""
+        return [len(tokens) + 1 for tokens in self.text_model.source_tokenizer.encode_all(texts)]
 
     def split_text(self, text: str, max_tokens: int) -> Document:
         """Return the sentences of a text, or its lines without decoding.split_sentences; long ones are split."""

@@ -94,6 +94,9 @@ class LabelTokenizer:
         """Return the label of one id; several are joined with spaces."""
         return " ".join(self.token_strings(tokens))
 
+    def decode_all(self, outputs: Iterable[Iterable[int]]) -> list[str]:
+        return [self.decode(tokens) for tokens in outputs]
+
     def token_strings(self, tokens: Iterable[int]) -> list[str]:
         return [self.labels[int(token)] for token in tokens]
 

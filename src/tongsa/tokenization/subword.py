@@ -110,9 +110,12 @@ class SubwordTokenizer:
         storage.write_bytes(path, self.model_bytes)
 
     def encode(self, text: str) -> list[int]:
-        if self.model_type == "word":
-            return self.encode_all([text])[0]
-        return list(self._processor.encode(self._preprocess(text)))  # a list of texts would start a thread
+        """Encode one text. Encode many with `encode_all`: single calls in a loop may stop all other threads.
+
+        SentencePiece releases Python's lock during a call. It does so for a few microseconds only: too short for a
+        waiting thread to wake up, which then begins to wait anew.
+        """
+        return self.encode_all([text])[0]
 
     def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
         return self.encode_normalized([normalize(text) for text in texts])
@@ -121,6 +124,8 @@ class SubwordTokenizer:
         prepared = [to_jamo(text) for text in texts] if self.jamo else texts
         if self.model_type == "word":  # SentencePiece would merge adjacent unknown words into one UNK
             return [[self._token_to_id.get(word, UNK) for word in _split_words(text)] for text in prepared]
+        if len(prepared) == 1:
+            return [list(self._processor.encode(prepared[0]))]  # a list of texts would start a thread
         num_thousands = len(prepared) // 1000
         threads = min(os.cpu_count() or 1, 1 + num_thousands) if num_thousands else 1
         return list(self._processor.encode(prepared, num_threads=threads))
@@ -139,7 +144,14 @@ class SubwordTokenizer:
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the normalized text of tokens: always one line, even if a model combines byte tokens freely."""
-        return normalize(self._processor.decode([token for token in map(int, tokens) if token > EOS]))
+        return self.decode_all([tokens])[0]
+
+    def decode_all(self, outputs: Iterable[Iterable[int]]) -> list[str]:
+        """Decode many outputs in one call, for the reason given at `encode`."""
+        texts = [[token for token in map(int, tokens) if token > EOS] for tokens in outputs]
+        if len(texts) == 1:  # a list of outputs would start a thread
+            return [normalize(self._processor.decode(texts[0]))]
+        return [normalize(text) for text in self._processor.decode(texts, num_threads=1)]
 
     def token_strings(self, tokens: Iterable[int]) -> list[str]:
         """Return the tokens as strings: ▁ marks the start of a word; jamo are composed where possible."""

@@ -109,7 +109,7 @@ async def stream_lines(
 async def classify(request: Request) -> Response:
     context, query = get_context(request), await read_request(request, ClassifyRequest)
     queue = context.models.select(query.model, tasks=("classification",))
-    lengths = await run_in_thread(lambda: [queue.model.count_tokens(text) for text in query.text])
+    lengths = await run_in_thread(lambda: queue.model.count_tokens(query.text))
     pairs = zip(query.text, lengths, strict=True)
     sentences = [QueuedSentence(ClassifyTask(), text, length) for text, length in pairs]
     _check_token_count(max(sentence.token_count for sentence in sentences), context.config.batch_tokens)
