@@ -133,7 +133,7 @@ def test_other_threads_run_while_thousands_of_sentences_are_tokenized(
     terms = [GlossaryTerm(source=f"term {i}", target=f"용어 {i}") for i in range(100)]
     request = TranslateRequest.model_construct(text=["a b c d\n" * 6000], glossary=terms)
     thread = threading.Thread(target=documents.create_documents, args=(model, request, ServerConfig()))
-    gc.disable()  # the server collects rarely, too
+    gc.disable()  # a collection stops all threads, too
     try:
         thread.start()
         while thread.is_alive():
