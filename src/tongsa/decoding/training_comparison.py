@@ -28,17 +28,18 @@ def compare_with_training(
     is_longer = bool(profile and profile.is_much_longer(len(translation.source_tokens)))
     min_log_prob = profile.min_log_prob if profile and not sampled else float("-inf")
 
-    def compare(hypothesis: Translation) -> Translation:
+    # not recursive: a function that refers to itself is garbage that only a collection finds
+    def compare(hypothesis: Translation, alternatives: tuple[Translation, ...] = ()) -> Translation:
         return replace(
             hypothesis,
             source=source,
             unseen_words=unseen_words,
             low_score=hypothesis.mean_log_prob < min_log_prob or not hypothesis.text,
             longer_than_training=is_longer,
-            alternatives=tuple(map(compare, hypothesis.alternatives)),
+            alternatives=alternatives,
         )
 
-    return compare(translation)
+    return compare(translation, tuple(map(compare, translation.alternatives)))
 
 
 def input_remarks(result: Translation | Classification) -> Iterator[str]:

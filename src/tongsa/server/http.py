@@ -189,23 +189,23 @@ def _dump(content: Any) -> str:
 
 def encode_json_in_parts(content: Any, levels: int = 5) -> bytes:
     """Encode JSON in a thread: part by part, because json.dumps stops all other threads until it returns."""
-
-    def parts(value: Any, levels: int) -> Iterator[str]:
-        if not levels or not value or not isinstance(value, dict | list):
-            yield _dump(value)
-            return
-        items = [(f"{_dump(key)}:", item) for key, item in value.items()] if isinstance(value, dict) else None
-        opening, closing = "[]" if items is None else "{}"
-        yield opening
-        for i, (name, item) in enumerate(items or (("", item) for item in value)):
-            yield f",{name}" if i else name
-            yield from parts(item, levels - 1)
-        yield closing
-
     encoded = bytearray()  # encoded part by part, too
-    for part in parts(content, levels):
+    for part in _json_parts(content, levels):
         encoded += part.encode("utf-8")
     return bytes(encoded)
+
+
+def _json_parts(value: Any, levels: int) -> Iterator[str]:
+    if not levels or not value or not isinstance(value, dict | list):
+        yield _dump(value)
+        return
+    items = [(f"{_dump(key)}:", item) for key, item in value.items()] if isinstance(value, dict) else None
+    opening, closing = "[]" if items is None else "{}"
+    yield opening
+    for i, (name, item) in enumerate(items or (("", item) for item in value)):
+        yield f",{name}" if i else name
+        yield from _json_parts(item, levels - 1)
+    yield closing
 
 
 async def encoded_response(content: Any) -> Response:
