@@ -26,7 +26,7 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 WORK = {
-    "split": (documents, "create_documents"),
+    "split": (documents, "_create_documents"),
     "parse": (limited_documents, "parse_document"),
     "marks": (limited_documents, "has_too_many_marks"),
     "form": (request_body, "parse_options_header"),
@@ -117,8 +117,9 @@ def test_json_in_parts_is_the_same_json(content: Any, levels: int) -> None:
     assert json.loads(encoded) == content
 
 
+@pytest.mark.parametrize("texts", [["a b c d\n" * 6000], ["a b c d"] * 6000], ids=["one text", "many texts"])
 def test_other_threads_run_while_thousands_of_sentences_are_tokenized(
-    run: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, monkeypatch: pytest.MonkeyPatch, texts: list[str]
 ) -> None:
     """SentencePiece's calls are so short that a thread which makes one after the other starves all others."""
     create, count, counts = documents._create_sentence, 0, [0]
@@ -131,7 +132,7 @@ def test_other_threads_run_while_thousands_of_sentences_are_tokenized(
     monkeypatch.setattr(documents, "_create_sentence", counting_create)
     model = load_model(ModelSource("model", run), ServerConfig(engine="torch"))
     terms = [GlossaryTerm(source=f"term {i}", target=f"용어 {i}") for i in range(100)]
-    request = TranslateRequest.model_construct(text=["a b c d\n" * 6000], glossary=terms)
+    request = TranslateRequest.model_construct(text=texts, glossary=terms)
     thread = threading.Thread(target=documents.create_documents, args=(model, request, ServerConfig()))
     gc.disable()  # a collection stops all threads, too
     try:

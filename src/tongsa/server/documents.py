@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tongsa.data.normalize import normalize
@@ -46,28 +47,58 @@ def create_documents(
     model: LoadedModel, request: TranslateRequest, config: ServerConfig, abandoned: threading.Event | None = None
 ) -> list[QueuedDocument]:
     """Split the texts of a request into sentences that can be queued; stop soon after `abandoned` is set."""
-    from tongsa.decoding.glossary import Glossary  # imports torch, which is loaded after the port is open
-
     if request.control_tag and request.control_tag not in model.summary.control_tags:
         known = ", ".join(model.summary.control_tags) or "none"
         raise bad_request_error(f"control_tag: {request.control_tag!r} is unknown. {model.name} has: {known}.")
-    glossary = Glossary.from_pairs((term.source, term.target) for term in request.glossary)
-    documents = []
-    for text in request.text:
-        document = model.split_text(text, config.max_sentence_tokens)
-        sentences = []
-        for sentence, source_tokens in _tokenize(model, document.sentences, request.control_tag):
-            if abandoned and abandoned.is_set():
-                raise ClientDisconnected
-            sentences.append(
-                _create_sentence(model, request, glossary, sentence, source_tokens, check_outputs=config.output_checks)
-            )
-        documents.append(QueuedDocument(document, sentences, request.control_tag))
+    documents = _create_documents(model, [(request, text) for text in request.text], config, abandoned)
     if request.prefix and [len(document.sentences) for document in documents] != [1]:
         raise bad_request_error("prefix: needs one text of one sentence. Send one sentence, or no prefix.")
     if request.prefix:
         check_prefix_fits(model.text_model, documents[0].sentences[0].text, request.prefix)
     return documents
+
+
+def _create_documents(
+    model: LoadedModel,
+    texts: Sequence[tuple[TranslateRequest, str]],
+    config: ServerConfig,
+    abandoned: threading.Event | None,
+) -> list[QueuedDocument]:
+    """Split texts into sentences that can be queued, each with the settings of its request."""
+    from tongsa.decoding.glossary import Glossary  # imports torch, which is loaded after the port is open
+
+    def check_client() -> None:
+        if abandoned and abandoned.is_set():
+            raise ClientDisconnected
+
+    documents = list[tuple[TranslateRequest, Document]]()
+    for request, text in texts:
+        check_client()
+        documents.append((request, model.split_text(text, config.max_sentence_tokens)))
+    tagged = [_tag(request, sentence) for request, document in documents for sentence in document.sentences]
+    token_lists, queued = _tokenize(model, tagged), list[QueuedDocument]()
+    last_request, glossary = None, Glossary()
+    for request, document in documents:
+        if request is not last_request:
+            last_request = request
+            glossary = Glossary.from_pairs((term.source, term.target) for term in request.glossary)
+        create = partial(_create_sentence, model, request, glossary, check_outputs=config.output_checks)
+        sentences = []
+        for sentence in document.sentences:
+            check_client()
+            sentences.append(create(sentence, next(token_lists)))
+        queued.append(QueuedDocument(document, sentences, request.control_tag))
+    return queued
+
+
+def _tag(request: TranslateRequest, sentence: str) -> str:
+    return f"{request.control_tag} {sentence}" if request.control_tag else sentence
+
+
+def _tokenize(model: LoadedModel, sentences: Sequence[str]) -> Iterator[Sequence[int]]:
+    """Yield the tokens of each sentence."""
+    for start in range(0, len(sentences), SENTENCES_PER_CALL):
+        yield from model.text_model.source_tokenizer.encode_all(sentences[start : start + SENTENCES_PER_CALL])
 
 
 def check_prefix_fits(translator: Any, text: str, prefix: str) -> None:
@@ -76,15 +107,6 @@ def check_prefix_fits(translator: Any, text: str, prefix: str) -> None:
     max_length = min(source_length + translator.config.max_extra_tokens, translator.max_positions - 1)
     if prefix and len(translator.target_tokenizer.encode_all([normalize(prefix)])[0]) >= max_length:
         raise InputError("prefix: longer than a translation of this text can be. Shorten it.")
-
-
-def _tokenize(model: LoadedModel, sentences: Sequence[str], tag: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield the sentences of a text with their tokens, those of the tag included."""
-    tokenizer = model.text_model.source_tokenizer
-    for start in range(0, len(sentences), SENTENCES_PER_CALL):
-        group = sentences[start : start + SENTENCES_PER_CALL]
-        token_lists = tokenizer.encode_all(f"{tag} {sentence}" if tag else sentence for sentence in group)
-        yield from zip(group, token_lists, strict=True)
 
 
 def _create_sentence(
@@ -98,8 +120,7 @@ def _create_sentence(
 ) -> QueuedSentence:
     default_beam = model.text_model.config.beam
     terms = [requirement.term for requirement in glossary.requirements(normalize(text))] if glossary.terms else []
-    if request.control_tag:
-        text = f"{request.control_tag} {text}"
+    text = _tag(request, text)
     task = TranslateTask(
         nbest=request.nbest,
         beam=request.beam,
@@ -246,16 +267,20 @@ async def translate_source_texts(
     """Translate the texts of a document with a format; placeholders are terms to copy."""
     abandoned = threading.Event()
 
-    def create(text: SourceText) -> list[QueuedDocument]:
+    def request_for(text: SourceText) -> TranslateRequest:
         copies = [GlossaryTerm(source=placeholder, target=placeholder) for placeholder in text.placeholders]
         # not validated: a document has its own limits
-        request = TranslateRequest.model_construct(
-            text=[text.text], glossary=[*glossary, *copies], alignments=text.needs_alignment
-        )
-        return create_documents(queue.model, request, context.config, abandoned)
+        return TranslateRequest.model_construct(glossary=[*glossary, *copies], alignments=text.needs_alignment)
+
+    def create() -> list[QueuedDocument]:
+        # texts without placeholders share a request, whose glossary is prepared once
+        shared = {needs: request_for(SourceText("", (), needs)) for needs in (False, True)}
+        requests = [request_for(text) if text.placeholders else shared[text.needs_alignment] for text in texts]
+        pairs = [(request, text.text) for request, text in zip(requests, texts, strict=True)]
+        return _create_documents(queue.model, pairs, context.config, abandoned)
 
     try:
-        documents = await asyncio.to_thread(lambda: [document for text in texts for document in create(text)])
+        documents = await asyncio.to_thread(create)
     finally:  # a thread cannot be cancelled: it is told that nobody waits for it
         abandoned.set()
     translated = await translate_documents(context, queue, documents, deadline)
