@@ -110,21 +110,21 @@ def train(name: str, data: Path, options: argparse.Namespace) -> Path:
 def measure(runs: dict[str, Path], data: Path) -> Iterator[Measurement]:
     for corpus in CORPORA:
         for source, target, direction in DIRECTIONS:
-            own = score(runs[corpus.name], data, corpus, source, f"<2{target}>")
+            separate = score(runs[corpus.name], data, corpus, source, f"<2{target}>")
             joint = score(runs[ALL], data, corpus, source, f"<{corpus.domain}2{target}>")
             yield Measurement(
                 id=f"{corpus.name}-{source}-{target}" + "-{cpu}",
                 table="korean",
                 what=f"{corpus.what}, {direction}",
-                value=to_number(own.scores["chrf"].value, 1),
+                value=to_number(separate.scores["chrf"].value, 1),
                 unit="chrF on test",
                 seeds=[1],
                 details={
                     "chrF, one model for all": to_number(joint.scores["chrf"].value, 1),
-                    "BLEU": to_number(own.scores["bleu"].value, 1),
+                    "BLEU": to_number(separate.scores["bleu"].value, 1),
                     "BLEU, one model for all": to_number(joint.scores["bleu"].value, 1),
-                    "BLEU tokenizer": tokenizer(own),
-                    "test pairs": own.sentences,
+                    "BLEU tokenizer": tokenizer(separate),
+                    "test pairs": separate.sentences,
                     **training_details(runs[corpus.name], ""),
                     **training_details(runs[ALL], ", one model for all"),
                 },
