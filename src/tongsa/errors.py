@@ -43,7 +43,7 @@ class InterruptedRun(Exception):  # noqa: N818 - not an error
 
 
 class LostWorkerError(Exception):
-    """Another worker of this run has died. Exit code 1, on which torchrun restarts the workers."""
+    """Another worker of this run has died or cannot be reached. Exit code 1, on which torchrun restarts the workers."""
 
 
 OS_ERROR_REMEDIES = {

@@ -56,9 +56,9 @@ class BatchSearch:
         sampler = request.sampling.build() if request.sampling else None
         search = partial(self.torch_engine.decode, request=request, sampler=sampler)
         nbest_lists: dict[int, list[Hypothesis]] = {}
+        rows = len(order) * (request.nbest if request.sampling else request.config.beam)
         # products of a single row are too small for several threads, which wait for each other after each product
-        is_single_row = is_cpu and len(order) == request.config.beam == 1
-        with torch_threads(1) if is_single_row else nullcontext():
+        with torch_threads(1) if is_cpu and rows == 1 else nullcontext():
             for batch, outputs in zip(batches, parallel_map(search, batches, threads), strict=True):
                 nbest_lists |= dict(zip(batch.indices.tolist(), outputs, strict=True))
         return nbest_lists

@@ -55,7 +55,7 @@ class Document(NamedTuple):
         return list(self.spans) == [(0, len(self.text))]
 
     def split_to_fit(self, fit: Callable[[Sequence[str]], Sequence[bool]]) -> Self:
-        """Split sentences that do not fit into parts that do. Nothing is lost."""
+        """Split sentences that do not fit into parts that do; `fit` tells which of some texts fit. Nothing is lost."""
         parts_per_sentence = [
             [span] if fits else _split_span(self.text, span, fit)
             for span, fits in zip(self.spans, fit(self.sentences), strict=True)

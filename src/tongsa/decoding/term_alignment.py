@@ -45,7 +45,7 @@ def group_into_words(tokens: Tokens, tokenizer: Tokenizer) -> list[Word]:
     """Divide an output into words, where a term may begin; in scripts without spaces every token is a word."""
     strings = tokenizer.token_strings(tokens)
     starts = [i for i in range(len(strings)) if i == 0 or _starts_word(strings[i - 1], strings[i])]
-    texts = [tokenizer.decode(tokens[:i]) for i in [*starts, len(tokens)]]
+    texts = tokenizer.decode_all(tokens[:i] for i in [*starts, len(tokens)])
     words = []
     for (first, end), (before, after) in zip(pairwise([*starts, len(tokens)]), pairwise(texts), strict=True):
         space = " " if before and strings[first].startswith(SPACE_MARK) else ""

@@ -38,11 +38,11 @@ ROW_COUNTS: tuple[int, ...] = (
     *range(128, 512, 64),
     *range(512, 1025, 128),
 )
-"""Numbers of rows of products with a copy."""
+"""Numbers of rows of products by oneDNN."""
 
 
 def _max_rows() -> int:
-    """Return the largest number of rows of a product with a copy; 0 if copies are not used.
+    """Return the largest number of rows of a product by oneDNN in a search; 0 if oneDNN is not used there.
 
     Without AVX-512, MKL is faster from 64 rows on. Other processors were not measured.
     """
@@ -86,7 +86,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: Activatio
     if 0 < rows <= MAX_ROWS and x.dtype == torch.float32:
         values = _copy(weight, "transposed" if rows == 1 else "packed")
         if values is None and rows > 1 and can_use_onednn(x, weight):
-            values = weight  # without a copy, as in a model in training
+            is_dense = weight.is_contiguous() or weight.t().is_contiguous()
+            values = weight if is_dense else weight.contiguous()  # oneDNN reads the rows of a slice very slowly
     if values is None:
         return _activate(onednn_linear(x, weight, bias), activation)
     if rows == 1:

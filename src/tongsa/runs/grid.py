@@ -193,7 +193,9 @@ def _copy_plan(run: GridRun) -> None:
     for path in [*sorted((run.plan_folder / "tokenizer").iterdir()), run.plan_folder / "data.json"]:
         content = read_planned_file(path, run.plan_folder)
         storage.write_bytes(run.folder / path.relative_to(run.plan_folder), content)
-    recipe = parse_recipe(config.read_folder_toml(run.plan_folder / "run.toml"))
+    settings = run.plan_folder / "run.toml"
+    read_planned_file(settings, run.plan_folder)  # its checksum: a file that is cut off has default settings
+    recipe = parse_recipe(config.read_folder_toml(settings))
     recipe = replace(recipe, training=replace(recipe.training, seed=run.seed))
     storage.write_text(run.folder / "run.toml", config.dump_toml(recipe.to_table()))
 

@@ -78,9 +78,9 @@ def _read_plan(plan: GridPlan, variant: Variant) -> Recipe:
     """Return the planned recipe of a setting; its tokenizers and its data files must be unchanged."""
     folder = plan.plan_folder(variant)
     settings, tokenizers = folder / "run.toml", folder / "tokenizer"
-    recipe = parse_recipe(config.read_folder_toml(settings, plan_again(folder)), str(settings))
     for path in [settings, *sorted({tokenizers / "source.model", *tokenizers.glob("*")})]:
         read_planned_file(path, folder)
+    recipe = parse_recipe(config.read_folder_toml(settings, plan_again(folder)), str(settings))
     check_data_unchanged(recipe, folder)
     return recipe
 

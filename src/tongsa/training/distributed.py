@@ -146,8 +146,7 @@ def init_distributed() -> Iterator[DistributedContext]:
             raise InputError(f"--workers: no GPU for worker {local_rank + 1}. Use at most {gpus} workers.")
         torch.cuda.set_device(local_rank)
     try:
-        dist.init_process_group(timeout=COLLECTIVE_TIMEOUT)
-        dist.barrier()  # a worker that stops at once would cut connections that others are still making
+        _connect()
         yield _current_context()
     except RuntimeError as error:
         if isinstance(error, dist.DistError) or "gloo" in str(error):  # Gloo raises plain RuntimeErrors
@@ -156,6 +155,17 @@ def init_distributed() -> Iterator[DistributedContext]:
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
+
+
+def _connect() -> None:
+    try:
+        dist.init_process_group(timeout=COLLECTIVE_TIMEOUT)
+        dist.barrier()  # a worker that stops at once would cut connections that others are still making
+    except RuntimeError as error:
+        raise LostWorkerError(
+            f"no connection to the other workers ({str(error).splitlines()[0]}). Either one of them has stopped, or "
+            "MASTER_ADDR and MASTER_PORT are wrong."
+        ) from None
 
 
 def _current_context() -> DistributedContext:

@@ -105,7 +105,7 @@ class Muon(torch.optim.Optimizer):
             weight.add_(distribute_like(update, weight), alpha=-lr * 0.2 * larger_side**0.5)
 
     def _orthogonalize_updates(self, updates: list[Tensor]) -> list[Tensor]:
-        """Orthogonalize each block of each update. Blocks of one shape form a batch; ranks share the blocks."""
+        """Orthogonalize each block of each update. Ranks share the blocks of one shape."""
         sizes = [update.numel() for update in updates]
         flat = torch.zeros(sum(sizes), device=updates[0].device if updates else None)  # one tensor: one all-reduce
         results = [part.view_as(update) for part, update in zip(torch.split(flat, sizes), updates, strict=True)]

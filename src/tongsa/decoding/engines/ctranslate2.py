@@ -31,6 +31,10 @@ MAX_BATCH_SENTENCES, MAX_BATCH_SENTENCES_WITH_SHORTLIST = 64, 32
 """Batch size of one worker; smaller with a shortlist, because the shortlist of few sentences is shorter."""
 
 
+MAX_SCORED_SENTENCES = 16
+"""Outputs that one worker scores at once: the logits of all their positions are in memory."""
+
+
 def max_batch_sentences(config: DecodingConfig) -> int:
     """Return how many sentences one worker searches at once."""
     return MAX_BATCH_SENTENCES_WITH_SHORTLIST if config.shortlist else MAX_BATCH_SENTENCES
@@ -135,18 +139,24 @@ class CTranslate2Engine:
         }
         if too_long:
             scored = self._translator.score_batch(
-                [rows[i] for i in too_long], [*map(_token_strings, too_long.values())], max_input_length=0
+                [rows[i] for i in too_long],
+                [*map(_token_strings, too_long.values())],
+                max_batch_size=self._batch_size(len(too_long), MAX_SCORED_SENTENCES),
+                max_input_length=0,
             )
             for (i, tokens), score in zip(too_long.items(), scored, strict=True):
                 outputs[i] = [_ScoredTokens([*tokens, EOS], sum(score.log_probs))]
 
+    def _batch_size(self, sentences: int, max_sentences: int) -> int:
+        """Return how many sentences a worker takes at once: few sentences are divided evenly."""
+        return max(1, min(-(-sentences // self.workers_per_call), max_sentences))
+
     def _translate_batch(
         self, rows: list[list[str]], max_length: int, config: DecodingConfig
     ) -> list[list[_ScoredTokens]]:
-        sentences_per_worker = -(-len(rows) // self.workers_per_call)  # few sentences are divided evenly
         results = self._translator.translate_batch(
             rows,
-            max_batch_size=max(1, min(sentences_per_worker, max_batch_sentences(config))),
+            max_batch_size=self._batch_size(len(rows), max_batch_sentences(config)),
             beam_size=config.beam,
             num_hypotheses=config.beam,
             length_penalty=0,

@@ -18,7 +18,10 @@ class Engine(Protocol):
     name: str
 
     def supports(self, source: Padded, config: DecodingConfig) -> bool:
-        """Return whether this engine gives the same results as torch for this batch and these settings."""
+        """Return whether this engine gives the same results as torch for this batch and these settings.
+
+        With a shortlist, the score of a greedy output that ends at its maximum length may be over the whole vocabulary.
+        """
         ...
 
     def search(self, source: Padded, config: DecodingConfig, nbest: int = 1) -> list[list[Hypothesis]]:
