@@ -229,3 +229,13 @@ def test_memory_growth_is_from_the_second_quarter_to_the_last(monkeypatch: pytes
     grown = importlib.import_module("serve_load").memory_growth
     assert grown([1, 1, 100, 100, 500, 500, 110, 130]) == pytest.approx(0.2)
     assert grown([100, 300, 400, 300]) == 0
+
+
+@pytest.mark.slow
+def test_every_kind_of_request_to_a_server_is_answered_while_its_memory_is_measured(tmp_path: Path) -> None:
+    run, lines = random_model(tmp_path / "run"), tmp_path / "lines.txt"
+    lines.write_text("".join(f"{text}\n" for text in sample_texts(40)), "utf-8")
+    report = run_report("serve_memory.py", "--json", str(run), "--texts", str(lines), "--requests", "30")
+    assert len(report["growth_by_kind"]) == 10
+    assert set(report["memory"]) == {"0", "30"}
+    assert all(memory > 50 for memory in report["memory"].values())

@@ -222,6 +222,11 @@ def cut_at_a_line_end(path: Path) -> None:
     path.write_text("".join(lines[: len(lines) // 2]), "utf-8")
 
 
+def cut_after_the_first_table(path: Path) -> None:
+    """Leave TOML that lacks a required setting."""
+    path.write_text(path.read_text("utf-8").partition("\n\n")[0], "utf-8")
+
+
 def replace_by_folder(path: Path) -> None:
     remove(path)
     path.mkdir()
@@ -247,6 +252,7 @@ def replace_by_file(path: Path) -> None:
         ("run.toml", overwrite),
         ("run.toml", replace_by_folder),
         ("run.toml", cut_at_a_line_end),
+        ("run.toml", cut_after_the_first_table),
         ("tokenizer", remove),
         ("tokenizer/source.model", overwrite),
         ("tokenizer/source.model.sha256", replace_by_broken_link),
