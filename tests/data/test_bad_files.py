@@ -22,6 +22,7 @@ from corpus_writers import (
     write_corpus,
     zstandard,
 )
+from tongsa.data.compression import decompressed_size
 from tongsa.data.corpus import CorpusError, read_pairs, read_texts
 from tongsa.data.ledger import Ledger
 from tongsa.data.records import MAX_RECORD_BYTES
@@ -227,3 +228,14 @@ def test_zstandard_without_its_package_is_explained(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("importlib.import_module", fail)
     with pytest.raises(CorpusError, match=r"Zstandard needs a package\. Install it: pip install backports\.zstd"):
         read_all(file)
+
+
+@pytest.mark.parametrize("compression", COMPRESSORS)
+def test_the_size_of_a_compressed_file_is_right_or_not_known(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / f"c.tsv{compression}"
+    for content in (tsv(PAIRS).encode(), os.urandom(5000)):  # random bytes grow
+        path.write_bytes(COMPRESSORS[compression](content))
+        is_known = not compression or (compression == ".gz" and path.stat().st_size < len(content))
+        assert decompressed_size(path) == (len(content) if is_known else None)
+    path.write_bytes(b"")
+    assert decompressed_size(path) == (None if compression else 0)

@@ -5,6 +5,7 @@ import gzip
 import importlib
 import io
 import lzma
+import os
 import sys
 import zlib
 from collections.abc import Callable
@@ -45,6 +46,10 @@ COMPRESSIONS = {
     ".zst": Compression("Zstandard", b"\x28\xb5\x2f\xfd", _open_zstandard, "zstd -dc", "zstd -t"),
 }
 """End of a name → compression."""
+MIN_GZIP_BYTES = 18
+"""Header and end of a gzip file; the last four bytes are the decompressed size, modulo 4 GiB."""
+MAX_GZIP_BYTES = 1 << 29
+"""A larger file may have more than 4 GiB of text."""
 
 
 def compression_of(path: Path) -> Compression | None:
@@ -54,6 +59,20 @@ def compression_of(path: Path) -> Compression | None:
 def format_suffix(path: Path) -> str:
     """Return the suffix without that of a compression: .tsv for x.tsv and x.tsv.gz."""
     return (path.with_suffix("") if compression_of(path) else path).suffix.lower()
+
+
+def decompressed_size(path: Path) -> int | None:
+    """Return the size of a file after decompression, to tell the time that is left; None if it is not known."""
+    size, compression = path.stat().st_size, compression_of(path)
+    if not compression:
+        return size
+    if compression.name != "gzip" or size < MIN_GZIP_BYTES:
+        return None
+    with path.open("rb") as file:
+        file.seek(-4, os.SEEK_END)
+        stated = int.from_bytes(file.read(), "little")
+    # it is the size of the last part of a joined file, and wrong above 4 GiB
+    return stated if size < stated and size < MAX_GZIP_BYTES else None
 
 
 def unreadable_message(path: Path, error: OSError) -> str:

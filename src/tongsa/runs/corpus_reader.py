@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tongsa import storage
 from tongsa.data.array_files import ArrayFiles
-from tongsa.data.compression import compression_of
+from tongsa.data.compression import decompressed_size
 from tongsa.data.corpus import CorpusError, check_files, group_files, read_pairs, read_texts, uses_languages
 from tongsa.data.ledger import Ledger, Pair
 from tongsa.data.prepared_folder import content_key
@@ -77,8 +77,8 @@ class CorpusReader:
         return open_pairs(arrays, files, key), Ledger.from_record(record["ledger"], arrays.lines(LEDGER_ENTRIES), names)
 
     def _write_pairs(self, pairs: Iterable[Pair], arrays: ArrayFiles, paths: Sequence[Path]) -> list[tuple[int, str]]:
-        is_compressed = any(map(compression_of, paths))
-        total = None if is_compressed else sum(path.stat().st_size for path in paths)
+        sizes = [*map(decompressed_size, paths)]
+        total = sum(filter(None, sizes)) if all(sizes) else None
         with self.preparation.display.for_steps(total, 0) as display:
             return write_pairs(
                 pairs, arrays, lambda count, size: display.show(size, f"reading {paths[0].name}", f"{count:,} pairs")

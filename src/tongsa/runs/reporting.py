@@ -76,7 +76,7 @@ class ProgressDisplay:
             self.log(f"{label}  {figures}{self._eta(completed)}")
 
     def _eta(self, completed: int) -> str:
-        if not self.total or completed <= self.start:
+        if not self.total or not self.start < completed <= self.total:  # the size of a compressed file is a guess
             return ""
         seconds_per_unit = (monotonic() - self.started_at) / (completed - self.start)
         remaining = format_duration((self.total - completed) * seconds_per_unit)
