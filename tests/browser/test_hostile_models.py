@@ -24,12 +24,12 @@ MARKUP = "<img src=x onerror=hacked=1>"
 SCRIPT = "</textarea></script><script>window.hacked=1</script>"
 PAIRS = [("I go home.", f"{MARKUP} {SCRIPT}"), (f"{MARKUP} sleeps.", f"<b>{MARKUP}</b>")]
 FOREIGN_ELEMENTS = """() => {
-  const found = [], search = root => {
-    found.push(...root.querySelectorAll('img, iframe, script:not([src^="/static/"]), [onerror]'));
+  const foreign = [], search = root => {
+    foreign.push(...root.querySelectorAll('img, iframe, script:not([src^="/static/"]), [onerror]'));
     for (const element of root.querySelectorAll('*')) if (element.shadowRoot) search(element.shadowRoot);
   };
   search(document);
-  return found.map(element => element.outerHTML.slice(0, 100));
+  return foreign.map(element => element.outerHTML.slice(0, 100));
 }"""
 """Elements that no page of tongsa has."""
 
