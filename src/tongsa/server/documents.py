@@ -273,7 +273,7 @@ async def translate_source_texts(
         return TranslateRequest.model_construct(glossary=[*glossary, *copies], alignments=text.needs_alignment)
 
     def create() -> list[QueuedDocument]:
-        # texts without placeholders share a request, whose glossary is prepared once
+        # texts without placeholders share a request: its glossary is not prepared for each of them
         shared = {needs: request_for(SourceText("", (), needs)) for needs in (False, True)}
         requests = [request_for(text) if text.placeholders else shared[text.needs_alignment] for text in texts]
         pairs = [(request, text.text) for request, text in zip(requests, texts, strict=True)]

@@ -162,9 +162,10 @@ def _connect() -> None:
         dist.init_process_group(timeout=COLLECTIVE_TIMEOUT)
         dist.barrier()  # a worker that stops at once would cut connections that others are still making
     except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
         raise LostWorkerError(
-            f"no connection to the other workers ({str(error).splitlines()[0]}). Either one of them has stopped, or "
-            "MASTER_ADDR and MASTER_PORT are wrong."
+            f"no connection to the other workers ({reason}). Either one of them has stopped, or MASTER_ADDR and "
+            "MASTER_PORT are wrong."
         ) from None
 
 
